@@ -1,0 +1,27 @@
+"""From annotated text and a model to rows in a bank.
+
+`ingest(IngestOptions(...))` does the whole of it; `estimate` counts what it would do.
+Nothing heavy (torch, transformers, spacy) is imported until one of them is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnbank.ingest.ingesting import estimate, ingest
+    from attnbank.ingest.options import IngestOptions
+
+__all__ = ["IngestOptions", "estimate", "ingest"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("estimate", "ingest"):
+        from attnbank.ingest import ingesting
+
+        return getattr(ingesting, name)
+    if name == "IngestOptions":
+        from attnbank.ingest.options import IngestOptions
+
+        return IngestOptions
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

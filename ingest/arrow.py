@@ -1,0 +1,62 @@
+"""Rows in columns: from Python to DuckDB through Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+
+class Rows:
+    """Rows of one table that are gathered and inserted together."""
+
+    def __init__(self, table: str, schema: pa.Schema) -> None:
+        self.table = table
+        self.schema = schema
+        self._columns: list[list[Any]] = [[] for _ in schema]
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def add(self, *values: Any) -> None:
+        """Add one row, its values in the order of the schema."""
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def extend(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add many rows."""
+        for column, values in zip(self._columns, zip(*rows, strict=True), strict=True):
+            column.extend(values)
+
+    def insert(self, connection: DuckDBPyConnection) -> None:
+        """Insert the gathered rows and forget them."""
+        if len(self):
+            arrays = [
+                pa.array(column, type=field.type)
+                for column, field in zip(self._columns, self.schema, strict=True)
+            ]
+            insert(connection, self.table, pa.table(arrays, schema=self.schema))
+            self._columns = [[] for _ in self.schema]
+
+
+def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Insert an Arrow table into a table of the bank, column by column of the same name."""
+    connection.register("arriving", rows)
+    try:
+        connection.execute(f"insert into {table} by name select * from arriving")
+    finally:
+        connection.unregister("arriving")
+
+
+def schema(**types: pa.DataType) -> pa.Schema:
+    """An Arrow schema from names and types."""
+    return pa.schema(list(types.items()))
+
+
+INT = pa.int32()
+SMALL = pa.int16()
+TEXT = pa.string()
+BOOL = pa.bool_()
+MAP = pa.map_(pa.string(), pa.string())

@@ -1,0 +1,313 @@
+"""Filling a bank: check the corpus, load the model, write the text, run the batches."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import torch
+from duckdb import DuckDBPyConnection
+
+from attnbank import sql
+from attnbank.ingest import models, runs
+from attnbank.ingest.attention_rows import RunFacts
+from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
+from attnbank.ingest.document import BadInput, Problem, Sentence
+from attnbank.ingest.options import CONTEXTS, Estimate, IngestOptions, Progress, Report, Tell
+from attnbank.ingest.pipeline import run_batches
+from attnbank.ingest.plan import Planner
+from attnbank.ingest.sources import Source, digest, find_sources, read
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.opening import explain, open_to_read, open_to_write
+
+_WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": "true"}
+"""One thread leaves the other cores to the model, and wrote the same rows in half the time."""
+
+_BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
+_BYTES_PER_PEAK = 8.0
+
+
+@dataclass(frozen=True)
+class _Corpus:
+    """A corpus that was found, and how it goes into the bank."""
+
+    sources: list[Source]
+    facts: CorpusFacts
+
+
+def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report:
+    """Run a model over a corpus and write what its heads look at into a bank.
+
+    Goes on where an interrupted ingest of the same corpus, model and options stopped, and adds
+    nothing where it is complete. Raises BadInput for a corpus that cannot be read (the bank is
+    untouched), CallError for options that do not fit, ModelError for a model that does not show
+    its attention, BankError where the bank cannot be written.
+    """
+    _check_options(options)
+    corpus = _find_corpus(options)
+    problems: list[Problem] = []
+    if not _is_in_bank(options.bank, corpus):
+        problems = _check_corpus(corpus, options, tell)
+    model = models.load(
+        options.model,
+        random_seed=options.random_weights,
+        revision=options.revision,
+        device=options.device,
+    )
+    max_tokens = _max_tokens(options, model.facts.max_positions)
+    with _writing(options.bank) as connection:
+        corpus_id = _write_corpus(connection, corpus, options, tell)
+        model_id = runs.model_id(connection, model.facts)
+        run = runs.find_run(connection, corpus_id, model_id, options, max_tokens)
+        if run is not None and options.replace:
+            runs.delete_run(connection, run)
+            run = None
+        if run is not None and run.finished:
+            return _report(connection, run, "unchanged", problems)
+        state = "new" if run is None else "resumed"
+        if run is None:
+            run = runs.start_run(
+                connection, corpus_id, model_id, model.facts, options, max_tokens,
+                str(model.device),
+            )  # fmt: skip
+        planner = Planner(model.layout, options.unit, max_tokens, run.batch_tokens)
+        facts = RunFacts(
+            run.id, corpus_id, run.first_sequence, options.subword, options.decimals
+        )
+        counter = _Counter(connection, corpus_id, run, tell)
+        run_batches(connection, model, planner, facts, run.batches, counter.committed)
+        runs.finish_run(connection, run.id)
+        return _report(connection, run, state, problems)
+
+
+def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Estimate:
+    """Count what an ingest would write, without running the model or touching the bank."""
+    _check_options(options)
+    corpus = _find_corpus(options)
+    described = models.describe(options.model, revision=options.revision)
+    max_tokens = _max_tokens(options, described.max_positions)
+    maps = described.layers * described.heads
+    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
+        connection = open_to_write(Path(folder, "estimate.duckdb"), runs.version(), _WRITER)
+        problems = _check_corpus(corpus, options, tell)
+        corpus_id = _write_corpus(connection, corpus, options, tell)
+        planner = Planner(described.layout, options.unit, max_tokens, options.batch_tokens)
+        found = Estimate(0, 0, 0, 0, 0, 0, problems=problems)
+        found.documents = _count(connection, "select count(*) from document")
+        peaks = 0
+        for problem in problems:
+            found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
+        for batch in planner.batches(connection.cursor(), corpus_id):
+            for skip in batch.skips:
+                found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
+            for each in batch.inputs:
+                found.sentences += 1
+                found.words += len(each.words)
+                found.pieces += len(each.encoded.ids)
+                found.weights += maps * len(each.encoded.positions) ** 2
+                peaks += maps * len(each.encoded.positions)
+        connection.close()
+    per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
+    found.bytes = round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
+    return found
+
+
+def _check_options(options: IngestOptions) -> None:
+    if options.context not in CONTEXTS:
+        raise CallError(
+            f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
+        )
+    if options.decimals is not None and not 1 <= options.decimals <= 7:
+        raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
+    if options.batch_tokens < 1:
+        raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
+
+
+def _max_tokens(options: IngestOptions, limit: int | None) -> int:
+    if options.max_tokens is None:
+        return min(limit or 32_000, 32_000)  # positions are SMALLINT
+    if limit is not None and options.max_tokens > limit:
+        raise CallError(
+            f"{options.model} takes at most {limit} tokens, and --max-tokens is"
+            f" {options.max_tokens}.",
+            f"Give at most {limit}, or leave it out.",
+        )
+    if options.max_tokens < 3:
+        raise CallError("--max-tokens must leave room for a word.", "Give at least 3.")
+    return min(options.max_tokens, 32_000)
+
+
+def _find_corpus(options: IngestOptions) -> _Corpus:
+    sources = find_sources(options.corpora, options.format)
+    formats = sorted({each.format for each in sources})
+    annotator = None
+    if "text" in formats and options.spacy is not None:
+        from attnbank.ingest.plain import pipeline_version
+
+        annotator = pipeline_version(options.spacy)
+    facts = CorpusFacts(
+        name=options.name or _corpus_name(options.corpora),
+        format="+".join(formats),
+        path="\n".join(options.corpora),
+        sha256=digest(sources),
+        annotation="gold" if annotator is None else "silver",
+        annotator=annotator,
+    )
+    return _Corpus(sources, facts)
+
+
+def _corpus_name(corpora: tuple[str, ...]) -> str:
+    names = ["stdin" if each == "-" else _stem(Path(each)) for each in corpora]
+    return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
+
+
+def _stem(path: Path) -> str:
+    name = path.resolve().name
+    return Path(name.removesuffix(".gz")).stem if path.is_file() else name
+
+
+def _is_in_bank(bank: Path, corpus: _Corpus) -> bool:
+    """Whether the text is in the bank already, so that it was checked before."""
+    if not bank.exists() or bank.stat().st_size == 0:
+        return False
+    connection = open_to_read(bank)
+    try:
+        facts = corpus.facts
+        return (
+            runs.find_corpus(
+                connection, facts.name, facts.sha256, facts.format, facts.annotator
+            )
+            is not None
+        )
+    finally:
+        connection.close()
+
+
+def _items(corpus: _Corpus, options: IngestOptions) -> Iterator[Sentence | Problem]:
+    return read(corpus.sources, options.format, options.spacy, options.split)
+
+
+def _check_corpus(corpus: _Corpus, options: IngestOptions, tell: Tell) -> list[Problem]:
+    """Read the whole corpus once; its problems. Raises BadInput unless they may be skipped."""
+    problems: list[Problem] = []
+    sentences = 0
+    for item in _items(corpus, options):
+        if isinstance(item, Problem):
+            problems.append(item)
+            continue
+        sentences += 1
+        if sentences % 1000 == 0:
+            tell(Progress("checking", sentences, None))
+    if problems and not options.skip_bad:
+        raise BadInput(problems, "Mend them, or leave these sentences out with --skip-bad.")
+    if not sentences:
+        raise BadInput(problems, "No sentence is left to ingest.")
+    return problems
+
+
+def _write_corpus(
+    connection: DuckDBPyConnection, corpus: _Corpus, options: IngestOptions, tell: Tell
+) -> int:
+    """The corpus's id, after writing its text in one transaction where it is not there yet."""
+    facts = corpus.facts
+
+    def find() -> int | None:
+        return runs.find_corpus(
+            connection, facts.name, facts.sha256, facts.format, facts.annotator
+        )
+
+    found = find()
+    if found is not None:
+        return found
+    connection.execute("begin")
+    try:
+        for done in write_corpus(connection, facts, _items(corpus, options)):
+            tell(Progress("reading", done, None))
+        connection.execute("commit")
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.execute("checkpoint")
+    made = find()
+    assert made is not None
+    return made
+
+
+class _Counter:
+    """Tells how many sentences of the run are done."""
+
+    def __init__(
+        self, connection: DuckDBPyConnection, corpus: int, run: runs.Run, tell: Tell
+    ) -> None:
+        self.total = _count(
+            connection,
+            "select count(*) from sentence inner join document on document.id = sentence.document"
+            " where document.corpus = ?",
+            corpus,
+        )
+        self.done = _count(
+            connection,
+            "select (select count(*) from sequence where run = ?)"
+            " + (select count(*) from skipped where run = ?)",
+            run.id,
+            run.id,
+        )
+        self.tell = tell
+        self.tell(Progress("running", self.done, self.total))
+
+    def committed(self, sentences: int, batches: int) -> None:
+        self.done += sentences
+        self.tell(Progress("running", self.done, self.total))
+
+
+def _report(
+    connection: DuckDBPyConnection, run: runs.Run, state: str, problems: list[Problem]
+) -> Report:
+    totals = connection.execute(sql.statement("run_totals"), {"run": run.id}).fetchone()
+    named = connection.execute(
+        "select corpus.name, run.name, run.batches from run"
+        " inner join corpus on corpus.id = run.corpus where run.id = ?",
+        [run.id],
+    ).fetchone()
+    assert totals is not None and named is not None
+    skipped = connection.execute(sql.statement("skipped_counts"), {"run": run.id}).fetchall()
+    return Report(
+        corpus=named[0],
+        run=named[1],
+        state=state,
+        sentences=totals[0],
+        words=totals[3],
+        weights=totals[2],
+        batches=named[2],
+        skipped={reason: count for reason, count in skipped},
+        problems=problems,
+    )
+
+
+def _count(connection: DuckDBPyConnection, statement: str, *values: object) -> int:
+    found = connection.execute(statement, list(values)).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+@contextmanager
+def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
+    """The bank, open for writing; what goes wrong is said in words."""
+    connection = open_to_write(bank, runs.version(), _WRITER)
+    try:
+        yield connection
+    except duckdb.Error as error:
+        raise explain(error, bank) from error
+    except torch.OutOfMemoryError as error:
+        raise AttnbankError(
+            "The device has too little memory for a batch; what was committed is safe.",
+            "Type the same command with --replace and a smaller --batch-tokens.",
+        ) from error
+    finally:
+        connection.close()
+
+

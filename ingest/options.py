@@ -1,0 +1,89 @@
+"""What an ingest is asked for, what it tells while it runs, and what it tells at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnbank.ingest.document import Problem
+from attnbank.ingest.pooling import Subword
+from attnbank.ingest.tokens import Unit
+
+DEFAULT_MODEL = "google-bert/bert-base-uncased"
+CONTEXTS = ("sentence",)
+UNITS = ("word", "token")
+SUBWORDS = ("mean", "first")
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """Everything that shapes an ingest.
+
+    `batch_tokens` is the budget of one forward pass in padded tokens. `max_tokens` counts the
+    special tokens; None means what the model takes.
+    """
+
+    corpora: tuple[str, ...]
+    bank: Path
+    model: str = DEFAULT_MODEL
+    format: str | None = None
+    spacy: str | None = None
+    split: str | None = None
+    name: str | None = None
+    context: str = "sentence"
+    unit: Unit = "word"
+    subword: Subword = "mean"
+    max_tokens: int | None = None
+    decimals: int | None = None
+    random_weights: int | None = None
+    revision: str | None = None
+    device: str = "auto"
+    batch_tokens: int = 2048
+    skip_bad: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an ingest is. `stage` is checking, reading or running; counts are of sentences."""
+
+    stage: str
+    done: int
+    total: int | None
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass
+class Report:
+    """What an ingest did.
+
+    `state` is new, resumed or unchanged. Counts are those of the whole run, earlier
+    parts of a resumed one included.
+    """
+
+    corpus: str
+    run: str
+    state: str
+    sentences: int
+    words: int
+    weights: int
+    batches: int
+    skipped: dict[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class Estimate:
+    """What an ingest would do: counts, and the size to expect in bytes."""
+
+    documents: int
+    sentences: int
+    words: int
+    pieces: int
+    weights: int
+    bytes: int
+    skipped: dict[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)

@@ -1,0 +1,109 @@
+"""Reads plain text, annotated by a spaCy pipeline that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from attnbank.ingest.blocks import blocks, decode
+from attnbank.ingest.document import DocumentStart, Problem, Sentence
+from attnbank.ingest.faults import Faulty, problem
+from attnbank.ingest.spacy_docs import doc_sentences, is_space
+from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+_LONGEST = 100_000  # characters for the pipeline at once; a parser's memory grows with them
+
+
+def read_text(
+    lines: Iterable[bytes],
+    file: str = "",
+    document: str = "document",
+    spacy: str | None = None,
+) -> Iterator[Sentence | Problem]:
+    """Read plain text: a blank line ends a paragraph, and the file is one document.
+
+    Args:
+        lines: raw lines, in UTF-8. The lines of a paragraph are joined.
+        file: the file's name, for messages.
+        document: the document's name.
+        spacy: the name or the folder of a spaCy pipeline with a parser.
+
+    Yields:
+        A `Sentence` for each sentence that the pipeline finds, and a `Problem` for each
+        paragraph that is not text in UTF-8.
+
+    Raises:
+        CallError: no pipeline is named, it cannot be loaded, or it finds no sentences or trees.
+    """
+    if spacy is None:
+        raise CallError(
+            f"{file} is plain text, without annotation.",
+            "Name a spaCy pipeline to annotate it, e.g. --spacy en_core_web_sm.",
+        )
+    pipeline = _load(spacy)
+    start: DocumentStart | None = DocumentStart(document)
+    problems: list[Problem] = []
+    texts = _texts(lines, file, problems)
+    for doc, (text, line, paragraph) in pipeline.pipe(
+        ((" ".join(text.split("\n")), (text, line, paragraph)) for text, line, paragraph in texts),
+        as_tuples=True,
+    ):
+        yield from problems
+        problems.clear()
+        _check(doc, spacy)
+        for item in doc_sentences(doc, start, file, _line_at(text, line), paragraph):
+            if isinstance(item, Sentence):
+                start = None
+            yield item
+    yield from problems
+
+
+def _load(name: str) -> Language:
+    try:
+        import spacy
+    except ImportError:
+        raise CallError("Plain text needs spaCy.", "pip install spacy") from None
+    try:
+        return spacy.load(name)
+    except OSError:
+        fact = f"There is no spaCy pipeline {name}."
+        remedy = f"Try: python -m spacy download {name}. Or give the folder of a pipeline."
+    except (ValueError, ImportError) as error:  # it is there, but cannot be used
+        fact = f"The spaCy pipeline {name} cannot be loaded: {str(error).splitlines()[0]}"
+        remedy = "Use a pipeline made for the spaCy version that is installed."
+    raise CallError(fact, remedy)
+
+
+def _texts(
+    lines: Iterable[bytes], file: str, problems: list[Problem]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield pieces of paragraphs, each with its first line and its paragraph, 1-based."""
+    for paragraph, (line, block) in enumerate(blocks(lines), start=1):
+        try:
+            text = decode(block, line).removesuffix("\n")
+        except Faulty as fault:
+            problems.append(problem(fault.id, fault.fact, file, fault.line))
+            continue
+        while len(text) > _LONGEST:
+            cut = max(text.rfind("\n", 1, _LONGEST), 0) or max(text.rfind(" ", 1, _LONGEST), 0)
+            cut = cut or _LONGEST
+            yield text[:cut], line, paragraph
+            line += text.count("\n", 0, cut)
+            text = text[cut:]
+        yield text, line, paragraph
+
+
+def _line_at(text: str, line: int) -> Callable[[int], int]:
+    return lambda offset: line + text.count("\n", 0, offset)
+
+
+def _check(doc: Doc, name: str) -> None:
+    words = [token for token in doc if not is_space(token)]
+    if len(words) > 1 and not doc.has_annotation("SENT_START"):
+        raise CallError(f"The spaCy pipeline {name} finds no sentences.", "Use one with a parser.")
+    if len(words) > 1 and not doc.has_annotation("DEP"):
+        raise CallError(f"The spaCy pipeline {name} gives no trees.", "Use one with a parser.")

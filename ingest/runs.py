@@ -1,0 +1,205 @@
+"""Rows of `corpus`, `model` and `run`: finding what is there, starting what is not."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from attnbank import sql
+from attnbank.ingest.corpus_rows import next_ids
+from attnbank.ingest.models import ModelFacts
+from attnbank.ingest.options import IngestOptions
+from attnbank.sql.errors import CallError
+
+_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as table `run` has it."""
+
+    id: int
+    name: str
+    first_sequence: int
+    batch_tokens: int
+    batches: int
+    finished: bool
+
+
+def version() -> str:
+    """The version of attnbank that is installed."""
+    return metadata.version("attnbank")
+
+
+def find_corpus(
+    connection: DuckDBPyConnection, name: str, sha256: str, format: str, annotator: str | None
+) -> int | None:
+    """The corpus of this content, or None. Raises CallError where the name is another's."""
+    same = connection.execute(
+        "select id from corpus where sha256 = ? and format = ? and annotator is not distinct from ?"
+        " order by name = ? desc, id",
+        [sha256, format, annotator, name],
+    ).fetchone()
+    if same is not None:
+        return int(same[0])
+    if connection.execute("select id from corpus where name = ?", [name]).fetchone():
+        raise CallError(
+            f"The bank has another corpus called {name}: its content differs from this one's.",
+            "Give this one a name of its own: --name NAME.",
+        )
+    return None
+
+
+def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
+    """The row of a model, made where there is none."""
+    found = connection.execute(
+        "select id from model where name = ? and sha256 = ?"
+        " and random_seed is not distinct from ? and revision is not distinct from ?",
+        [facts.name, facts.sha256, facts.random_seed, facts.revision],
+    ).fetchone()
+    if found is not None:
+        return int(found[0])
+    new = next_ids(connection)["model"]
+    connection.execute(
+        "insert into model (id, name, revision, sha256, architecture, layers, heads, random_seed,"
+        " tokenizer, max_positions) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [new, facts.name, facts.revision, facts.sha256, facts.architecture, facts.layers,
+         facts.heads, facts.random_seed, facts.tokenizer, facts.max_positions],
+    )  # fmt: skip
+    return new
+
+
+def find_run(
+    connection: DuckDBPyConnection,
+    corpus: int,
+    model: int,
+    options: IngestOptions,
+    max_tokens: int,
+) -> Run | None:
+    """The run of the same model over the same corpus with the same options, or None."""
+    found = connection.execute(
+        "select id, name, first_sequence, batch_tokens, batches, finished is not null from run"
+        " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
+        " and max_tokens = ? and decimals is not distinct from ? order by id desc",
+        [corpus, model, options.context, options.unit, options.subword, max_tokens,
+         options.decimals],
+    ).fetchone()  # fmt: skip
+    return None if found is None else Run(*found)
+
+
+def start_run(
+    connection: DuckDBPyConnection,
+    corpus: int,
+    model: int,
+    facts: ModelFacts,
+    options: IngestOptions,
+    max_tokens: int,
+    device: str,
+) -> Run:
+    """Write the row of a new run, unfinished."""
+    ids = next_ids(connection)
+    corpus_name = _one(connection, "select name from corpus where id = ?", corpus)
+    run = Run(
+        id=ids["run"],
+        name=_run_name(connection, corpus_name, facts, options),
+        first_sequence=ids["sequence"],
+        batch_tokens=options.batch_tokens,
+        batches=0,
+        finished=False,
+    )
+    connection.execute(
+        "insert into run (id, name, model, corpus, context, unit, subword, max_tokens, decimals,"
+        " batch_tokens, options, device, code_version, libraries, first_sequence, batches, started)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [run.id, run.name, model, corpus, options.context, options.unit, options.subword,
+         max_tokens, options.decimals, run.batch_tokens, _options(options), device, version(),
+         _libraries(), run.first_sequence, 0, _now()],
+    )  # fmt: skip
+    return run
+
+
+def finish_run(connection: DuckDBPyConnection, run: int) -> None:
+    """Say that the last batch of a run is committed."""
+    connection.execute("update run set finished = ? where id = ?", [_now(), run])
+    connection.execute("checkpoint")
+
+
+def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
+    """Take a run and everything that it wrote out of the bank."""
+    connection.execute("begin")
+    for table in ("attention", "peak", "position"):
+        connection.execute(
+            f"delete from {table} where sequence in (select id from sequence where run = ?)",
+            [run.id],
+        )
+    for table in ("sequence", "skipped"):
+        connection.execute(f"delete from {table} where run = ?", [run.id])
+    connection.execute("delete from run where id = ?", [run.id])
+    connection.execute("commit")
+    connection.execute("checkpoint")
+
+
+def short_name(model: str) -> str:
+    """A model's name without the hub's owner or the folder's path."""
+    return Path(model).name or model
+
+
+def _run_name(
+    connection: DuckDBPyConnection, corpus: str, facts: ModelFacts, options: IngestOptions
+) -> str:
+    """corpus/model, and what distinguishes the run from the default one."""
+    model = short_name(facts.name)
+    if facts.random_seed is not None:
+        model += f"-random-{facts.random_seed}"
+    parts = [corpus, model]
+    if options.context != "sentence":
+        parts.append(options.context)
+    if options.unit != "word":
+        parts.append(options.unit)
+    if options.subword != "mean":
+        parts.append(options.subword)
+    if options.max_tokens is not None:
+        parts.append(f"max{options.max_tokens}")
+    if options.decimals is not None:
+        parts.append(f"{options.decimals}d")
+    name = "/".join(parts)
+    taken = {row[0] for row in connection.execute("select name from run").fetchall()}
+    unique, number = name, 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    return unique
+
+
+def _options(options: IngestOptions) -> dict[str, str]:
+    """What was asked for, as text, beyond the columns of `run`."""
+    kept = ("model", "format", "spacy", "split", "name", "revision", "device", "skip_bad")
+    found = {name: getattr(options, name) for name in kept}
+    asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
+    return asked | {"corpora": "\n".join(options.corpora)}
+
+
+def _libraries() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+
+
+def _one(connection: DuckDBPyConnection, statement: str, *values: Any) -> Any:
+    found = connection.execute(statement, list(values)).fetchone()
+    assert found is not None
+    return found[0]

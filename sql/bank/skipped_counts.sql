@@ -1,0 +1,8 @@
+-- How many sentences a run left out, and why; those that could not be read at all included.
+select skipped.reason, count(*) as n
+from skipped
+inner join run on run.corpus = skipped.corpus
+where run.id = $run
+    and (skipped.run = run.id or skipped.run is null)
+group by skipped.reason
+order by n desc, skipped.reason

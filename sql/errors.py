@@ -1,0 +1,33 @@
+"""The errors that people see: a fact, then what to type."""
+
+from __future__ import annotations
+
+
+class AttnbankError(Exception):
+    """Something a person can mend.
+
+    `fact` says what is wrong in one sentence; `remedy` says what to do or type.
+    `status` is the exit status of the command that meets it: 1 when the data,
+    the bank or the query is wrong, 2 when the call itself is.
+    """
+
+    status = 1
+
+    def __init__(self, fact: str, remedy: str = "") -> None:
+        super().__init__(fact if not remedy else f"{fact}\n{remedy}")
+        self.fact = fact
+        self.remedy = remedy
+
+
+class CallError(AttnbankError):
+    """The call is wrong: an option, a name or a combination of them."""
+
+    status = 2
+
+
+class BankError(AttnbankError):
+    """The bank cannot be opened, read or written."""
+
+
+class QueryError(AttnbankError):
+    """A statement or an analysis cannot be answered."""

@@ -1,0 +1,131 @@
+-- Annotated text: corpora, documents, sentences, words, mentions.
+
+create table bank (
+    format integer not null,
+    created_by varchar not null,
+    analyses varchar not null
+);
+comment on table bank is 'What wrote this file. One row.';
+comment on column bank.format is 'Version of the schema.';
+comment on column bank.created_by is 'Version of attnbank that made the file.';
+comment on column bank.analyses is 'SHA-256 of the statements of the analyses that the file carries.';
+
+create table corpus (
+    id integer primary key,
+    name varchar not null unique,
+    format varchar not null,
+    path varchar not null,
+    sha256 varchar not null,
+    annotation varchar not null check (annotation in ('gold', 'silver')),
+    annotator varchar
+);
+comment on table corpus is 'An ingested source: what one ingest command was given.';
+comment on column corpus.id is 'Number of the corpus in this bank.';
+comment on column corpus.name is 'Name of the corpus: the stem of its file, or the name given.';
+comment on column corpus.format is 'Format it was read from: conllu, relations, docbin, conll2012 or text.';
+comment on column corpus.path is 'Path or paths as they were given, one a line.';
+comment on column corpus.sha256 is 'SHA-256 of its file; of several files, of the lines that sha256sum prints.';
+comment on column corpus.annotation is 'gold (read from the file) or silver (predicted by the annotator).';
+comment on column corpus.annotator is 'The pipeline that predicted silver annotation, with its version; null for gold.';
+
+create table document (
+    id integer primary key,
+    corpus integer not null,
+    index integer not null,
+    name varchar not null,
+    split varchar,
+    file varchar,
+    metadata map(varchar, varchar)
+);
+comment on table document is 'A document of a corpus.';
+comment on column document.id is 'Number of the document in this bank.';
+comment on column document.corpus is 'corpus.id of the corpus it belongs to.';
+comment on column document.index is '1-based place in the corpus.';
+comment on column document.name is 'Its newdoc id, or the stem of its file.';
+comment on column document.split is 'train, dev or test, from the name of the file or the --split option; else null.';
+comment on column document.file is 'The file that it was read from.';
+comment on column document.metadata is 'What the source says of it (author, genre, date, ...), key by key.';
+
+create table sentence (
+    id integer primary key,
+    document integer not null,
+    index integer not null,
+    paragraph integer,
+    name varchar,
+    text varchar,
+    words integer not null,
+    empty_nodes smallint not null,
+    line integer
+);
+comment on table sentence is 'A sentence of a document.';
+comment on column sentence.id is 'Number of the sentence in this bank, in the order of the text.';
+comment on column sentence.document is 'document.id of the document it belongs to.';
+comment on column sentence.index is '1-based place in the document.';
+comment on column sentence.paragraph is '1-based paragraph in the document; null where the source marks none.';
+comment on column sentence.name is 'Its name in the source (sent_id in CoNLL-U).';
+comment on column sentence.text is 'Its text, as the source gives it or rebuilt from the words.';
+comment on column sentence.words is 'How many words it has.';
+comment on column sentence.empty_nodes is 'Nodes of the enhanced graph alone, which are no words and are not in table word.';
+comment on column sentence.line is '1-based line of its file where it starts.';
+
+create table word (
+    id integer not null,
+    sentence integer not null,
+    index smallint not null,
+    form varchar not null,
+    lemma varchar,
+    upos varchar,
+    xpos varchar,
+    feats varchar,
+    head_index smallint,
+    deprel varchar,
+    deps varchar,
+    space_after boolean not null,
+    surface varchar,
+    misc varchar
+);
+comment on table word is 'A syntactic word, with its gold (or silver) annotation; null where there is none.';
+comment on column word.id is 'Number of the word in this bank, in the order of the text.';
+comment on column word.sentence is 'sentence.id of the sentence it belongs to.';
+comment on column word.index is '1-based place in the sentence (ID in CoNLL-U).';
+comment on column word.form is 'The word as it is written.';
+comment on column word.lemma is 'Its lemma.';
+comment on column word.upos is 'Its universal part of speech.';
+comment on column word.xpos is 'Its part of speech in the treebank''s own tag set.';
+comment on column word.feats is 'Its morphological features, Name=Value joined by |.';
+comment on column word.head_index is 'word.index of its syntactic head in the same sentence; 0 for the root.';
+comment on column word.deprel is 'Its relation to its head, subtype included (nmod:poss).';
+comment on column word.deps is 'Its enhanced dependencies, as the source writes them.';
+comment on column word.space_after is 'Whether white space follows it in the text.';
+comment on column word.surface is 'The multiword token that it is a part of (don''t for do and n''t); else null.';
+comment on column word.misc is 'What else the source says of it, Key=Value joined by |, mentions left out.';
+
+create table mention (
+    id integer not null,
+    document integer not null,
+    entity integer not null,
+    entity_name varchar not null,
+    first_word integer not null,
+    last_word integer not null,
+    head_word integer not null,
+    head_rule varchar not null,
+    kind varchar not null,
+    kind_rule varchar not null,
+    type varchar,
+    identity varchar,
+    parts smallint not null
+);
+comment on table mention is 'A mention of an entity: a span of words that refers to it.';
+comment on column mention.id is 'Number of the mention in this bank, in the order of the text.';
+comment on column mention.document is 'document.id of the document it stands in.';
+comment on column mention.entity is 'Number of the entity in this bank: mentions that corefer share it.';
+comment on column mention.entity_name is 'The name of the entity in the source, unique in its document.';
+comment on column mention.first_word is 'word.id of its first word.';
+comment on column mention.last_word is 'word.id of its last word.';
+comment on column mention.head_word is 'word.id of its head word.';
+comment on column mention.head_rule is 'How the head was found: tree (its syntactic head lies outside the span), minspan (the source says), surface.';
+comment on column mention.kind is 'pronoun, proper or nominal, by its head word.';
+comment on column mention.kind_rule is 'How the kind was found: tag (part of speech) or form (pronoun list and capitals).';
+comment on column mention.type is 'The entity type that the source gives (person, place, ...).';
+comment on column mention.identity is 'A name in the world that the source links to (GUM: a Wikipedia article).';
+comment on column mention.parts is 'How many parts it has; more than 1 where it is discontinuous.';

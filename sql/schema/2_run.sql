@@ -1,0 +1,85 @@
+-- Models, runs of a model over a corpus, and what a run left out.
+
+create table model (
+    id integer primary key,
+    name varchar not null,
+    revision varchar,
+    sha256 varchar not null,
+    architecture varchar not null,
+    layers smallint not null,
+    heads smallint not null,
+    random_seed integer,
+    tokenizer varchar not null,
+    max_positions integer
+);
+comment on table model is 'A transformer whose attention is in the bank.';
+comment on column model.id is 'Number of the model in this bank.';
+comment on column model.name is 'The name it was loaded by: a hub name, the name of a folder, or minilm.';
+comment on column model.revision is 'Commit of the hub it was loaded from; the package version for minilm; null for a folder.';
+comment on column model.sha256 is 'SHA-256 over its parameters and buffers, name by name: the same weights give the same digest.';
+comment on column model.architecture is 'Its class in transformers (BertModel, GPT2Model, ...).';
+comment on column model.layers is 'Number of its layers.';
+comment on column model.heads is 'Number of attention heads in each layer.';
+comment on column model.random_seed is 'Seed of its random weights (a control model); null for trained weights.';
+comment on column model.tokenizer is 'Class of its tokenizer.';
+comment on column model.max_positions is 'Longest input in tokens that it takes; null for no limit.';
+
+create table run (
+    id integer primary key,
+    name varchar not null unique,
+    model integer not null,
+    corpus integer not null,
+    context varchar not null check (context in ('sentence', 'document', 'pair')),
+    unit varchar not null check (unit in ('word', 'token')),
+    subword varchar not null check (subword in ('mean', 'first')),
+    max_tokens integer not null,
+    decimals smallint,
+    batch_tokens integer not null,
+    options map(varchar, varchar),
+    device varchar not null,
+    code_version varchar not null,
+    libraries map(varchar, varchar) not null,
+    first_sequence integer not null,
+    batches integer not null,
+    started timestamp not null,
+    finished timestamp
+);
+comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
+comment on column run.id is 'Number of the run in this bank.';
+comment on column run.name is 'Name of the run: corpus/model, and what distinguishes it further.';
+comment on column run.model is 'model.id of the model.';
+comment on column run.corpus is 'corpus.id of the corpus.';
+comment on column run.context is 'What one input of the model is: a sentence, whole sentences of a document, or a pair of segments.';
+comment on column run.unit is 'What a position is: a word (pieces merged, section 4.1 of the paper) or a token.';
+comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';
+comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
+comment on column run.decimals is 'Decimals that attention.weights is rounded to; null for unrounded. Table peak is never rounded.';
+comment on column run.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
+comment on column run.options is 'Further options of the run, by name.';
+comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
+comment on column run.code_version is 'Version of attnbank that wrote the run.';
+comment on column run.libraries is 'Versions of Python and of the libraries that the figures depend on.';
+comment on column run.first_sequence is 'sequence.id of its first input; the ids up to the next run''s first are its own.';
+comment on column run.batches is 'Batches committed so far; an interrupted run goes on with the next.';
+comment on column run.started is 'When it started, UTC.';
+comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
+
+create table skipped (
+    corpus integer not null,
+    run integer,
+    batch integer,
+    sentence integer,
+    name varchar,
+    place varchar,
+    reason varchar not null,
+    detail varchar not null
+);
+comment on table skipped is 'A sentence or document that was left out, and why. Nothing is dropped without a row here.';
+comment on column skipped.corpus is 'corpus.id of its corpus.';
+comment on column skipped.run is 'run.id of the run that left it out; null where it could not be read, so that no run has it.';
+comment on column skipped.batch is 'sequence.batch with which the row was committed; null where run is.';
+comment on column skipped.sentence is 'sentence.id; null where the sentence could not be read.';
+comment on column skipped.name is 'Its name in the source.';
+comment on column skipped.place is 'file:line where it starts.';
+comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-normalised, empty, or an error id of the readers).';
+comment on column skipped.detail is 'The reason in words.';

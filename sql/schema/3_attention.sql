@@ -1,0 +1,69 @@
+-- What the heads look at.
+
+create table sequence (
+    id integer not null,
+    run integer not null,
+    batch integer not null,
+    document integer not null,
+    sentence integer,
+    positions smallint not null,
+    tokens smallint not null
+);
+comment on table sequence is 'One input of the model in a run.';
+comment on column sequence.id is 'Number of the sequence in this bank.';
+comment on column sequence.run is 'run.id of its run.';
+comment on column sequence.batch is '1-based batch of the run that it was computed and committed in.';
+comment on column sequence.document is 'document.id of its document.';
+comment on column sequence.sentence is 'sentence.id where the input is one sentence; else null.';
+comment on column sequence.positions is 'Rows and columns of its attention maps, special tokens included.';
+comment on column sequence.tokens is 'Tokens that the model was given, special tokens included.';
+
+create table position (
+    sequence integer not null,
+    position smallint not null,
+    kind varchar not null,
+    word integer,
+    text varchar not null,
+    pieces varchar[] not null
+);
+comment on table position is 'A row and column of the attention maps of a sequence.';
+comment on column position.sequence is 'sequence.id of its sequence.';
+comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence is k.';
+comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
+comment on column position.word is 'word.id of the word it is, or is a piece of; null for special tokens.';
+comment on column position.text is 'The word, or the token as the vocabulary writes it.';
+comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
+
+create table attention (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    from_position smallint not null,
+    weights float[] not null
+);
+comment on table attention is 'One attention distribution: what one head, at one position, looks at.';
+comment on column attention.sequence is 'sequence.id of its sequence.';
+comment on column attention.layer is '1-based layer.';
+comment on column attention.head is '1-based head.';
+comment on column attention.from_position is 'position.position that attends.';
+comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1.';
+
+create table peak (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    position smallint not null,
+    most_attended smallint,
+    most_attended_weight float,
+    most_attending smallint,
+    most_attending_weight float
+);
+comment on table peak is 'The largest weights from and to one position, among the other words (tokens); special tokens and itself are left out, ties go to the leftmost. From unrounded weights.';
+comment on column peak.sequence is 'sequence.id of its sequence.';
+comment on column peak.layer is '1-based layer.';
+comment on column peak.head is '1-based head.';
+comment on column peak.position is 'position.position of a word (token).';
+comment on column peak.most_attended is 'Position that it attends to most; null where it attends to no other (weight 0, as the first word of a decoder).';
+comment on column peak.most_attended_weight is 'Its attention to that position.';
+comment on column peak.most_attending is 'Position that attends to it most; null where none does.';
+comment on column peak.most_attending_weight is 'The attention from that position.';

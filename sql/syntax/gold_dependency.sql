@@ -1,0 +1,92 @@
+-- title: Every gold dependency of a run, and where its two words stand in the attention maps
+-- paper: Clark et al. 2019, section 4.2
+-- grain: one row per word that has a syntactic head or is a root, in the inputs of the run
+-- runs: run.unit = 'word'
+-- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
+-- param run varchar = null: name or id of the run; by default the newest finished one of single sentences
+-- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
+-- param possessive boolean = false: judge a possessor by the possessive 's after it, as the published code does
+-- column sequence integer: sequence.id of the input
+-- column document integer: document.id
+-- column split varchar: split of the document
+-- column sentence integer: sentence.id
+-- column dependent integer: word.id of the dependent
+-- column relation varchar: the relation of the dependent to its head
+-- column is_root boolean: whether the word is the root of its sentence, which has no head to find
+-- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
+-- column head_position smallint: position of the head; null for a root
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit = 'word'
+        and case
+            when $run is null then run.finished is not null and run.context = 'sentence'
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by run.id desc
+    limit 1
+),
+
+placed_word as (
+    select
+        sequence.id as sequence,
+        sequence.document,
+        position.position,
+        word.id as word,
+        word.sentence,
+        word.index,
+        word.form,
+        word.head_index,
+        word.deprel
+    from sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+    inner join position on position.sequence = sequence.id
+    inner join word on word.id = position.word
+    where position.kind = 'word'
+),
+
+with_head as (
+    select
+        dependent.sequence,
+        dependent.document,
+        dependent.sentence,
+        dependent.word as dependent,
+        dependent.deprel,
+        dependent.head_index = 0 as is_root,
+        case
+            when $possessive
+                and dependent.deprel in ('poss', 'nmod:poss')
+                and clitic.form in ('''s', '’s', 's''', 's’', '''', '’')
+                then clitic.position
+            else dependent.position
+        end as position,
+        gold_head.position as head_position
+    from placed_word as dependent
+    left join placed_word as gold_head
+        on gold_head.sequence = dependent.sequence
+        and gold_head.sentence = dependent.sentence
+        and gold_head.index = dependent.head_index
+    left join placed_word as clitic
+        on clitic.sequence = dependent.sequence
+        and clitic.sentence = dependent.sentence
+        and clitic.index = dependent.index + 1
+    where dependent.head_index is not null
+)
+
+select
+    with_head.sequence,
+    with_head.document,
+    document.split,
+    with_head.sentence,
+    with_head.dependent,
+    case
+        when $subtypes then with_head.deprel
+        else split_part(with_head.deprel, ':', 1)
+    end as relation,
+    with_head.is_root,
+    with_head.position,
+    with_head.head_position
+from with_head
+inner join document on document.id = with_head.document

@@ -1,0 +1,319 @@
+"""CoNLL-U: what a sentence, a document and a paragraph become; nothing makes the reader stop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from attnbank.ingest.conllu import read_conllu
+from attnbank.ingest.document import Problem, Sentence, Word
+from attnbank.ingest.tree import tree_fault
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def row(id: str, form: str, head: str = "_", deprel: str = "_", misc: str = "_") -> str:
+    return f"{id}\t{form}\t_\t_\t_\t_\t{head}\t{deprel}\t_\t{misc}"
+
+
+def items(text: str | bytes) -> list[Sentence | Problem]:
+    data = text.encode() if isinstance(text, str) else text
+    return list(read_conllu(data.splitlines(keepends=True), "file.conllu", "file"))
+
+
+def sentences(text: str | bytes) -> list[Sentence]:
+    read = items(text)
+    problems = [str(item) for item in read if isinstance(item, Problem)]
+    assert not problems
+    return [item for item in read if isinstance(item, Sentence)]
+
+
+RAIN = f"{row('1', 'Rain', '2', 'nsubj')}\n{row('2', 'fell', '0', 'root')}\n\n"
+SNOW = RAIN.replace("Rain", "Snow")
+
+
+def test_all_columns_of_a_word() -> None:
+    text = (
+        "1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\t2:nsubj\tGloss=x|SpaceAfter=No\n"
+        "2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t0:root\t_\n"
+    )
+    (sentence,) = sentences(text)
+    assert sentence.words == (
+        Word("Dogs", "dog", "NOUN", "NNS", "Number=Plur", 2, "nsubj", "2:nsubj", False, None,
+             "Gloss=x"),
+        Word("bark", "bark", "VERB", "VBP", None, 0, "root", "0:root", True, None, None),
+    )  # fmt: skip
+    assert (sentence.file, sentence.line) == ("file.conllu", 1)
+
+
+def test_the_underscore_is_a_word() -> None:
+    (sentence,) = sentences("1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    assert sentence.words == (Word("_", lemma="_"), Word("x"))
+
+
+def test_a_sentence_without_a_tree() -> None:
+    (sentence,) = sentences(f"{row('1', 'Rain')}\n{row('2', 'fell')}\n")
+    assert [word.head_index for word in sentence.words] == [None, None]
+
+
+def test_multiword_tokens() -> None:
+    text = "\n".join(
+        [
+            "# text = I don't know.",
+            row("1", "I", "4", "nsubj"),
+            row("2-3", "don't"),
+            row("2", "do", "4", "aux", "SpaceAfter=No"),
+            row("3", "n't", "4", "advmod"),
+            row("4-5", "know.", misc="SpaceAfter=No"),
+            row("4", "know", "0", "root"),
+            row("5", ".", "4", "punct"),
+        ]
+    )
+    (sentence,) = sentences(text)
+    assert [word.surface for word in sentence.words] == [None, "don't", "don't", "know.", "know."]
+    assert [word.space_after for word in sentence.words] == [True, False, True, False, False]
+
+
+def test_empty_nodes_are_counted_and_are_no_words() -> None:
+    text = "\n".join(
+        [row("0.1", "You"), row("1", "Go", "0", "root"), row("1.1", "a"), row("1.2", "b")]
+    )
+    (sentence,) = sentences(text)
+    assert sentence.empty_nodes == 3
+    assert [word.form for word in sentence.words] == ["Go"]
+
+
+def test_documents_and_paragraphs() -> None:
+    text = (
+        "# newdoc id = one\n# newpar\n# meta::genre = tale\n# sent_id = s1\n" + RAIN
+        + "# sent_id = s2\n" + RAIN
+        + "# newpar id = p\n" + RAIN
+        + "# newdoc\n# sent_id = s1\n" + RAIN
+        + "# newdoc\n" + RAIN
+    )  # fmt: skip
+    read = sentences(text)
+    starts = [sentence.document and sentence.document.name for sentence in read]
+    assert starts == ["one", None, None, "file-1", "file-2"]
+    assert [sentence.paragraph for sentence in read] == [1, 1, 2, None, None]
+    assert [sentence.name for sentence in read] == ["s1", "s2", None, "s1", None]
+    assert read[0].document is not None
+    assert read[0].document.metadata == {"genre": "tale"}
+
+
+def test_a_paragraph_may_begin_within_a_sentence() -> None:
+    broken = row("1", "Rain", "2", "nsubj") + "\n" + row("2", "fell", "0", "root", "NewPar=Yes")
+    read = sentences(f"# newpar\n{broken}\n\n{RAIN}")
+    assert [sentence.paragraph for sentence in read] == [1, 2]
+
+
+def test_a_file_without_newdoc_is_a_document() -> None:
+    read = sentences("# a licence, and nothing else\n\n# meta::genre = tale\n" + RAIN + RAIN)
+    assert [sentence.document is not None for sentence in read] == [True, False]
+    assert read[0].document is not None
+    assert (read[0].document.name, read[0].document.metadata) == ("file", {"genre": "tale"})
+
+
+@pytest.mark.parametrize("lost", ["bad\n", "# sent_id = x\n\n", "\xff".join(["1", "\n"])])
+def test_a_faulty_sentence_loses_neither_document_nor_paragraph(lost: str) -> None:
+    begin = "# newdoc id = one\n# newpar\n# meta::genre = tale\n"
+    problem, sentence = items((begin + lost).encode("latin1") + b"\n" + RAIN.encode())
+    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    assert sentence.document is not None
+    assert (sentence.document.name, sentence.document.metadata) == ("one", {"genre": "tale"})
+    assert sentence.paragraph == 1
+
+
+def test_a_document_that_begins_in_a_faulty_sentence() -> None:
+    problem, sentence = items(RAIN.rstrip() + "\n# newdoc id = two\n" + RAIN + SNOW)
+    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    assert problem.id == "newdoc-in-sentence"
+    assert sentence.document is not None and sentence.document.name == "two"
+
+
+def test_all_problems_in_one_pass() -> None:
+    bad = RAIN.replace("\t0\troot", "\t1\tdep")
+    read = items("# sent_id = a\n" + bad + RAIN + "# sent_id = c\n" + bad + bad)
+    assert [getattr(item, "id", None) for item in read] == ["no-root", None, "no-root", "no-root"]
+    assert [item.line for item in read] == [2, 5, 9, 12]
+    problem = read[0]
+    assert isinstance(problem, Problem)
+    assert str(problem).startswith("file.conllu:2: no-root: no word has head 0 (sentence a).")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(b"\n", b" \n"),
+        lambda data: data.rstrip(b"\n"),
+        lambda data: b"\n\n" + data.replace(b"\n\n", b"\n\t\n\n") + b"\n\n",
+    ],
+    ids=["byte-order mark", "CRLF", "trailing spaces", "no final newline", "more blank lines"],
+)
+def test_harmless_variants_read_the_same(change) -> None:  # type: ignore[no-untyped-def]
+    data = ("# newdoc id = d\n# sent_id = s\n# text = Rain fell\n" + RAIN + RAIN).encode()
+    plain = [(s.words, s.name, s.text, s.document) for s in sentences(data)]
+    assert [(s.words, s.name, s.text, s.document) for s in sentences(change(data))] == plain
+
+
+def test_line_separators_of_unicode_end_no_line() -> None:
+    (sentence,) = sentences(row("1", "a\u2028b", "0", "root") + "\n")
+    assert sentence.words[0].form == "a\u2028b"
+
+
+def test_text_is_compared_without_spaces() -> None:
+    assert len(sentences("# text = Ra in  fell\n" + RAIN)) == 1
+    assert len(sentences("# text = Caf\u00e9\n" + row("1", "Cafe\u0301", "0", "root"))) == 1
+
+
+def test_sent_ids_are_unique_within_a_document_only() -> None:
+    text = "# newdoc id = a\n# sent_id = 1\n" + RAIN + "# newdoc id = b\n# sent_id = 1\n" + RAIN
+    assert len(sentences(text)) == 2
+
+
+def test_a_long_sentence() -> None:
+    count = 1500
+    lines = [row("1", "w", "0", "root")]
+    lines += [row(str(i), "w", str(i - 1), "dep") for i in range(2, count + 1)]
+    (sentence,) = sentences("\n".join(lines))
+    assert [word.head_index for word in sentence.words] == list(range(count))
+
+
+# Properties.
+
+cell = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Z"], exclude_characters="|=_#"),
+    min_size=1,
+    max_size=6,
+)
+optional = st.none() | cell
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[int]:
+    """Heads of a tree: each word hangs on one that comes before it in a random order."""
+    count = draw(st.integers(1, 12))
+    order = draw(st.permutations(range(1, count + 1)))
+    heads = [0] * count
+    for at, word in enumerate(order):
+        heads[word - 1] = draw(st.sampled_from(order[:at])) if at else 0
+    return heads
+
+
+@st.composite
+def words(draw: st.DrawFn) -> tuple[Word, ...]:
+    return tuple(
+        Word(
+            form=draw(cell),
+            lemma=draw(optional),
+            upos=draw(st.sampled_from(["NOUN", "X", None])),
+            xpos=draw(optional),
+            feats=draw(st.sampled_from([None, "Number=Sing", "Case=Nom|Number=Sing"])),
+            head_index=head,
+            deprel="root" if head == 0 else "dep:" + draw(cell),
+            deps=draw(optional),
+            space_after=draw(st.booleans()),
+            misc=draw(st.none() | cell.map("Gloss={}".format)),
+        )
+        for head in draw(trees())
+    )
+
+
+def write(sentence: Iterable[Word]) -> str:
+    lines = []
+    for index, word in enumerate(sentence, start=1):
+        misc = [item for item in (word.misc, None if word.space_after else "SpaceAfter=No") if item]
+        head = None if word.head_index is None else str(word.head_index)
+        cells = (word.lemma, word.upos, word.xpos, word.feats, head, word.deprel, word.deps)
+        columns = [str(index), word.form, *(cell or "_" for cell in cells), "|".join(misc) or "_"]
+        lines.append("\t".join(columns))
+    return "\n".join(lines) + "\n\n"
+
+
+@given(st.lists(words(), min_size=1, max_size=4))
+def test_what_is_written_is_read(corpus: list[tuple[Word, ...]]) -> None:
+    read = sentences("".join(map(write, corpus)))
+    assert [sentence.words for sentence in read] == corpus
+
+
+def is_tree(heads: list[int]) -> bool:
+    """Climb from every word; slow and plain."""
+    for word in range(1, len(heads) + 1):
+        for _ in heads:
+            word = heads[word - 1] if 0 < word <= len(heads) else word
+        if word != 0:
+            return False
+    return heads.count(0) == 1
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+def test_a_tree_fault_is_found_where_there_is_one(heads: list[int]) -> None:
+    assert (tree_fault(heads) is None) == is_tree(heads)
+
+
+def test_damage_gives_problems_and_never_an_exception() -> None:
+    chance = random.Random(1)
+    line = row("1", "Rain", "2", "nsubj", "Entity=(e1-weather-1)")
+    sound = ("# newdoc id = d\n# sent_id = s\n# text = Rain fell\n" + line + RAIN[19:]).encode()
+    good = (sound + RAIN.encode()) * 2
+    problems = 0
+    for _ in range(2000):
+        data = bytearray(good)
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randrange(len(data))
+            data[at : at + chance.randint(0, 2)] = chance.choice(
+                [b"", b"\t", b"\n", b"\n\n", b"#", b"-", b".", b"1", b"0", b"_", b"\xff", b"(", b"|"]
+            )
+        problems += any(isinstance(item, Problem) for item in items(bytes(data)))
+    assert problems > 1000
+
+
+# Real corpora, against a count that is slow and obvious.
+
+
+@pytest.mark.parametrize("name", ["gum-dev", "ewt-dev", "gum-train"])
+def test_real_corpora(corpora: Path, name: str) -> None:
+    path = corpora / f"{name}.conllu"
+    text = path.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    with path.open("rb") as file:
+        read = list(read_conllu(file, path.name, name))
+    assert [str(item) for item in read if isinstance(item, Problem)] == []
+    found = [item for item in read if isinstance(item, Sentence)]
+    assert len(found) == sum(line.startswith("# sent_id = ") for line in lines)
+    numbered = [line.split("\t") for line in lines if line[:1].isdigit()]
+    expected = [cells[1] for cells in numbered if cells[0].isdigit()]
+    assert [word.form for sentence in found for word in sentence.words] == expected
+    starts = [s.document.name for s in found if s.document is not None]
+    assert starts == [line[14:] for line in lines if line.startswith("# newdoc id = ")]
+    assert sum(s.empty_nodes for s in found) == sum("." in cells[0] for cells in numbered)
+    opened = sum(
+        item.count("(")
+        for cells in numbered
+        for item in cells[9].split("|")
+        if item.startswith("Entity=")
+    )
+    assert sum(len(s.mentions) for s in found) == opened
+
+
+@pytest.mark.parametrize("name", ["gum-dev", "ewt-dev"])
+def test_spacing_spells_the_text(corpora: Path, name: str) -> None:
+    with (corpora / f"{name}.conllu").open("rb") as file:
+        for sentence in read_conllu(file):
+            assert isinstance(sentence, Sentence)
+            spelled = ""
+            surface = None  # of the multiword token at hand
+            for word in sentence.words:
+                if word.surface is None:
+                    spelled += word.form + " " * word.space_after
+                    surface = None
+                    continue
+                if surface is None:
+                    spelled += word.surface
+                surface = word.surface
+                if word.space_after:
+                    spelled, surface = spelled + " ", None
+            assert spelled.strip() == sentence.text
