@@ -18,13 +18,13 @@ from attnbank.ingest.attention_rows import RunFacts
 from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.document import BadInput, Problem, Sentence
 from attnbank.ingest.options import CONTEXTS, Estimate, IngestOptions, Progress, Report, Tell
-from attnbank.ingest.pipeline import run_batches
+from attnbank.ingest.pipeline import forget_blocks, run_batches
 from attnbank.ingest.plan import Planner
 from attnbank.ingest.sources import Source, digest, find_sources, read
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import explain, open_to_read, open_to_write
 
-_WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": "true"}
+_WRITER = {"threads": "1", "memory_limit": "256MB", "preserve_insertion_order": "true"}
 """One thread leaves the other cores to the model, and wrote the same rows in half the time."""
 
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
@@ -226,6 +226,7 @@ def _write_corpus(
         connection.rollback()
         raise
     connection.execute("checkpoint")
+    forget_blocks(connection)
     made = find()
     assert made is not None
     return made
