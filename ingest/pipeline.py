@@ -23,11 +23,10 @@ from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
-ROWS_AT_ONCE = 450_000
-WEIGHTS_AT_ONCE = 64_000_000
-"""Rows and weights (256 MB) that a transaction gathers before it is committed. DuckDB writes three
-row groups (of 122,880) and more once and for all; of fewer it copied the rows again, at twice the
-time, and left up to half of the file unused."""
+ROWS_AT_ONCE = 122_880
+WEIGHTS_AT_ONCE = 16_000_000
+"""Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
+checkpoint costs too much to be had for less."""
 
 _Item = TypeVar("_Item")
 
@@ -93,11 +92,11 @@ def run_batches(
     planner: Planner,
     facts: RunFacts,
     done: int,
-    committed: Callable[[int, int], None],
+    written: Callable[[int], None],
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added. Raises
+    `written(sentences)` is called for every batch with the sentences that it accounts for. Raises
     what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
@@ -112,13 +111,14 @@ def run_batches(
                 planned.put(batch)
         planned.close()
 
-    writer = Writer(connection, facts, committed)
+    writer = Writer(connection, facts)
 
     def write() -> None:
         # One core is enough here, and two teams of threads would spin against each other.
         torch.set_num_threads(1)
         for batch, attentions in computed:
             writer.add(rows_of(batch, attentions, facts))
+            written(batch.sentences)
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
@@ -151,15 +151,9 @@ def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
 class Writer:
     """Gathers the rows of whole batches and commits them together."""
 
-    def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        facts: RunFacts,
-        committed: Callable[[int, int], None],
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, facts: RunFacts) -> None:
         self._connection = connection
         self._facts = facts
-        self._committed = committed
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
@@ -190,7 +184,6 @@ class Writer:
             raise
         self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
         forget_blocks(self._connection)
-        self._committed(sum(each.sentences for each in pending), len(pending))
 
 
 def forget_blocks(connection: DuckDBPyConnection) -> None:

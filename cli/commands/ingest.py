@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.progress import ProgressDisplay, number, size
+from attnbank.ingest.document import BadInput
 from attnbank.ingest.formats import FORMATS
 from attnbank.ingest.options import CONTEXTS, DEFAULT_MODEL, SUBWORDS, UNITS, IngestOptions
 from attnbank.sql.errors import AttnbankError
@@ -136,7 +138,7 @@ def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) ->
 
 def fill(options: IngestOptions, *, quiet: bool) -> Report:
     """Ingest, showing how far it is. A Ctrl-C becomes an error of one line."""
-    with ProgressDisplay(quiet=quiet) as display, _interruptible():
+    with ProgressDisplay(quiet=quiet) as display, _explained():
         from attnbank.ingest import ingest
 
         report = ingest(options, display)
@@ -171,20 +173,29 @@ def print_problems(problems: Sequence[Problem], what: str) -> None:
         click.echo(f"  and {number(len(problems) - MOST_PROBLEMS)} more", err=True)
 
 
-class _interruptible:
-    """Turns a Ctrl-C into the error that says how to go on."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            raise AttnbankError(
-                "Interrupted; whole batches are kept. The same command goes on from there."
-            ) from error
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say how to go on after a Ctrl-C, and list what is wrong with a corpus."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise AttnbankError(
+            "Interrupted; whole batches are kept. The same command goes on from there."
+        ) from error
+    except BadInput as error:
+        count = len(error.problems)
+        if count == 1:
+            raise
+        print_problems(error.problems, "problems")
+        if not count:
+            raise AttnbankError(error.remedy) from error
+        raise AttnbankError(
+            f"The corpus has {number(count)} problems; the bank was not touched.", error.remedy
+        ) from error
 
 
 def _estimate(options: IngestOptions, *, quiet: bool) -> Estimate:
-    with ProgressDisplay(quiet=quiet), _interruptible():
+    with ProgressDisplay(quiet=quiet), _explained():
         from attnbank.ingest import estimate
 
         found = estimate(options)
