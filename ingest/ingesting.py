@@ -226,9 +226,7 @@ def _is_in_bank(bank: Path, corpus: _Corpus) -> bool:
     try:
         facts = corpus.facts
         return (
-            runs.find_corpus(
-                connection, facts.name, facts.sha256, facts.format, facts.annotator
-            )
+            runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
             is not None
         )
     finally:
@@ -264,9 +262,7 @@ def _write_corpus(
     facts = corpus.facts
 
     def find() -> int | None:
-        return runs.find_corpus(
-            connection, facts.name, facts.sha256, facts.format, facts.annotator
-        )
+        return runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
 
     found = find()
     if found is not None:
@@ -329,7 +325,7 @@ def _report(
         words=totals[3],
         weights=totals[2],
         batches=named[2],
-        skipped={reason: count for reason, count in skipped},
+        skipped=dict(skipped),
         problems=problems,
     )
 
@@ -355,5 +351,3 @@ def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
         ) from error
     finally:
         connection.close()
-
-

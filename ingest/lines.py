@@ -29,6 +29,7 @@ def read_lines(
 
     Yields:
         A `Sentence` for each sound line and a `Problem` for each faulty one, in order.
+
     """
     number = 0
     between = True  # whether the next sentence begins a document

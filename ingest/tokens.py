@@ -173,9 +173,7 @@ class TokenizerLayout:
     def _with_spaces(self, words: Sequence[str], after: Sequence[bool]) -> list[str]:
         if not self.spaced:
             return list(words)
-        return [
-            f" {word}" if at and after[at - 1] else word for at, word in enumerate(words)
-        ]
+        return [f" {word}" if at and after[at - 1] else word for at, word in enumerate(words)]
 
     def _frame(self, segments: int) -> Frame:
         """Read the frame off an input whose segments are one known word each."""
