@@ -26,8 +26,8 @@ class Rows:
             column.append(value)
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add many rows."""
-        for column, values in zip(self._columns, zip(*rows, strict=True), strict=True):
+        """Add many rows, or none."""
+        for column, values in zip(self._columns, zip(*rows, strict=True), strict=False):
             column.extend(values)
 
     def insert(self, connection: DuckDBPyConnection) -> None:
