@@ -27,7 +27,8 @@ class Rows:
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add many rows, or none."""
-        for column, values in zip(self._columns, zip(*rows, strict=True), strict=False):
+        columns = list(zip(*rows, strict=True)) or [()] * len(self._columns)
+        for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
 
     def insert(self, connection: DuckDBPyConnection) -> None:
