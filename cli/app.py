@@ -89,6 +89,9 @@ def run(args: Sequence[str]) -> int:
         _tell("Interrupted.")
         return 1
     except Exception as error:
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by DuckDB
+            _tell("Interrupted.")
+            return 1
         if debug:
             traceback.print_exc()
         fact, remedy, status = _explained(error)

@@ -96,8 +96,8 @@ def run_batches(
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `written(sentences)` is called for every batch with the sentences that it accounts for. Raises
-    what any of the threads raises; then, as when the process is killed, the bank holds the
+    `written(sentences)` is called for every batch with the sentences that it accounts for, those
+    of before too. Raises what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
     stop = threading.Event()
@@ -109,6 +109,8 @@ def run_batches(
         for batch in planner.batches(reading, facts.corpus):
             if batch.number > done:
                 planned.put(batch)
+            else:
+                written(batch.sentences)
         planned.close()
 
     writer = Writer(connection, facts)

@@ -32,7 +32,7 @@ def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     try:
         frame: pl.DataFrame = found.pl()
     except RuntimeError as error:
-        if "interrupted" in str(error).lower():  # how DuckDB tells a Ctrl-C
+        if is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
     except pl.exceptions.PolarsError as error:
@@ -44,6 +44,11 @@ def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
         if each in ("HUGEINT", "UHUGEINT") and name in frame.columns:
             frame = frame.with_columns(_narrowed(frame[name]))
     return frame
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error is how DuckDB tells a Ctrl-C."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
 def first_line(error: BaseException) -> str:

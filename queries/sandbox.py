@@ -18,7 +18,7 @@ import duckdb
 import polars as pl
 
 from attnbank import sql
-from attnbank.queries.results import first_line, frame_of, suggestion
+from attnbank.queries.results import first_line, frame_of, is_interrupt, suggestion
 from attnbank.sql.errors import QueryError
 from attnbank.sql.opening import explain, fingerprint
 
@@ -80,6 +80,8 @@ class Sandbox:
                 "Only the bank can be read here; for anything else: attnbank shell.",
             ) from error
         except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
             raise QueryError(first_line(error), suggestion(error)) from error
 
     def _check(self, parts: Sequence[Any]) -> None:

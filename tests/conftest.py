@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
 import pytest
+
+# One thread a process: the models are tiny, and on a busy machine teams of threads spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import tiny_models
 from hypothesis import settings
 

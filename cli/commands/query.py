@@ -124,7 +124,7 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
 
 def _tell_run(bank: Any, analysis: Analysis, given: dict[str, Any]) -> None:
     """Say which run the figures are of, where there are several."""
-    if bank.runs().height > 1:
+    if bank.connection.execute("select count(*) from run").fetchall()[0][0] > 1:
         run = bank.chosen_run(analysis.name, **given)
         if run is not None:
             click.echo(f"Run: {run}", err=True)

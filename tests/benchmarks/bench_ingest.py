@@ -39,7 +39,7 @@ def main() -> None:
         (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
     )
     model = models.load(arguments.model)
-    max_tokens = _max_tokens(options, model.facts.max_positions)
+    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     ratios = []
     for number in range(arguments.rounds + 1):
         with tempfile.TemporaryDirectory() as folder:
