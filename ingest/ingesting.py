@@ -14,10 +14,23 @@ from duckdb import DuckDBPyConnection
 
 from attnbank import sql
 from attnbank.ingest import models, runs
+from attnbank.ingest.ablation import Ablation
 from attnbank.ingest.attention_rows import RunFacts
 from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.options import CONTEXTS, Estimate, IngestOptions, Progress, Report, Tell
+from attnbank.ingest.gradients import Gradients
+from attnbank.ingest.masked_passes import MaskedPasses
+from attnbank.ingest.masking import Masking
+from attnbank.ingest.options import (
+    ABLATIONS,
+    CONTEXTS,
+    REPLACEMENTS,
+    Estimate,
+    IngestOptions,
+    Progress,
+    Report,
+    Tell,
+)
 from attnbank.ingest.pipeline import run_batches
 from attnbank.ingest.plan import Planner
 from attnbank.ingest.sources import Source, digest, find_sources, read
@@ -29,6 +42,7 @@ _WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": 
 
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
+_BYTES_PER_GRADIENT = 4.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,9 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
         random_seed=options.random_weights,
         revision=options.revision,
         device=options.device,
+        masked_lm=options.masked,
     )
+    masked = _masked_passes(model, options)
     max_tokens = _max_tokens(options, model.facts.max_positions)
     with _writing(options.bank) as connection:
         corpus_id = _write_corpus(connection, corpus, options, tell)
@@ -79,7 +95,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals
         )
         counter = _Counter(connection, corpus_id, run, tell)
-        run_batches(connection, model, planner, facts, run.batches, counter.committed)
+        run_batches(connection, model, planner, facts, run.batches, counter.committed, masked)
         runs.finish_run(connection, run.id)
         return _report(connection, run, state, problems)
 
@@ -88,7 +104,9 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = _find_corpus(options)
-    described = models.describe(options.model, revision=options.revision)
+    described = models.describe(
+        options.model, revision=options.revision, masked_lm=options.masked
+    )
     max_tokens = _max_tokens(options, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
@@ -112,6 +130,7 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
                 peaks += maps * len(each.encoded.positions)
         connection.close()
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
+    per_weight += _BYTES_PER_GRADIENT * options.gradients
     found.bytes = round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
     return found
 
@@ -125,6 +144,37 @@ def _check_options(options: IngestOptions) -> None:
         raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
     if options.batch_tokens < 1:
         raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
+    if options.gradients and options.unit != "token":
+        raise CallError(
+            "--gradients are by the attention between tokens: the merged weights of words are no"
+            " variables of the model.",
+            "Give --unit token.",
+        )
+    if options.ablate is not None and options.ablate not in ABLATIONS:
+        raise CallError(f"--ablate takes no {options.ablate}.", f"Use {' or '.join(ABLATIONS)}.")
+    if options.replacement not in REPLACEMENTS:
+        raise CallError(
+            f"--replacement takes no {options.replacement}.", f"Use {' or '.join(REPLACEMENTS)}."
+        )
+    if options.replacement != REPLACEMENTS[0] and options.ablate is None:
+        raise CallError("--replacement says how heads are disabled.", "Give --ablate too.")
+    if options.mask_seed and not options.masked:
+        raise CallError(
+            "--mask-seed says which tokens are masked, and none are.",
+            "Give --gradients or --ablate too.",
+        )
+
+
+def _masked_passes(model: models.Model, options: IngestOptions) -> MaskedPasses | None:
+    """What the run does with masked inputs. Raises AttnbankError where the model cannot."""
+    head = model.masked_lm
+    if head is None:
+        return None
+    return MaskedPasses(
+        masking=Masking(options.mask_seed, head.mask, head.special, head.vocabulary),
+        gradients=Gradients(head) if options.gradients else None,
+        ablation=Ablation(head, options.ablate, options.replacement) if options.ablate else None,
+    )
 
 
 def _max_tokens(options: IngestOptions, limit: int | None) -> int:

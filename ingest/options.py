@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnbank.ingest.document import Problem
 from attnbank.ingest.pooling import Subword
 from attnbank.ingest.tokens import Unit
 
+if TYPE_CHECKING:
+    from attnbank.ingest.ablation import Ablate, Replacement
+
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
 CONTEXTS = ("sentence",)
 UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
+ABLATIONS = ("heads", "layers")
+REPLACEMENTS = ("uniform", "zero")
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,9 @@ class IngestOptions:
     """Everything that shapes an ingest.
 
     `batch_tokens` is the budget of one forward pass in padded tokens. `max_tokens` counts the
-    special tokens; None means what the model takes.
+    special tokens; None means what the model takes. `gradients` and `ablate` need a model with a
+    masked-language-model head, and mask its inputs as `mask_seed` says; `replacement` is what
+    the weights of a disabled head become.
     """
 
     corpora: tuple[str, ...]
@@ -42,6 +50,15 @@ class IngestOptions:
     batch_tokens: int = 2048
     skip_bad: bool = False
     replace: bool = False
+    gradients: bool = False
+    ablate: Ablate | None = None
+    replacement: Replacement = "uniform"
+    mask_seed: int = 0
+
+    @property
+    def masked(self) -> bool:
+        """Whether inputs are masked too, and the model's head is needed."""
+        return self.gradients or self.ablate is not None
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,10 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
+from attnbank.ingest.ablation import Tally
 from attnbank.ingest.arrow import insert
 from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.masked_passes import MaskedPasses, Measured
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
@@ -90,10 +92,12 @@ def run_batches(
     facts: RunFacts,
     done: int,
     committed: Callable[[int, int], None],
+    masked: MaskedPasses | None = None,
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added. Raises
+    `committed(sentences, batches)` is called after every transaction with what it added;
+    `masked` are the passes over the masked inputs, where the run makes any. Raises
     what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
@@ -107,12 +111,16 @@ def run_batches(
                 planned.put(batch)
         planned.close()
 
-    writer = Writer(connection, facts, committed)
+    tally = None
+    if masked is not None and masked.ablation is not None:
+        ablation = masked.ablation
+        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
+    writer = Writer(connection, facts, committed, tally)
 
     def write() -> None:
         for item in computed:
-            batch, attentions = item  # type: ignore[misc]
-            writer.add(rows_of(batch, attentions, facts))
+            batch, attentions, measured = item  # type: ignore[misc]
+            writer.add(rows_of(batch, attentions, facts, measured))
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
@@ -121,7 +129,7 @@ def run_batches(
     try:
         for item in planned:
             assert isinstance(item, Batch)
-            computed.put((item, _forward(model, item)))
+            computed.put((item, *_forward(model, item, masked)))
         computed.close()
     except _Stop:
         pass
@@ -137,10 +145,14 @@ def run_batches(
             raise worker.error
 
 
-def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
+def _forward(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[tuple[Tensor, ...], Measured | None]:
     if not batch.inputs:
-        return ()
-    return model.attentions(*padded(batch, model.layout.padding))
+        return (), None
+    inputs = padded(batch, model.layout.padding)
+    attentions = model.attentions(*inputs)
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
 
 
 class Writer:
@@ -151,10 +163,12 @@ class Writer:
         connection: DuckDBPyConnection,
         facts: RunFacts,
         committed: Callable[[int, int], None],
+        tally: Tally | None = None,
     ) -> None:
         self._connection = connection
         self._facts = facts
         self._committed = committed
+        self._tally = tally
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
@@ -170,10 +184,15 @@ class Writer:
         pending, self._pending = self._pending, []
         self._connection.execute("begin")
         try:
-            for table in ("sequence", "position", "attention", "peak", "skipped"):
+            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
                 parts = [each.tables[table] for each in pending if table in each.tables]
                 if parts:
                     insert(self._connection, table, pa.concat_tables(parts))
+            if self._tally is not None:
+                for each in pending:
+                    if each.losses is not None:
+                        self._tally.add(each.losses, each.masked)
+                self._tally.write(self._connection)
             self._connection.execute(
                 "update run set batches = ? where id = ?", [pending[-1].batch, self._facts.run]
             )

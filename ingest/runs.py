@@ -11,7 +11,6 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank import sql
 from attnbank.ingest.corpus_rows import next_ids
 from attnbank.ingest.models import ModelFacts
 from attnbank.ingest.options import IngestOptions
@@ -83,12 +82,15 @@ def find_run(
     max_tokens: int,
 ) -> Run | None:
     """The run of the same model over the same corpus with the same options, or None."""
+    masked = _masked_options(options)
     found = connection.execute(
         "select id, name, first_sequence, batch_tokens, batches, finished is not null from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
-        " and max_tokens = ? and decimals is not distinct from ? order by id desc",
+        " and max_tokens = ? and decimals is not distinct from ?"
+        + "".join(f" and options['{name}'] is not distinct from ?" for name in masked)
+        + " order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals],
+         options.decimals, *masked.values()],
     ).fetchone()  # fmt: skip
     return None if found is None else Run(*found)
 
@@ -133,12 +135,12 @@ def finish_run(connection: DuckDBPyConnection, run: int) -> None:
 def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
     """Take a run and everything that it wrote out of the bank."""
     connection.execute("begin")
-    for table in ("attention", "peak", "position"):
+    for table in ("attention", "gradient", "peak", "position"):
         connection.execute(
             f"delete from {table} where sequence in (select id from sequence where run = ?)",
             [run.id],
         )
-    for table in ("sequence", "skipped"):
+    for table in ("ablation", "sequence", "skipped"):
         connection.execute(f"delete from {table} where run = ?", [run.id])
     connection.execute("delete from run where id = ?", [run.id])
     connection.execute("commit")
@@ -168,6 +170,14 @@ def _run_name(
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
+    if options.gradients:
+        parts.append("gradients")
+    if options.ablate is not None:
+        parts.append(f"ablate-{options.ablate}")
+        if options.replacement != "uniform":
+            parts.append(options.replacement)
+    if options.mask_seed:
+        parts.append(f"mask{options.mask_seed}")
     name = "/".join(parts)
     taken = {row[0] for row in connection.execute("select name from run").fetchall()}
     unique, number = name, 1
@@ -182,7 +192,18 @@ def _options(options: IngestOptions) -> dict[str, str]:
     kept = ("model", "format", "spacy", "split", "name", "revision", "device", "skip_bad")
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
-    return asked | {"corpora": "\n".join(options.corpora)}
+    masked = {name: value for name, value in _masked_options(options).items() if value is not None}
+    return asked | masked | {"corpora": "\n".join(options.corpora)}
+
+
+def _masked_options(options: IngestOptions) -> dict[str, str | None]:
+    """The options of the masked passes, as table `run` has them: null where they say nothing."""
+    return {
+        "gradients": "True" if options.gradients else None,
+        "ablate": options.ablate,
+        "replacement": options.replacement if options.ablate is not None else None,
+        "mask_seed": str(options.mask_seed) if options.masked else None,
+    }
 
 
 def _libraries() -> dict[str, str]:
