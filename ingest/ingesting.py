@@ -91,9 +91,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
                 str(model.device),
             )  # fmt: skip
         planner = Planner(model.layout, options.unit, max_tokens, run.batch_tokens)
-        facts = RunFacts(
-            run.id, corpus_id, run.first_sequence, options.subword, options.decimals
-        )
+        facts = RunFacts(run.id, corpus_id, run.first_sequence, options.subword, options.decimals)
         counter = _Counter(connection, corpus_id, run, tell)
         run_batches(connection, model, planner, facts, run.batches, counter.committed, masked)
         runs.finish_run(connection, run.id)
@@ -104,9 +102,7 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = _find_corpus(options)
-    described = models.describe(
-        options.model, revision=options.revision, masked_lm=options.masked
-    )
+    described = models.describe(options.model, revision=options.revision, masked_lm=options.masked)
     max_tokens = _max_tokens(options, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
@@ -228,9 +224,7 @@ def _is_in_bank(bank: Path, corpus: _Corpus) -> bool:
     try:
         facts = corpus.facts
         return (
-            runs.find_corpus(
-                connection, facts.name, facts.sha256, facts.format, facts.annotator
-            )
+            runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
             is not None
         )
     finally:
@@ -266,9 +260,7 @@ def _write_corpus(
     facts = corpus.facts
 
     def find() -> int | None:
-        return runs.find_corpus(
-            connection, facts.name, facts.sha256, facts.format, facts.annotator
-        )
+        return runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
 
     found = find()
     if found is not None:
@@ -333,7 +325,7 @@ def _report(
         words=totals[3],
         weights=totals[2],
         batches=named[2],
-        skipped={reason: count for reason, count in skipped},
+        skipped=dict(skipped),
         problems=problems,
     )
 
@@ -359,5 +351,3 @@ def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
         ) from error
     finally:
         connection.close()
-
-

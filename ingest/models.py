@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata, resources
@@ -89,12 +89,12 @@ def load(
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
     with _quiet():
-        whole = _module(name, place, config, remote, random_seed, masked_lm)
+        whole = _reading(name, lambda: _module(name, place, config, remote, random_seed, masked_lm))
     target = _device(device)
     whole = whole.eval().to(target)
     module = whole.base_model if masked_lm else whole
     layers, heads = _probe(name, module, config)
-    takes_segments = "token_type_ids" in inspect.signature(module.forward).parameters
+    takes_segments = _takes_segments(module, config)
     facts = ModelFacts(
         name=name,
         revision=version or revision or getattr(config, "_commit_hash", None),
@@ -135,7 +135,7 @@ def describe(name: str, *, revision: str | None = None, masked_lm: bool = False)
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
     with _quiet(), torch.device("meta"):
-        module = _module(name, place, config, remote, random_seed=0)
+        module = _reading(name, lambda: _module(name, place, config, remote, 0))
     return Described(
         layout=TokenizerLayout.of(tokenizer, spacing_aware(tokenizer.backend_tokenizer)),
         layers=config.num_hidden_layers,
@@ -144,9 +144,7 @@ def describe(name: str, *, revision: str | None = None, masked_lm: bool = False)
     )
 
 
-def _open(
-    name: str, revision: str | None
-) -> tuple[Any, Any, str, str | None, dict[str, str]]:
+def _open(name: str, revision: str | None) -> tuple[Any, Any, str, str | None, dict[str, str]]:
     """Configuration, tokenizer, place, version beside the hub's, and what else to ask the hub."""
     place, version = _place(name, revision)
     remote = {"revision": revision} if revision and version is None else {}
@@ -222,9 +220,18 @@ def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
         raise ModelError(f"The tokenizer of {name} has no mask token.", _WITH_HEAD)
 
 
-def _masked_lm(
-    module: Any, device: torch.device, takes_segments: bool, tokenizer: Any
-) -> MaskedLM:
+def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
+    """Refuse a checkpoint without the head: transformers would draw it at random."""
+    first, *others = [*sorted(missing), ""]
+    if first:
+        more = f" and {len(others) - 1} more of its weights" if others[0] else ""
+        raise ModelError(
+            f"{name} is no whole masked language model: the checkpoint lacks {first}{more}.",
+            _WITH_HEAD,
+        )
+
+
+def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenizer: Any) -> MaskedLM:
     special = frozenset(tokenizer.all_special_ids)
     known = range(min(module.config.vocab_size, len(tokenizer)))
     return MaskedLM(
@@ -247,36 +254,28 @@ def _module(
 ) -> Any:
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     kind = transformers.AutoModelForMaskedLM if masked_lm else transformers.AutoModel
-    try:
-        if random_seed is not None:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(random_seed)
-                return kind.from_config(config, **settings)
-        module, loading = kind.from_pretrained(
-            place, config=config, output_loading_info=True, **settings, **remote
-        )
-        if masked_lm and loading["missing_keys"]:
-            # transformers would draw these at random and only log it.
-            first, *others = sorted(loading["missing_keys"])
-            more = f" and {len(others)} more of its weights" if others else ""
-            raise ModelError(
-                f"{name} is no whole masked language model: the checkpoint lacks {first}{more}.",
-                _WITH_HEAD,
+
+    def make() -> Any:
+        if random_seed is None:
+            module, loading = kind.from_pretrained(
+                place, config=config, output_loading_info=True, **settings, **remote
             )
-        return module
+            if masked_lm:
+                _refuse_incomplete(name, loading["missing_keys"])
+            return module
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random_seed)
+            return kind.from_config(config, **settings)
+
+    try:
+        return make()
     except ValueError as error:
-        if "eager" in str(error) or "attn_implementation" in str(error):
-            raise ModelError(
-                f"{name} has no attention implementation that returns its weights.",
-                "Use another model.",
-            ) from error
-        return _reading(name, lambda: _raise(error))
-    except (OSError, KeyError, ImportError, RuntimeError) as error:
-        return _reading(name, lambda: _raise(error))
-
-
-def _raise(error: Exception) -> None:
-    raise error
+        if "eager" not in str(error) and "attn_implementation" not in str(error):
+            raise
+        raise ModelError(
+            f"{name} has no attention implementation that returns its weights.",
+            "Use another model.",
+        ) from error
 
 
 def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
@@ -313,6 +312,12 @@ def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
     return len(attentions), heads
 
 
+def _takes_segments(module: Any, config: Any) -> bool:
+    """Whether segment ids mean segments: GPT-2 would add the embedding of the token of that id."""
+    accepted = "token_type_ids" in inspect.signature(module.forward).parameters
+    return accepted and getattr(config, "type_vocab_size", 0) > 1
+
+
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     """The longest input in tokens: what the position embeddings and the tokenizer allow."""
     limits = []
@@ -322,7 +327,8 @@ def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
         taken = [
             each.padding_idx + 1
             for path, each in module.named_modules()
-            if path.endswith("position_embeddings") and getattr(each, "padding_idx", None) is not None
+            if path.endswith("position_embeddings")
+            and getattr(each, "padding_idx", None) is not None
         ]
         limits.append(stated - max(taken, default=0))
     if 0 < tokenizer.model_max_length < 1_000_000:
@@ -368,5 +374,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
