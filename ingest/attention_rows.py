@@ -19,7 +19,13 @@ _SEQUENCE = schema(
     id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
 )
 _POSITION = schema(
-    sequence=INT, position=SMALL, kind=TEXT, word=INT, text=TEXT, pieces=pa.list_(TEXT)
+    sequence=INT,
+    position=SMALL,
+    kind=TEXT,
+    segment=SMALL,
+    word=INT,
+    text=TEXT,
+    pieces=pa.list_(TEXT),
 )
 _SKIPPED = schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
@@ -35,6 +41,7 @@ class RunFacts:
     first_sequence: int
     subword: Subword
     decimals: int | None
+    context: str = "sentence"
 
 
 @dataclass
@@ -73,7 +80,7 @@ def rows_of(
 
     `attentions` holds a tensor [B, H, T, T] for each layer; `measured` is what the masked inputs
     gave, where the run masks them. An input with a row of attention that does not sum to 1 within
-    1e-3, or with no token to mask, becomes a row of `skipped` instead.
+    1e-3, or with no token to mask, is left out: its sentences become rows of `skipped`.
     """
     rows = BatchRows(batch.number, batch.sentences, {}, 0)
     skips = list(batch.skips)
@@ -90,8 +97,8 @@ def rows_of(
         pooled, found, odd = _per_layer(attentions, layout, facts.subword)
         bare = np.zeros_like(odd) if measured is None else (measured.masked == 0) & ~odd
         kept = [at for at in range(len(batch.inputs)) if not odd[at] and not bare[at]]
-        skips += [_odd(each) for at, each in enumerate(batch.inputs) if odd[at]]
-        skips += [_bare(each) for at, each in enumerate(batch.inputs) if bare[at]]
+        skips += [skip for at, each in enumerate(batch.inputs) if odd[at] for skip in _odd(each)]
+        skips += [skip for at, each in enumerate(batch.inputs) if bare[at] for skip in _bare(each)]
         if kept:
             inputs = [batch.inputs[at] for at in kept]
             sizes = layout.positions[kept]
@@ -235,7 +242,7 @@ def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
             [facts.run] * count,
             [number] * count,
             [each.document for each in inputs],
-            [each.sentence for each in inputs],
+            [each.sentences[0].id if facts.context == "sentence" else None for each in inputs],
             [len(each.encoded.positions) for each in inputs],
             [len(each.encoded.ids) for each in inputs],
         ],
@@ -249,6 +256,7 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             facts.first_sequence + one.sequence,
             place,
             each.kind,
+            each.segment,
             None if each.word is None else one.words[each.word],
             each.text,
             one.encoded.pieces[each.start : each.end],
@@ -265,14 +273,14 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
     )
 
 
-def _odd(one: Input) -> Skip:
+def _odd(one: Input) -> list[Skip]:
     detail = "a row of its attention does not sum to 1 within 0.001"
-    return Skip(one.sentence, one.name, one.place, "not-normalised", detail)
+    return [each.skip("not-normalised", detail) for each in one.sentences]
 
 
-def _bare(one: Input) -> Skip:
+def _bare(one: Input) -> list[Skip]:
     detail = "none of its tokens can be masked: all are special tokens"
-    return Skip(one.sentence, one.name, one.place, "nothing-to-mask", detail)
+    return [each.skip("nothing-to-mask", detail) for each in one.sentences]
 
 
 def _skipped(skip: Skip, batch: int, facts: RunFacts) -> tuple[object, ...]:

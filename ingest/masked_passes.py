@@ -9,7 +9,9 @@ from torch import Tensor
 
 from attnbank.ingest.ablation import Ablation
 from attnbank.ingest.gradients import Gradients
+from attnbank.ingest.masked_lm import MaskedLM
 from attnbank.ingest.masking import Masking
+from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.plan import Batch
 
 
@@ -39,3 +41,17 @@ class MaskedPasses:
             gradients=None if self.gradients is None else self.gradients.of(*given),
             losses=None if self.ablation is None else self.ablation.losses(*given),
         )
+
+
+def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
+    """The masked passes that the options ask for; None where they ask for none.
+
+    Raises AttnbankError where the model's attention can be neither differentiated nor replaced.
+    """
+    if model is None:
+        return None
+    return MaskedPasses(
+        masking=Masking(options.mask_seed, model.mask, model.special, model.vocabulary),
+        gradients=Gradients(model) if options.gradients else None,
+        ablation=Ablation(model, options.ablate, options.replacement) if options.ablate else None,
+    )

@@ -96,10 +96,10 @@ def run_batches(
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added;
-    `masked` are the passes over the masked inputs, where the run makes any. Raises
-    what any of the threads raises; then, as when the process is killed, the bank holds the
-    batches that were committed and no others.
+    `committed(sentences, batches)` is called after every transaction with what it added, and for
+    every batch of before with its sentences; `masked` are the passes over the masked inputs,
+    where the run makes any. Raises what any of the threads raises; then, as when the process is
+    killed, the bank holds the batches that were committed and no others.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
@@ -110,6 +110,8 @@ def run_batches(
         for batch in planner.batches(reading, facts.corpus):
             if batch.number > done:
                 planned.put(batch)
+            else:
+                committed(batch.sentences, 0)
         planned.close()
 
     tally = None

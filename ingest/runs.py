@@ -82,15 +82,16 @@ def find_run(
     max_tokens: int,
 ) -> Run | None:
     """The run of the same model over the same corpus with the same options, or None."""
-    masked = _masked_options(options)
+    shape = _shape(options)
+    others = "".join(
+        f" and map_extract_value(options, '{name}') is not distinct from ?" for name in shape
+    )
     found = connection.execute(
         "select id, name, first_sequence, batch_tokens, batches, finished is not null from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
-        " and max_tokens = ? and decimals is not distinct from ?"
-        + "".join(f" and options['{name}'] is not distinct from ?" for name in masked)
-        + " order by id desc",
+        f" and max_tokens = ? and decimals is not distinct from ?{others} order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals, *masked.values()],
+         options.decimals, *shape.values()],
     ).fetchone()  # fmt: skip
     return None if found is None else Run(*found)
 
@@ -170,6 +171,13 @@ def _run_name(
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
+    choice = _shape(options)
+    if options.truncate:
+        parts.append("first")
+    if choice["limit"] is not None:
+        parts.append(f"limit{choice['limit']}")
+    if choice["seed"] not in (None, "0"):
+        parts.append(f"seed{choice['seed']}")
     if options.gradients:
         parts.append("gradients")
     if options.ablate is not None:
@@ -192,16 +200,23 @@ def _options(options: IngestOptions) -> dict[str, str]:
     kept = ("model", "format", "spacy", "split", "name", "revision", "device", "skip_bad")
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
-    masked = {name: value for name, value in _masked_options(options).items() if value is not None}
-    return asked | masked | {"corpora": "\n".join(options.corpora)}
+    shape = {name: value for name, value in _shape(options).items() if value is not None}
+    return asked | shape | {"corpora": "\n".join(options.corpora)}
 
 
-def _masked_options(options: IngestOptions) -> dict[str, str | None]:
-    """The options of the masked passes, as table `run` has them: null where they say nothing."""
+def _shape(options: IngestOptions) -> dict[str, str | None]:
+    """The options that shape the rows beyond the columns of `run`, as `run.options` has them.
+
+    Null where they do not: a seed that nothing is drawn with is none.
+    """
+    drawn = options.context == "pair" or options.limit is not None
     return {
-        "gradients": "True" if options.gradients else None,
+        "truncate": "true" if options.truncate else None,
+        "limit": None if options.limit is None else str(options.limit),
+        "seed": str(options.seed) if drawn else None,
+        "gradients": "true" if options.gradients else None,
         "ablate": options.ablate,
-        "replacement": options.replacement if options.ablate is not None else None,
+        "replacement": None if options.ablate is None else options.replacement,
         "mask_seed": str(options.mask_seed) if options.masked else None,
     }
 
