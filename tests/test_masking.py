@@ -138,9 +138,7 @@ def test_pieces_of_words_are_masked_one_by_one(
     masks = {}
     for unit in ("word", "token"):
         bank = tmp_path / f"{unit}.duckdb"
-        ingest(
-            IngestOptions((str(sample / "press.conllu"),), bank, str(folder), unit=unit)  # type: ignore[arg-type]
-        )
+        ingest(IngestOptions((str(sample / "press.conllu"),), bank, str(folder), unit=unit))
         tokenizer, _ = slow.load(folder)
         with duckdb.connect(str(bank), read_only=True) as connection:
             found = slow.inputs(connection, tokenizer)

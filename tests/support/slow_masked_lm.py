@@ -109,10 +109,10 @@ def attention(model: Any, edit: Edit) -> Iterator[None]:
         weights = edit(layer, exp / exp.sum(-1, keepdim=True))
         return (weights @ value).transpose(1, 2).contiguous(), weights
 
-    file = sys.modules[type(model).__module__]
-    own = file.eager_attention_forward  # type: ignore[attr-defined]
-    file.eager_attention_forward = attend  # type: ignore[attr-defined]
+    file: Any = sys.modules[type(model).__module__]
+    own = file.eager_attention_forward
+    file.eager_attention_forward = attend
     try:
         yield
     finally:
-        file.eager_attention_forward = own  # type: ignore[attr-defined]
+        file.eager_attention_forward = own
