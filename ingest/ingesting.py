@@ -42,7 +42,7 @@ _WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": 
 
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
-_BYTES_PER_GRADIENT = 4.0
+_BYTES_PER_GRADIENT = 4.2
 
 
 @dataclass(frozen=True)

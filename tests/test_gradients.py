@@ -291,8 +291,10 @@ def test_replacing_a_run_takes_its_gradients_away(
     path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
     ingest(options(path, press, folder, ablate="layers"))
     before = {table: len(rows(path, table)) for table in (*TABLES, "ablation", "run")}
+    losses = rows(path, "ablation")
     assert ingest(options(path, press, folder, ablate="layers", replace=True)).state == "new"
     assert {table: len(rows(path, table)) for table in before} == before
+    assert rows(path, "ablation") == losses
 
 
 def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) -> None:
@@ -300,7 +302,7 @@ def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) ->
     without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
     found = estimate(options(path, press, tiny_masked_lm("bert")))
     assert found.weights == without.weights
-    assert found.bytes - without.bytes == pytest.approx(4 * found.weights, abs=1)
+    assert found.bytes - without.bytes == pytest.approx(4.2 * found.weights, abs=1)
 
 
 def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
