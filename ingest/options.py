@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnbank.ingest.document import Problem
-from attnbank.ingest.pooling import Subword
-from attnbank.ingest.tokens import Unit
+
+if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+    from attnbank.ingest.pooling import Subword
+    from attnbank.ingest.tokens import Unit
 
 if TYPE_CHECKING:
     from attnbank.ingest.ablation import Ablate, Replacement
