@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 import tiny_models
+import torch
 from hypothesis import settings
 
 # The same examples on every machine, however slow, and no folder left behind.
@@ -88,6 +89,15 @@ def tiny_masked_lm(
         return made[kind]
 
     return make
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One thread for torch: tiny models gain nothing by more, and lose a lot on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
