@@ -18,8 +18,10 @@ import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
+from attnbank.ingest.ablation import Tally
 from attnbank.ingest.arrow import insert
 from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.masked_passes import MaskedPasses, Measured
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
@@ -93,16 +95,18 @@ def run_batches(
     facts: RunFacts,
     done: int,
     written: Callable[[int], None],
+    masked: MaskedPasses | None = None,
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
     `written(sentences)` is called for every batch with the sentences that it accounts for, those
-    of before too. Raises what any of the threads raises; then, as when the process is killed, the bank holds the
+    of before too; `masked` are the passes over the masked inputs, where the run makes any. Raises
+    what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
-    computed: _Pipe[tuple[Batch, tuple[Tensor, ...]]] = _Pipe(1, stop)
+    computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
     reading = connection.cursor()
 
     def read() -> None:
@@ -113,13 +117,17 @@ def run_batches(
                 written(batch.sentences)
         planned.close()
 
-    writer = Writer(connection, facts)
+    tally = None
+    if masked is not None and masked.ablation is not None:
+        ablation = masked.ablation
+        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
+    writer = Writer(connection, facts, tally)
 
     def write() -> None:
         # One core is enough here, and two teams of threads would spin against each other.
         torch.set_num_threads(1)
-        for batch, attentions in computed:
-            writer.add(rows_of(batch, attentions, facts))
+        for batch, attentions, measured in computed:
+            writer.add(rows_of(batch, attentions, facts, measured))
             written(batch.sentences)
         writer.commit()
 
@@ -128,7 +136,7 @@ def run_batches(
         worker.start()
     try:
         for batch in planned:
-            computed.put((batch, _forward(model, batch)))
+            computed.put((batch, *_forward(model, batch, masked)))
         computed.close()
     except _Stop:
         pass
@@ -144,18 +152,25 @@ def run_batches(
             raise worker.error
 
 
-def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
+def _forward(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[tuple[Tensor, ...], Measured | None]:
     if not batch.inputs:
-        return ()
-    return model.attentions(*padded(batch, model.layout.padding))
+        return (), None
+    inputs = padded(batch, model.layout.padding)
+    attentions = model.attentions(*inputs)
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
 
 
 class Writer:
     """Gathers the rows of whole batches and commits them together."""
 
-    def __init__(self, connection: DuckDBPyConnection, facts: RunFacts) -> None:
+    def __init__(
+        self, connection: DuckDBPyConnection, facts: RunFacts, tally: Tally | None = None
+    ) -> None:
         self._connection = connection
         self._facts = facts
+        self._tally = tally
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
@@ -173,10 +188,15 @@ class Writer:
         pending, self._pending = self._pending, []
         self._connection.execute("begin")
         try:
-            for table in ("sequence", "position", "attention", "peak", "skipped"):
+            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
                 parts = [each.tables[table] for each in pending if table in each.tables]
                 if parts:
                     insert(self._connection, table, pa.concat_tables(parts))
+            if self._tally is not None:
+                for each in pending:
+                    if each.losses is not None:
+                        self._tally.add(each.losses, each.masked)
+                self._tally.write(self._connection)
             self._connection.execute(
                 "update run set batches = ? where id = ?", [pending[-1].batch, self._facts.run]
             )
