@@ -67,3 +67,35 @@ comment on column peak.most_attended is 'Position that it attends to most; null 
 comment on column peak.most_attended_weight is 'Its attention to that position.';
 comment on column peak.most_attending is 'Position that attends to it most; null where none does.';
 comment on column peak.most_attending_weight is 'The attention from that position.';
+
+create table gradient (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    from_position smallint not null,
+    gradients float[] not null
+);
+comment on table gradient is 'The gradient of the masked-language-model loss by every attention weight of one distribution; laid out as attention. The weights are those of the masked input, the rows of attention those of the text.';
+comment on column gradient.sequence is 'sequence.id of its sequence.';
+comment on column gradient.layer is '1-based layer.';
+comment on column gradient.head is '1-based head.';
+comment on column gradient.from_position is 'position.position that attends.';
+comment on column gradient.gradients is 'Signed gradient by the attention to each position in turn: gradients[p + 1] is by the weight to position p. The loss is the mean over the masked tokens of the sequence, in nats.';
+
+create table ablation (
+    run integer not null,
+    disabled varchar not null check (disabled in ('none', 'head', 'layer')),
+    layer smallint,
+    head smallint,
+    replacement varchar check (replacement in ('uniform', 'zero')),
+    loss double not null,
+    tokens integer not null
+);
+comment on table ablation is 'The masked-language-model loss of a run with a head or a layer disabled, and of the whole model, on the same masks.';
+comment on column ablation.run is 'run.id of its run; while that is unfinished, the figures are of its batches so far.';
+comment on column ablation.disabled is 'What is disabled: none (the whole model), head, or layer (all its heads).';
+comment on column ablation.layer is '1-based layer; null for none.';
+comment on column ablation.head is '1-based head; null for none and layer.';
+comment on column ablation.replacement is 'What the weights of a disabled head become: uniform (1/L over the L tokens of the input) or zero; null for none.';
+comment on column ablation.loss is 'Mean over the masked tokens of the run, in nats.';
+comment on column ablation.tokens is 'How many tokens were masked.';

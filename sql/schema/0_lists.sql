@@ -1,0 +1,27 @@
+-- What the analyses read out of a list of weights. Engines count lists differently; these count alike.
+
+create or replace macro weight_at(weights, place) as
+case when place >= 0 then cast(list_extract(weights, place + 1) as double) end;
+comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
+
+create or replace macro weight_on(weights, places) as
+coalesce(cast(list_sum(list_select(weights, places)) as double), cast(0 as double));
+comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 for none.';
+
+create or replace macro weight_total(weights) as
+coalesce(cast(list_sum(weights) as double), cast(0 as double));
+comment on macro weight_total is 'The sum of a whole list of weights.';
+
+create or replace macro is_place_in(place, places) as
+coalesce(list_contains(places, cast(place + 1 as integer)), false);
+comment on macro is_place_in is 'Whether a position, which counts from 0, is one of some places of the list, which count from 1.';
+
+create or replace macro place_count(places) as coalesce(len(places), 0);
+comment on macro place_count is 'How many places a list has; 0 for null.';
+
+create or replace macro plain_text(written) as
+replace(replace(replace(replace(written, 'Ġ', ''), '▁', ''), '##', ''), '</w>', '');
+comment on macro plain_text is 'A token without the marks by which vocabularies tell that it follows a space or continues a word.';
+
+create or replace macro refuse(message) as error(message);
+comment on macro refuse is 'End the query with this message.';
