@@ -13,37 +13,50 @@
 -- column sequences bigint: inputs that have the target
 with
 
-fitting as (
-    select
-        run.id,
-        run.name,
-        run.id in (
-            select sequence.run
-            from gradient
-            inner join sequence on sequence.id = gradient.sequence
-        ) as is_filled
+chosen_run as (
+    select run.id, run.name
     from run
-    where case
-        when $run is null then run.finished is not null
-        else run.name = $run or cast(run.id as varchar) = $run
-    end
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by
+        case
+            when run.id in (
+                select sequence.run
+                from gradient
+                inner join sequence on sequence.id = gradient.sequence
+            )
+                then 0
+            else 1
+        end,
+        run.id desc
+    limit 1
 ),
 
-chosen_run as (
+filled_run as (
     select
         case
-            when fitting.is_filled then fitting.id
-            else cast(
-                refuse(
-                    concat(
-                        'The run ', fitting.name, ' has no gradients. ',
-                        'Ingest it with them: attnbank ingest CORPUS --context pair --unit token --gradients'
-                    )
-                ) as integer
+            when chosen_run.id in (
+                select sequence.run
+                from gradient
+                inner join sequence on sequence.id = gradient.sequence
             )
+                then chosen_run.id
+            else
+                cast(
+                    refuse(
+                        concat(
+                            'The run ',
+                            chosen_run.name,
+                            ' has no gradients. Ingest with them: ',
+                            'attnbank ingest CORPUS --context pair --unit token --gradients'
+                        )
+                    ) as integer
+                )
         end as id
-    from fitting
-    qualify row_number() over (order by case when fitting.is_filled then 0 else 1 end, fitting.id desc) = 1
+    from chosen_run
 ),
 
 per_sequence as (
@@ -59,8 +72,8 @@ per_sequence as (
         sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.sep)) as sep,
         sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.punctuation)) as punctuation,
         sum(weight_total(list_transform(gradient.gradients, lambda value: abs(value)))) as total
-    from chosen_run
-    inner join placement on placement.run = chosen_run.id
+    from filled_run
+    inner join placement on placement.run = filled_run.id
     inner join gradient on gradient.sequence = placement.sequence
     group by
         gradient.sequence,
