@@ -25,3 +25,13 @@ comment on macro plain_text is 'A token without the marks by which vocabularies 
 
 create or replace macro refuse(message) as error(message);
 comment on macro refuse is 'End the query with this message.';
+
+create or replace macro largest_on(weights, places) as cast(list_max(list_select(weights, places)) as double);
+comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';
+
+create or replace macro first_largest_on(weights, places) as
+list_extract(places, list_position(list_select(weights, places), list_max(list_select(weights, places))));
+comment on macro first_largest_on is 'Which of some places of the list, which count from 1, has the largest weight; the first of equals.';
+
+create or replace macro joined(texts) as array_to_string(texts, ', ');
+comment on macro joined is 'Texts, separated by commas.';
