@@ -140,7 +140,7 @@ def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
             f"delete from {table} where sequence in (select id from sequence where run = ?)",
             [run.id],
         )
-    for table in ("sequence", "skipped"):
+    for table in ("sequence", "skipped", "head_distance", "head_embedding"):
         connection.execute(f"delete from {table} where run = ?", [run.id])
     connection.execute("delete from run where id = ?", [run.id])
     connection.execute("commit")

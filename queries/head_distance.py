@@ -11,6 +11,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from attnbank.queries.maps import Run, maps
+from attnbank.sql.errors import CallError
 
 SMOOTHING = 0.001
 """The published code's: 0.999 a + 0.001 / n."""
@@ -25,7 +26,7 @@ def head_distance(
     """The distance of every pair of different heads of a run, as rows of table head_distance.
 
     The distance is the sum over tokens of the Jensen-Shannon divergence of their distributions,
-    in nats. `tell(done, total)` counts sequences.
+    in nats. `tell(done, total)` counts sequences. Raises CallError for a smoothing outside [0, 1).
     """
     heads = run.layers * run.heads
     distances = Distances(heads, smoothing)
@@ -64,7 +65,10 @@ class Distances:
 
     def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:
         if not 0 <= smoothing < 1:
-            raise ValueError(f"smoothing is {smoothing}, and must be in [0, 1)")
+            raise CallError(
+                f"Smoothing cannot be {smoothing}: it is a share of a distribution.",
+                "Give a number from 0 to below 1, or leave it out.",
+            )
         self.heads = heads
         self.smoothing = smoothing
         self.tokens = 0
@@ -84,7 +88,7 @@ class Distances:
         if not flat:
             return
         every = np.concatenate(flat, axis=1)
-        width = max(_BLOCK // self.heads, 64)
+        width = min(max(_BLOCK // self.heads, 64), 1024)
         blocks = [every[:, start : start + width] for start in range(0, every.shape[1], width)]
         with ThreadPoolExecutor(self._threads) as pool:
             for alone, mass, pairs in pool.map(self._block, blocks):  # in order: the sums repeat
@@ -115,7 +119,8 @@ class Distances:
 
 
 def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) -> np.ndarray:
-    """ln of the values; without smoothing, of at least the smallest float, so that 0 ln 0 is 0."""
+    """Natural logarithms; without smoothing, of at least the smallest float: 0 ln 0 is 0."""
     if smoothing == 0:
         values = np.maximum(values, np.finfo(np.float32).tiny)
-    return np.log(values, out=out)
+    logs: np.ndarray = np.log(values, out=out)
+    return logs

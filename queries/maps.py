@@ -27,7 +27,7 @@ class Run:
 
 
 def choose_run(connection: DuckDBPyConnection, run: str | int | None = None) -> Run:
-    """The run of this name or id; by default the newest finished one of token pairs, else the newest.
+    """The run of this name or id; by default the newest finished of token pairs, else the newest.
 
     Raises CallError where there is none.
     """
@@ -46,7 +46,7 @@ def choose_run(connection: DuckDBPyConnection, run: str | int | None = None) -> 
 
 @dataclass(frozen=True)
 class Maps:
-    """The maps of one sequence: `weights` is [layers * heads, n, n] float32, from a position to one."""
+    """The maps of one sequence: `weights` is [layers * heads, n, n] float32, from row to column."""
 
     sequence: int
     weights: np.ndarray

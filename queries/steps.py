@@ -183,7 +183,7 @@ def _is_stored(
 ) -> bool:
     condition, key = _key(step, run, values)
     found = connection.execute(f"select count(*) from {step.name} where {condition}", key)
-    return (found.fetchone() or (0,))[0] > 0
+    return bool((found.fetchone() or (0,))[0])
 
 
 def _replace(

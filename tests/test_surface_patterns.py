@@ -18,18 +18,9 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.opening import open_to_read
 
 
-@pytest.fixture(scope="module", params=["minilm", "bert", "roberta"])
-def bank(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-) -> Path:
-    """A bank of the sample's tokens: the packaged model, and tiny ones of two vocabularies."""
-    path = tmp_path_factory.mktemp("surface") / "bank.duckdb"
-    model = request.param if request.param == "minilm" else str(tiny_model(request.param))
-    ingest(IngestOptions((str(sample / "stories.conllu"),), path, model, unit="token"))
-    return path
+@pytest.fixture(scope="module", params=["sample", "wiki", "bert", "roberta"])
+def bank(request: pytest.FixtureRequest, token_bank: Callable[[str], Path]) -> Path:
+    return token_bank(request.param)
 
 
 @pytest.fixture

@@ -28,40 +28,48 @@ chosen_run as (
     limit 1
 ),
 
-filled_run as (
+stored as (
     select
-        case
-            when chosen_run.id in (
-                select head_distance.run
-                from head_distance
-                where abs(head_distance.smoothing - $smoothing) < cast(0.000000000001 as double)
-            )
-                then chosen_run.id
-            else
-                cast(
-                    refuse(
-                        concat(
-                            'The distances between the heads of ',
-                            chosen_run.name,
-                            ' are not computed yet. Type: attnbank compute head_distance --run ',
-                            cast(chosen_run.id as varchar),
-                            ' --smoothing ',
-                            cast($smoothing as varchar)
-                        )
-                    ) as integer
-                )
-        end as id
+        head_distance.layer_a,
+        head_distance.head_a,
+        head_distance.layer_b,
+        head_distance.head_b,
+        head_distance.js_divergence,
+        head_distance.n_tokens
+    from head_distance
+    inner join chosen_run on chosen_run.id = head_distance.run
+    where abs(head_distance.smoothing - $smoothing) < cast(0.000000000001 as double)
+),
+
+refused as (
+    select
+        cast(null as smallint) as layer_a,
+        cast(null as smallint) as head_a,
+        cast(null as smallint) as layer_b,
+        cast(null as smallint) as head_b,
+        cast(null as double) as js_divergence,
+        cast(null as bigint) as n_tokens
     from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (
+            select head_distance.run
+            from head_distance
+            where abs(head_distance.smoothing - $smoothing) < cast(0.000000000001 as double)
+        ),
+        concat(
+            'The distances between the heads of ',
+            chosen_run.name,
+            ' are not computed yet. Type: attnbank compute head_distance --run ',
+            cast(chosen_run.id as varchar),
+            ' --smoothing ',
+            cast($smoothing as varchar)
+        )
+    )
 )
 
-select
-    head_distance.layer_a,
-    head_distance.head_a,
-    head_distance.layer_b,
-    head_distance.head_b,
-    head_distance.js_divergence,
-    head_distance.n_tokens
-from head_distance
-inner join filled_run on filled_run.id = head_distance.run
-where abs(head_distance.smoothing - $smoothing) < cast(0.000000000001 as double)
-order by head_distance.layer_a, head_distance.head_a, head_distance.layer_b, head_distance.head_b
+select stored.layer_a, stored.head_a, stored.layer_b, stored.head_b, stored.js_divergence, stored.n_tokens
+from stored
+union all
+select refused.layer_a, refused.head_a, refused.layer_b, refused.head_b, refused.js_divergence, refused.n_tokens
+from refused
+order by layer_a, head_a, layer_b, head_b

@@ -39,32 +39,6 @@ chosen_run as (
     limit 1
 ),
 
-filled_run as (
-    select
-        case
-            when chosen_run.id in (
-                select head_embedding.run
-                from head_embedding
-                where abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
-            )
-                then chosen_run.id
-            else
-                cast(
-                    refuse(
-                        concat(
-                            'The heads of ',
-                            chosen_run.name,
-                            ' have no places yet. Type: attnbank compute head_embedding --run ',
-                            cast(chosen_run.id as varchar),
-                            ' --smoothing ',
-                            cast($smoothing as varchar)
-                        )
-                    ) as integer
-                )
-        end as id
-    from chosen_run
-),
-
 read_for_syntax as (
     select run.id, run.model
     from run
@@ -106,7 +80,7 @@ measured as (
         special.sep,
         special.punctuation
     from head_embedding
-    inner join filled_run on filled_run.id = head_embedding.run
+    inner join chosen_run on chosen_run.id = head_embedding.run
     inner join relative_position(run := $run) as relative
         on relative.layer = head_embedding.layer
         and relative.head = head_embedding.head
@@ -136,24 +110,58 @@ named as (
             else 'other'
         end as behaviour
     from measured
+),
+
+shown as (
+    select
+        named.layer,
+        named.head,
+        named.x,
+        named.y,
+        named.stress,
+        named.behaviour,
+        case
+            when named.behaviour = 'next' then named.next
+            when named.behaviour = 'previous' then named.previous
+            when named.behaviour = 'broad' then named.entropy
+            when named.behaviour = 'cls' then named.cls
+            when named.behaviour = 'sep' then named.sep
+            when named.behaviour = 'punctuation' then named.punctuation
+            when named.behaviour <> 'other' then named.accuracy
+        end as strength
+    from named
+),
+
+refused as (
+    select
+        cast(null as smallint) as layer,
+        cast(null as smallint) as head,
+        cast(null as double) as x,
+        cast(null as double) as y,
+        cast(null as double) as stress,
+        cast(null as varchar) as behaviour,
+        cast(null as double) as strength
+    from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (
+            select head_embedding.run
+            from head_embedding
+            where abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
+        ),
+        concat(
+            'The heads of ',
+            chosen_run.name,
+            ' have no places yet. Type: attnbank compute head_embedding --run ',
+            cast(chosen_run.id as varchar),
+            ' --smoothing ',
+            cast($smoothing as varchar)
+        )
+    )
 )
 
-select
-    named.layer,
-    named.head,
-    named.x,
-    named.y,
-    named.stress,
-    named.behaviour,
-    case
-        when named.behaviour = 'next' then named.next
-        when named.behaviour = 'previous' then named.previous
-        when named.behaviour = 'broad' then named.entropy
-        when named.behaviour = 'cls' then named.cls
-        when named.behaviour = 'sep' then named.sep
-        when named.behaviour = 'punctuation' then named.punctuation
-        when named.behaviour = 'other' then null
-        else named.accuracy
-    end as strength
-from named
-order by named.layer, named.head
+select shown.layer, shown.head, shown.x, shown.y, shown.stress, shown.behaviour, shown.strength
+from shown
+union all
+select refused.layer, refused.head, refused.x, refused.y, refused.stress, refused.behaviour, refused.strength
+from refused
+order by layer, head

@@ -29,25 +29,6 @@ chosen_run as (
     limit 1
 ),
 
-filled_run as (
-    select
-        case
-            when chosen_run.id in (select ablation.run from ablation) then chosen_run.id
-            else
-                cast(
-                    refuse(
-                        concat(
-                            'The run ',
-                            chosen_run.name,
-                            ' has no losses with heads disabled. Ingest with them: ',
-                            'attnbank ingest CORPUS --context pair --unit token --ablate heads'
-                        )
-                    ) as integer
-                )
-        end as id
-    from chosen_run
-),
-
 measured as (
     select
         ablation.disabled,
@@ -57,32 +38,72 @@ measured as (
         ablation.loss,
         ablation.tokens
     from ablation
-    inner join filled_run on filled_run.id = ablation.run
+    inner join chosen_run on chosen_run.id = ablation.run
 ),
 
 whole as (
     select measured.loss
     from measured
     where measured.disabled = 'none'
+),
+
+ranked as (
+    select
+        measured.disabled,
+        measured.layer,
+        measured.head,
+        measured.replacement,
+        measured.loss,
+        measured.loss - whole.loss as increase,
+        case
+            when measured.disabled <> 'none'
+                then rank() over (partition by measured.disabled, measured.replacement order by measured.loss desc)
+        end as rank,
+        measured.tokens,
+        case when measured.disabled = 'none' then 0 when measured.disabled = 'layer' then 1 else 2 end as part
+    from measured
+    cross join whole
+),
+
+refused as (
+    select
+        cast(null as varchar) as disabled,
+        cast(null as smallint) as layer,
+        cast(null as smallint) as head,
+        cast(null as varchar) as replacement,
+        cast(null as double) as loss,
+        cast(null as double) as increase,
+        cast(null as bigint) as rank,
+        cast(null as integer) as tokens,
+        0 as part
+    from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (select ablation.run from ablation),
+        concat(
+            'The run ',
+            chosen_run.name,
+            ' has no losses with heads disabled. Ingest with them: ',
+            'attnbank ingest CORPUS --context pair --unit token --ablate heads'
+        )
+    )
+),
+
+shown as (
+    select ranked.*
+    from ranked
+    union all
+    select refused.*
+    from refused
 )
 
 select
-    measured.disabled,
-    measured.layer,
-    measured.head,
-    measured.replacement,
-    measured.loss,
-    measured.loss - whole.loss as increase,
-    case
-        when measured.disabled <> 'none'
-            then rank() over (partition by measured.disabled, measured.replacement order by measured.loss desc)
-    end as rank,
-    measured.tokens
-from measured
-cross join whole
-order by
-    case when measured.disabled = 'none' then 0 when measured.disabled = 'layer' then 1 else 2 end,
-    measured.replacement,
-    measured.loss desc,
-    measured.layer,
-    measured.head
+    shown.disabled,
+    shown.layer,
+    shown.head,
+    shown.replacement,
+    shown.loss,
+    shown.increase,
+    shown.rank,
+    shown.tokens
+from shown
+order by shown.part, shown.replacement, shown.loss desc, shown.layer, shown.head

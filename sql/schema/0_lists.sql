@@ -23,8 +23,9 @@ create or replace macro plain_text(written) as
 replace(replace(replace(replace(written, 'Ġ', ''), '▁', ''), '##', ''), '</w>', '');
 comment on macro plain_text is 'A token without the marks by which vocabularies tell that it follows a space or continues a word.';
 
-create or replace macro refuse(message) as error(message);
-comment on macro refuse is 'End the query with this message.';
+create or replace macro refuse_unless(condition, message) as
+case when condition then true else cast(error(message) as boolean) end;
+comment on macro refuse_unless is 'True where the condition holds; else the query ends with this message.';
 
 create or replace macro largest_on(weights, places) as cast(list_max(list_select(weights, places)) as double);
 comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';

@@ -35,30 +35,6 @@ chosen_run as (
     limit 1
 ),
 
-filled_run as (
-    select
-        case
-            when chosen_run.id in (
-                select sequence.run
-                from gradient
-                inner join sequence on sequence.id = gradient.sequence
-            )
-                then chosen_run.id
-            else
-                cast(
-                    refuse(
-                        concat(
-                            'The run ',
-                            chosen_run.name,
-                            ' has no gradients. Ingest with them: ',
-                            'attnbank ingest CORPUS --context pair --unit token --gradients'
-                        )
-                    ) as integer
-                )
-        end as id
-    from chosen_run
-),
-
 per_sequence as (
     select
         gradient.sequence,
@@ -72,8 +48,8 @@ per_sequence as (
         sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.sep)) as sep,
         sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.punctuation)) as punctuation,
         sum(weight_total(list_transform(gradient.gradients, lambda value: abs(value)))) as total
-    from filled_run
-    inner join placement on placement.run = filled_run.id
+    from chosen_run
+    inner join placement on placement.run = chosen_run.id
     inner join gradient on gradient.sequence = placement.sequence
     group by
         gradient.sequence,
@@ -121,14 +97,45 @@ per_target as (
         ) as gradient
     from per_sequence
     where per_sequence.positions > per_sequence.n_cls + per_sequence.n_sep + per_sequence.n_punctuation
+),
+
+averaged as (
+    select
+        per_target.layer,
+        per_target.head,
+        per_target.target,
+        avg(per_target.gradient) as gradient,
+        count(*) as sequences
+    from per_target
+    group by per_target.layer, per_target.head, per_target.target
+),
+
+refused as (
+    select
+        cast(null as smallint) as layer,
+        cast(null as smallint) as head,
+        cast(null as varchar) as target,
+        cast(null as double) as gradient,
+        cast(null as bigint) as sequences
+    from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (
+            select sequence.run
+            from gradient
+            inner join sequence on sequence.id = gradient.sequence
+        ),
+        concat(
+            'The run ',
+            chosen_run.name,
+            ' has no gradients. Ingest with them: ',
+            'attnbank ingest CORPUS --context pair --unit token --gradients'
+        )
+    )
 )
 
-select
-    per_target.layer,
-    per_target.head,
-    per_target.target,
-    avg(per_target.gradient) as gradient,
-    count(*) as sequences
-from per_target
-group by per_target.layer, per_target.head, per_target.target
-order by per_target.layer, per_target.head, per_target.target
+select averaged.layer, averaged.head, averaged.target, averaged.gradient, averaged.sequences
+from averaged
+union all
+select refused.layer, refused.head, refused.target, refused.gradient, refused.sequences
+from refused
+order by layer, head, target

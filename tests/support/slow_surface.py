@@ -6,7 +6,7 @@ special tokens and punctuation by their spelling, and takes means with plain loo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +44,8 @@ def inputs(connection: Any, run: int = 1, table: str = "attention") -> list[Inpu
     rows = connection.execute("select id from sequence where run = ? order by id", [run])
     for (sequence,) in rows.fetchall():
         positions = connection.execute(
-            "select text, word from position where sequence = ? order by position", [sequence]
+            "select text, word, segment from position where sequence = ? order by position",
+            [sequence],
         ).fetchall()
         weights = connection.execute(
             f"select layer, head, from_position, {column} from {table} where sequence = ?",
@@ -56,7 +57,8 @@ def inputs(connection: Any, run: int = 1, table: str = "attention") -> list[Inpu
         for layer, head, place, row in weights:
             maps[layer - 1, head - 1, place] = row
         assert not np.isnan(maps).any()
-        found.append(Input([row[0] for row in positions], maps, [row[1] for row in positions]))
+        texts, words_, segments = (list(column) for column in zip(*positions, strict=True))
+        found.append(Input(texts, maps, words_, segments))
     return found
 
 
@@ -224,3 +226,124 @@ def by_class(found: Iterable[Input], known: dict[int, Word]) -> dict[Key, float]
                     values[*key, "given"] = float(np.mean(given))
         per_input.append(values)
     return mean_of_means(per_input)
+
+
+def patterns(
+    found: Iterable[Input],
+    *,
+    vertical: float = 0.5,
+    diagonal: float = 0.5,
+    both: float = 0.25,
+    block: float = 0.5,
+) -> dict[Key, float]:
+    """Share of maps of each pattern, and the means of what decides, by (layer, head, what)."""
+    per_input = []
+    for one in found:
+        n = len(one.tokens)
+        values: dict[Key, float] = {}
+        special = [at for at in range(n) if one.role(at) in ("cls", "sep")]
+        first, second = (
+            [at for at in range(n) if at not in special and one.segments[at] == segment]
+            for segment in (0, 1)
+        )
+        for layer, head, weights in heads(one):
+            up = weights[:, special].sum() / n
+            along = (
+                sum(
+                    weights[i, j]
+                    for i in range(n)
+                    for j in (i - 1, i, i + 1)
+                    if 0 <= j < n and j not in special
+                )
+                / n
+            )
+            within = None
+            if first and second:
+                own = weights[np.ix_(first, first)].sum() + weights[np.ix_(second, second)].sum()
+                either = weights[np.ix_(first + second, first + second)].sum()
+                even = (len(first) ** 2 + len(second) ** 2) / (len(first) + len(second)) ** 2
+                within = (own / either - even) / (1 - even)
+                values[layer, head, "blockness"] = within
+            if up > both and along > both:
+                pattern = "vertical_diagonal"
+            elif up > vertical:
+                pattern = "vertical"
+            elif along > diagonal:
+                pattern = "diagonal"
+            elif within is not None and within > block:
+                pattern = "block"
+            else:
+                pattern = "heterogeneous"
+            for name in ("vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"):
+                values[layer, head, name] = float(pattern == name)
+            values[layer, head, "vertical_mass"] = up
+            values[layer, head, "diagonal_mass"] = along
+        per_input.append(values)
+    return mean_of_means(per_input)
+
+
+def functions(found: Iterable[Input], known: dict[int, Word]) -> dict[Key, Any]:
+    """Confidence, positional, offset and rare-word figures by (layer, head, which)."""
+    found = list(found)
+    frequency = Counter(word.form.lower() for word in known.values())
+    largest: defaultdict[Key, list[float]] = defaultdict(list)
+    at_offset: defaultdict[Key, list[int]] = defaultdict(list)
+    on_rarest: defaultdict[Key, list[bool]] = defaultdict(list)
+    maxima_on_rarest: defaultdict[Key, list[bool]] = defaultdict(list)
+    chances = []
+    for one in found:
+        n = len(one.tokens)
+        places = [at for at in range(n) if one.role(at) != "sep"]
+        forms = {at: known[one.words[at]].form.lower() for at in places if one.words[at]}  # type: ignore[index]
+        least = min(frequency[form] for form in forms.values())
+        rarest = {at for at, form in forms.items() if frequency[form] == least}
+        chances.append(len(rarest) / len(places))
+        for layer, head, weights in heads(one):
+            pointed = []
+            for i in places:
+                best = places[0]
+                for j in places:
+                    if weights[i, j] > weights[i, best]:
+                        best = j
+                largest[layer, head].append(weights[i, best])
+                at_offset[layer, head].append(best - i)
+                pointed.append(best)
+            counted = Counter(pointed)
+            commonest = min(counted, key=lambda at: (-counted[at], at))
+            on_rarest[layer, head].append(commonest in rarest)
+            maxima_on_rarest[layer, head] += [at in rarest for at in pointed]
+    values: dict[Key, Any] = {}
+    for key in largest:
+        offsets_of = Counter(at_offset[key])
+        offset = min(offsets_of, key=lambda each: (-offsets_of[each], abs(each), each))
+        values[*key, "confidence"] = float(np.mean(largest[key]))
+        values[*key, "positional"] = offsets_of[offset] / len(at_offset[key])
+        values[*key, "offset"] = offset
+        values[*key, "rare_word"] = float(np.mean(on_rarest[key]))
+        values[*key, "rare_word_maxima"] = float(np.mean(maxima_on_rarest[key]))
+        values[*key, "rare_word_chance"] = float(np.mean(chances))
+    return values
+
+
+def divergences(found: Iterable[Input], smoothing: float) -> dict[Key, float]:
+    """Sum over tokens of the Jensen-Shannon divergence by (layer, head, layer, head)."""
+    total: defaultdict[Key, float] = defaultdict(float)
+    for one in found:
+        n = len(one.tokens)
+        every = [
+            (layer, head, (1 - smoothing) * weights + smoothing / n)
+            for layer, head, weights in heads(one)
+        ]
+        for at, (layer_a, head_a, p) in enumerate(every):
+            for layer_b, head_b, q in every[at + 1 :]:
+                middle = (p + q) / 2
+                total[layer_a, head_a, layer_b, head_b] += (
+                    _divergence(p, middle) + _divergence(q, middle)
+                ) / 2
+    return dict(total)
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """Kullback-Leibler divergence in nats, summed over rows."""
+    there = p > 0
+    return float((p[there] * np.log(p[there] / q[there])).sum())
