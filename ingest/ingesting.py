@@ -18,9 +18,12 @@ from attnbank.ingest.attention_rows import RunFacts
 from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.document import BadInput, Problem, Sentence
 from attnbank.ingest.faults import LINES
+from attnbank.ingest.masked_passes import masked_passes
 from attnbank.ingest.options import (
+    ABLATIONS,
     CONTEXTS,
     DEFAULT_MAX_TOKENS,
+    REPLACEMENTS,
     Estimate,
     IngestOptions,
     Progress,
@@ -39,6 +42,7 @@ _WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": 
 
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
+_BYTES_PER_GRADIENT = 4.2
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,9 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
         random_seed=options.random_weights,
         revision=options.revision,
         device=options.device,
+        masked_lm=options.masked,
     )
+    masked = masked_passes(model.masked_lm, options)
     max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     with _writing(options.bank) as connection:
         corpus_id = _write_corpus(connection, corpus, options, tell)
@@ -90,7 +96,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
             options.context,
         )  # fmt: skip
         counter = _Counter(connection, corpus_id, tell)
-        run_batches(connection, model, planner, facts, run.batches, counter.committed)
+        run_batches(connection, model, planner, facts, run.batches, counter.committed, masked)
         runs.finish_run(connection, run.id)
         counter.finished()
         return _report(connection, run, state, problems)
@@ -100,7 +106,7 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = _find_corpus(options)
-    described = models.describe(options.model, revision=options.revision)
+    described = models.describe(options.model, revision=options.revision, masked_lm=options.masked)
     max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
@@ -125,6 +131,7 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
                 peaks += maps * len(each.encoded.positions)
         connection.close()
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
+    per_weight += _BYTES_PER_GRADIENT * options.gradients
     found.bytes = round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
     return found
 
@@ -151,6 +158,29 @@ def _check_options(options: IngestOptions) -> None:
         )
     if options.limit is not None and options.limit < 1:
         raise CallError("--limit must be positive.", "Leave it out for every input.")
+    _check_masked_options(options)
+
+
+def _check_masked_options(options: IngestOptions) -> None:
+    if options.gradients and options.unit != "token":
+        raise CallError(
+            "--gradients are by the attention between tokens: the merged weights of words are no"
+            " variables of the model.",
+            "Give --unit token.",
+        )
+    if options.ablate is not None and options.ablate not in ABLATIONS:
+        raise CallError(f"--ablate takes no {options.ablate}.", f"Use {' or '.join(ABLATIONS)}.")
+    if options.replacement not in REPLACEMENTS:
+        raise CallError(
+            f"--replacement takes no {options.replacement}.", f"Use {' or '.join(REPLACEMENTS)}."
+        )
+    if options.replacement != REPLACEMENTS[0] and options.ablate is None:
+        raise CallError("--replacement says how heads are disabled.", "Give --ablate too.")
+    if options.mask_seed and not options.masked:
+        raise CallError(
+            "--mask-seed says which tokens are masked, and none are.",
+            "Give --gradients or --ablate too.",
+        )
 
 
 def _planner(

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnbank.ingest.document import Problem
-from attnbank.ingest.pooling import Subword
-from attnbank.ingest.tokens import Unit
+
+if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+    from attnbank.ingest.pooling import Subword
+    from attnbank.ingest.tokens import Unit
+
+if TYPE_CHECKING:
+    from attnbank.ingest.ablation import Ablate, Replacement
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
 CONTEXTS = ("sentence", "document", "pair")
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
+ABLATIONS = ("heads", "layers")
+REPLACEMENTS = ("uniform", "zero")
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,9 @@ class IngestOptions:
     `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, the
     first such input of each document only), or a pair of segments. `limit` takes that many inputs
     at random; `seed` is that of the sample and of the pairs.
+
+    `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs as
+    `mask_seed` says; `replacement` is what the weights of a disabled head become.
     """
 
     corpora: tuple[str, ...]
@@ -51,6 +62,15 @@ class IngestOptions:
     batch_tokens: int = 2048
     skip_bad: bool = False
     replace: bool = False
+    gradients: bool = False
+    ablate: Ablate | None = None
+    replacement: Replacement = "uniform"
+    mask_seed: int = 0
+
+    @property
+    def masked(self) -> bool:
+        """Whether inputs are masked too, and the model's head is needed."""
+        return self.gradients or self.ablate is not None
 
 
 @dataclass(frozen=True)

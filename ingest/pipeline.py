@@ -12,12 +12,16 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+import duckdb
 import pyarrow as pa
+import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
+from attnbank.ingest.ablation import Tally
 from attnbank.ingest.arrow import insert
 from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.masked_passes import MaskedPasses, Measured
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
@@ -90,17 +94,18 @@ def run_batches(
     facts: RunFacts,
     done: int,
     committed: Callable[[int, int], None],
+    masked: MaskedPasses | None = None,
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
     `committed(sentences, batches)` is called after every transaction with what it added, and for
-    every batch of before with its sentences. Raises
-    what any of the threads raises; then, as when the process is killed, the bank holds the
-    batches that were committed and no others.
+    every batch of before with its sentences; `masked` are the passes over the masked inputs,
+    where the run makes any. Raises what any of the threads raises; then, as when the process is
+    killed, the bank holds the batches that were committed and no others.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
-    computed: _Pipe[tuple[Batch, tuple[Tensor, ...]]] = _Pipe(1, stop)
+    computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
     reading = connection.cursor()
 
     def read() -> None:
@@ -111,11 +116,17 @@ def run_batches(
                 committed(batch.sentences, 0)
         planned.close()
 
-    writer = Writer(connection, facts, committed)
+    tally = None
+    if masked is not None and masked.ablation is not None:
+        ablation = masked.ablation
+        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
+    writer = Writer(connection, facts, committed, tally)
 
     def write() -> None:
-        for batch, attentions in computed:
-            writer.add(rows_of(batch, attentions, facts))
+        # One core is enough here, and two teams of threads would spin against each other.
+        torch.set_num_threads(1)
+        for batch, attentions, measured in computed:
+            writer.add(rows_of(batch, attentions, facts, measured))
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
@@ -123,7 +134,7 @@ def run_batches(
         worker.start()
     try:
         for batch in planned:
-            computed.put((batch, _forward(model, batch)))
+            computed.put((batch, *_forward(model, batch, masked)))
         computed.close()
     except _Stop:
         pass
@@ -139,10 +150,14 @@ def run_batches(
             raise worker.error
 
 
-def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
+def _forward(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[tuple[Tensor, ...], Measured | None]:
     if not batch.inputs:
-        return ()
-    return model.attentions(*padded(batch, model.layout.padding))
+        return (), None
+    inputs = padded(batch, model.layout.padding)
+    attentions = model.attentions(*inputs)
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
 
 
 class Writer:
@@ -153,10 +168,12 @@ class Writer:
         connection: DuckDBPyConnection,
         facts: RunFacts,
         committed: Callable[[int, int], None],
+        tally: Tally | None = None,
     ) -> None:
         self._connection = connection
         self._facts = facts
         self._committed = committed
+        self._tally = tally
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
@@ -172,10 +189,15 @@ class Writer:
         pending, self._pending = self._pending, []
         self._connection.execute("begin")
         try:
-            for table in ("sequence", "position", "attention", "peak", "skipped"):
+            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
                 parts = [each.tables[table] for each in pending if table in each.tables]
                 if parts:
                     insert(self._connection, table, pa.concat_tables(parts))
+            if self._tally is not None:
+                for each in pending:
+                    if each.losses is not None:
+                        self._tally.add(each.losses, each.masked)
+                self._tally.write(self._connection)
             self._connection.execute(
                 "update run set batches = ? where id = ?", [pending[-1].batch, self._facts.run]
             )
@@ -184,4 +206,16 @@ class Writer:
             self._connection.rollback()
             raise
         self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
+        self._forget_blocks()
         self._committed(sum(each.sentences for each in pending), len(pending))
+
+    def _forget_blocks(self) -> None:
+        """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+        found = self._connection.execute("select current_setting('memory_limit')").fetchone()
+        assert found is not None
+        try:
+            self._connection.execute("set memory_limit = '64MB'")
+        except duckdb.OutOfMemoryException:
+            pass  # what cannot be dropped is in use
+        finally:
+            self._connection.execute(f"set memory_limit = '{found[0]}'")

@@ -49,19 +49,43 @@ def sample() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Callable[[str], Path]:
-    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
-    made: dict[str, Path] = {}
-    text = [
+def sample_text(sample: Path) -> list[str]:
+    """The sentences of the sample corpus, for tokenizers to learn from."""
+    return [
         line.removeprefix("# text = ")
         for path in sorted(sample.glob("*.conllu"))
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.startswith("# text = ")
     ]
 
+
+@pytest.fixture(scope="session")
+def tiny_model(
+    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
+) -> Callable[[str], Path]:
+    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+    made: dict[str, Path] = {}
+
     def make(kind: str) -> Path:
         if kind not in made:
-            made[kind] = tiny_models.save(kind, tmp_path_factory.mktemp(f"tiny-{kind}"), text)
+            folder = tmp_path_factory.mktemp(f"tiny-{kind}")
+            made[kind] = tiny_models.save(kind, folder, sample_text)
+        return made[kind]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_masked_lm(
+    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
+) -> Callable[[str], Path]:
+    """The same with the masked-language-model head, which is random too."""
+    made: dict[str, Path] = {}
+
+    def make(kind: str) -> Path:
+        if kind not in made:
+            folder = tmp_path_factory.mktemp(f"tiny-{kind}-masked-lm")
+            made[kind] = tiny_models.save(kind, folder, sample_text, masked_lm=True)
         return made[kind]
 
     return make
