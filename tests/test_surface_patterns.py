@@ -101,6 +101,37 @@ def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Pat
     slow.assert_close(found, expected)
 
 
+def test_gradient_importance_of_real_gradients(
+    tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "bank.duckdb"
+    corpus = (str(sample / "stories.conllu"),)
+    model = str(tiny_masked_lm("bert"))
+    ingest(
+        IngestOptions(
+            corpus, path, model, unit="token", context="pair", max_tokens=48, gradients=True
+        )
+    )
+    ingest(IngestOptions(corpus, path, model, unit="token"))  # a newer run, without gradients
+    with open_to_read(path) as connection:
+        rows = connection.execute(
+            "select layer, head, target, gradient from gradient_importance()"
+        ).fetchall()
+        points = connection.execute("from paper.figure_3").fetchall()
+        expected = slow.gradients(slow.inputs(connection, table="gradient"))
+    found = {tuple(row[:3]): row[3] for row in rows}
+    assert found.keys() == expected.keys()
+    keys = list(expected)
+    np.testing.assert_allclose(  # gradients are small: relative to each
+        [found[key] for key in keys], [expected[key] for key in keys], rtol=1e-5, atol=0
+    )
+    assert min(found.values()) > 0
+    heads = [
+        value for (layer, _, target), value in expected.items() if (layer, target) == (2, "sep")
+    ]
+    assert {row[:2]: row[2] for row in points}["[SEP]", 2] == pytest.approx(np.mean(heads))
+
+
 def test_a_run_without_gradients_says_how_to_get_them(connection: DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.Error, match="--gradients"):
         connection.execute("from gradient_importance()").fetchall()
