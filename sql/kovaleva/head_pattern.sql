@@ -87,7 +87,7 @@ distribution as (
     inner join input on input.sequence = attention.sequence
 ),
 
-map as (
+attention_map as (
     select
         distribution.sequence,
         distribution.layer,
@@ -120,13 +120,13 @@ even as (
 
 mass as (
     select
-        map.layer,
-        map.head,
-        map.vertical / even.positions as vertical,
-        map.diagonal / even.positions as diagonal,
-        case when map.either > 0 then (map.own / map.either - even.own) / (1 - even.own) end as block
-    from map
-    inner join even on even.sequence = map.sequence
+        attention_map.layer,
+        attention_map.head,
+        attention_map.vertical / even.positions as vertical,
+        attention_map.diagonal / even.positions as diagonal,
+        case when attention_map.either > 0 then (attention_map.own / attention_map.either - even.own) / (1 - even.own) end as block
+    from attention_map
+    inner join even on even.sequence = attention_map.sequence
 ),
 
 labelled as (

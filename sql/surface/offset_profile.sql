@@ -29,7 +29,7 @@ chosen_run as (
 ),
 
 tried as (
-    select cast(unnest($offsets) as integer) as "offset"
+    select unnest($offsets) as "offset"
 ),
 
 input as (

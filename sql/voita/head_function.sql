@@ -162,7 +162,7 @@ placed_word as (
 rarest as (
     select placed_word.sequence, placed_word.position
     from placed_word
-    qualify placed_word.frequency = min(placed_word.frequency) over (partition by placed_word.sequence)
+    qualify rank() over (partition by placed_word.sequence order by placed_word.frequency) = 1
 ),
 
 attracted as (
