@@ -141,7 +141,7 @@ def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
             f"delete from {table} where sequence in (select id from sequence where run = ?)",
             [run.id],
         )
-    for table in ("ablation", "sequence", "skipped"):
+    for table in ("ablation", "head_distance", "head_embedding", "sequence", "skipped"):
         connection.execute(f"delete from {table} where run = ?", [run.id])
     connection.execute("delete from run where id = ?", [run.id])
     connection.execute("commit")

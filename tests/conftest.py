@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,40 @@ def corpora() -> Path:
     if not folder.is_dir():
         pytest.skip("the real corpora (../shared/corpora) are not here")
     return folder
+
+
+@pytest.fixture(scope="session")
+def token_bank(
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+) -> Callable[[str], Path]:
+    """A function from a name to a bank of tokens (do not write into it).
+
+    sample: its stories, minilm; wiki: pairs of unlabelled text, minilm; bert and roberta: pairs and
+    sentences of the stories, tiny random models.
+    """
+    made: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        from attnbank.ingest import IngestOptions, ingest
+
+        if name not in made:
+            corpus = str(sample / "stories.conllu")
+            model = "minilm" if name in ("sample", "wiki") else str(tiny_model(name))
+            options: dict[str, Any] = {}
+            if name == "wiki":
+                corpus = str(request.getfixturevalue("corpora") / "wiki-text.txt")
+                options = {"context": "pair", "max_tokens": 64, "limit": 6}
+            if name == "bert":
+                options = {"context": "pair", "max_tokens": 48}
+            path = tmp_path_factory.mktemp(f"tokens-{name}") / "bank.duckdb"
+            ingest(IngestOptions((corpus,), path, model, unit="token", **options))
+            made[name] = path
+        return made[name]
+
+    return make
 
 
 @pytest.fixture(scope="session")
