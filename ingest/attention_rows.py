@@ -183,9 +183,13 @@ class _Index:
 
     def peak(self, found: list[np.ndarray], kept: list[int], candidate: np.ndarray) -> pa.Table:
         """One row a word (token); `found` are the four peaks, [B, L, H, P] each."""
-        places = [np.flatnonzero(candidate[at, :size]) for at, size in zip(kept, self.sizes, strict=True)]
+        places = [
+            np.flatnonzero(candidate[at, :size]) for at, size in zip(kept, self.sizes, strict=True)
+        ]
         attended, attended_weight, attending, attending_weight = (
-            np.concatenate([one[at][:, :, place].reshape(-1) for at, place in zip(kept, places, strict=True)])
+            np.concatenate(
+                [one[at][:, :, place].reshape(-1) for at, place in zip(kept, places, strict=True)]
+            )
             for one in found
         )
         sequence, layer, head, place = self._columns(places)

@@ -31,6 +31,7 @@ def read_conll2012(lines: Iterable[bytes], file: str = "") -> Iterator[Sentence 
     Yields:
         A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. The
         first part of a document has its name, part 1 and later ones NAME_1, NAME_2, ...
+
     """
     reader = _Reader(file)
     for line, block in blocks(lines):

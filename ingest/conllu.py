@@ -34,6 +34,7 @@ def read_conllu(
 
     Yields:
         A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
+
     """
     reader = _Reader(file, document)
     for line, block in blocks(lines):

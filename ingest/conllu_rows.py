@@ -56,6 +56,7 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
 
     Raises:
         Faulty: the first fault, with its line.
+
     """
     read = Rows()
     words, nodes = read.words, read.nodes

@@ -39,9 +39,7 @@ class _Tables:
     document: Rows = field(
         default_factory=lambda: Rows(
             "document",
-            schema(
-                id=INT, corpus=INT, index=INT, name=TEXT, split=TEXT, file=TEXT, metadata=MAP
-            ),
+            schema(id=INT, corpus=INT, index=INT, name=TEXT, split=TEXT, file=TEXT, metadata=MAP),
         )
     )
     sentence: Rows = field(

@@ -32,6 +32,7 @@ def read_docbin(
 
     Raises:
         CallError: spaCy is not installed.
+
     """
     try:
         from spacy.tokens import DocBin

@@ -154,6 +154,7 @@ def entity_spans(
         Faulty: bad-entity, unbalanced-entity, unclosed-entity, entity-parts or entity-head.
 
     Mentions of empty nodes alone (dropped pronouns) are left out: no word stands for them.
+
     """
     brackets = _Brackets(notation)
     for node, line, value in cells:

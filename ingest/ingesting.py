@@ -75,9 +75,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
                 str(model.device),
             )  # fmt: skip
         planner = Planner(model.layout, options.unit, max_tokens, run.batch_tokens)
-        facts = RunFacts(
-            run.id, corpus_id, run.first_sequence, options.subword, options.decimals
-        )
+        facts = RunFacts(run.id, corpus_id, run.first_sequence, options.subword, options.decimals)
         counter = _Counter(connection, corpus_id, run, tell)
         run_batches(connection, model, planner, facts, run.batches, counter.committed)
         runs.finish_run(connection, run.id)
@@ -178,9 +176,7 @@ def _is_in_bank(bank: Path, corpus: _Corpus) -> bool:
     try:
         facts = corpus.facts
         return (
-            runs.find_corpus(
-                connection, facts.name, facts.sha256, facts.format, facts.annotator
-            )
+            runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
             is not None
         )
     finally:
@@ -216,9 +212,7 @@ def _write_corpus(
     facts = corpus.facts
 
     def find() -> int | None:
-        return runs.find_corpus(
-            connection, facts.name, facts.sha256, facts.format, facts.annotator
-        )
+        return runs.find_corpus(connection, facts.name, facts.sha256, facts.format, facts.annotator)
 
     found = find()
     if found is not None:
@@ -283,7 +277,7 @@ def _report(
         words=totals[3],
         weights=totals[2],
         batches=named[2],
-        skipped={reason: count for reason, count in skipped},
+        skipped=dict(skipped),
         problems=problems,
     )
 
@@ -309,5 +303,3 @@ def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
         ) from error
     finally:
         connection.close()
-
-

@@ -82,7 +82,7 @@ def load(
     """
     config, tokenizer, place, version, remote = _open(name, revision)
     with _quiet():
-        module = _module(name, place, config, remote, random_seed)
+        module = _reading(name, lambda: _module(name, place, config, remote, random_seed))
     target = _device(device)
     module = module.eval().to(target)
     layers, heads = _probe(name, module, config)
@@ -102,7 +102,7 @@ def load(
         layout=TokenizerLayout.of(tokenizer, spacing_aware(tokenizer.backend_tokenizer)),
         module=module,
         device=target,
-        takes_segments="token_type_ids" in inspect.signature(module.forward).parameters,
+        takes_segments=_takes_segments(module, config),
     )
 
 
@@ -120,7 +120,7 @@ def describe(name: str, *, revision: str | None = None) -> Described:
     """Read a model's configuration and tokenizer, but no weights. Raises as load does."""
     config, tokenizer, place, _, remote = _open(name, revision)
     with _quiet(), torch.device("meta"):
-        module = _module(name, place, config, remote, random_seed=0)
+        module = _reading(name, lambda: _module(name, place, config, remote, 0))
     return Described(
         layout=TokenizerLayout.of(tokenizer, spacing_aware(tokenizer.backend_tokenizer)),
         layers=config.num_hidden_layers,
@@ -129,9 +129,7 @@ def describe(name: str, *, revision: str | None = None) -> Described:
     )
 
 
-def _open(
-    name: str, revision: str | None
-) -> tuple[Any, Any, str, str | None, dict[str, str]]:
+def _open(name: str, revision: str | None) -> tuple[Any, Any, str, str | None, dict[str, str]]:
     """Configuration, tokenizer, place, version beside the hub's, and what else to ask the hub."""
     place, version = _place(name, revision)
     remote = {"revision": revision} if revision and version is None else {}
@@ -198,25 +196,25 @@ def _module(
     name: str, place: str, config: Any, remote: dict[str, str], random_seed: int | None
 ) -> Any:
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
+
+    def make() -> Any:
+        if random_seed is None:
+            return transformers.AutoModel.from_pretrained(
+                place, config=config, **settings, **remote
+            )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random_seed)
+            return transformers.AutoModel.from_config(config, **settings)
+
     try:
-        if random_seed is not None:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(random_seed)
-                return transformers.AutoModel.from_config(config, **settings)
-        return transformers.AutoModel.from_pretrained(place, config=config, **settings, **remote)
+        return make()
     except ValueError as error:
-        if "eager" in str(error) or "attn_implementation" in str(error):
-            raise ModelError(
-                f"{name} has no attention implementation that returns its weights.",
-                "Use another model.",
-            ) from error
-        return _reading(name, lambda: _raise(error))
-    except (OSError, KeyError, ImportError, RuntimeError) as error:
-        return _reading(name, lambda: _raise(error))
-
-
-def _raise(error: Exception) -> None:
-    raise error
+        if "eager" not in str(error) and "attn_implementation" not in str(error):
+            raise
+        raise ModelError(
+            f"{name} has no attention implementation that returns its weights.",
+            "Use another model.",
+        ) from error
 
 
 def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
@@ -253,6 +251,12 @@ def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
     return len(attentions), heads
 
 
+def _takes_segments(module: Any, config: Any) -> bool:
+    """Whether segment ids mean segments: GPT-2 would add the embedding of the token of that id."""
+    accepted = "token_type_ids" in inspect.signature(module.forward).parameters
+    return accepted and getattr(config, "type_vocab_size", 0) > 1
+
+
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     """The longest input in tokens: what the position embeddings and the tokenizer allow."""
     limits = []
@@ -262,7 +266,8 @@ def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
         taken = [
             each.padding_idx + 1
             for path, each in module.named_modules()
-            if path.endswith("position_embeddings") and getattr(each, "padding_idx", None) is not None
+            if path.endswith("position_embeddings")
+            and getattr(each, "padding_idx", None) is not None
         ]
         limits.append(stated - max(taken, default=0))
     if 0 < tokenizer.model_max_length < 1_000_000:
@@ -308,5 +313,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
@@ -32,14 +32,14 @@ class _Stop(Exception):
     """Another thread has failed, or the work was interrupted."""
 
 
-class _Pipe:
+class _Pipe(Generic[_Item]):
     """A short queue between two threads that lets go when the work stops."""
 
     def __init__(self, length: int, stop: threading.Event) -> None:
-        self._queue: queue.Queue[object] = queue.Queue(length)
+        self._queue: queue.Queue[_Item | None] = queue.Queue(length)
         self._stop = stop
 
-    def put(self, item: object) -> None:
+    def put(self, item: _Item | None) -> None:
         while True:
             if self._stop.is_set():
                 raise _Stop
@@ -51,7 +51,7 @@ class _Pipe:
     def close(self) -> None:
         self.put(None)
 
-    def __iter__(self) -> Iterator[object]:
+    def __iter__(self) -> Iterator[_Item]:
         while True:
             if self._stop.is_set():
                 raise _Stop
@@ -98,7 +98,8 @@ def run_batches(
     batches that were committed and no others.
     """
     stop = threading.Event()
-    planned, computed = _Pipe(4, stop), _Pipe(1, stop)
+    planned: _Pipe[Batch] = _Pipe(4, stop)
+    computed: _Pipe[tuple[Batch, tuple[Tensor, ...]]] = _Pipe(1, stop)
     reading = connection.cursor()
 
     def read() -> None:
@@ -110,8 +111,7 @@ def run_batches(
     writer = Writer(connection, facts, committed)
 
     def write() -> None:
-        for item in computed:
-            batch, attentions = item  # type: ignore[misc]
+        for batch, attentions in computed:
             writer.add(rows_of(batch, attentions, facts))
         writer.commit()
 
@@ -119,9 +119,8 @@ def run_batches(
     for worker in workers:
         worker.start()
     try:
-        for item in planned:
-            assert isinstance(item, Batch)
-            computed.put((item, _forward(model, item)))
+        for batch in planned:
+            computed.put((batch, _forward(model, batch)))
         computed.close()
     except _Stop:
         pass

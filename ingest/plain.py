@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from attnbank.ingest.blocks import blocks, decode
@@ -38,6 +40,7 @@ def read_text(
 
     Raises:
         CallError: no pipeline is named, it cannot be loaded, or it finds no sentences or trees.
+
     """
     if spacy is None:
         raise CallError(
@@ -62,6 +65,17 @@ def read_text(
     yield from problems
 
 
+def pipeline_version(name: str) -> str:
+    """Tell a pipeline's own name and version and spaCy's, e.g. en_core_web_sm 3.8.0 (spaCy 3.8.7).
+
+    Raises CallError as `read_text` does.
+    """
+    meta = _load(name).meta
+    own = f"{meta['lang']}_{meta['name']} {meta['version']}"
+    return f"{own} (spaCy {version('spacy')})"
+
+
+@lru_cache(maxsize=1)
 def _load(name: str) -> Language:
     try:
         import spacy

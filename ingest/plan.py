@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from duckdb import DuckDBPyConnection
 
@@ -52,6 +53,7 @@ class Batch:
 
     @property
     def sentences(self) -> int:
+        """Sentences that the batch accounts for."""
         return len(self.inputs) + len(self.skips)
 
 
@@ -103,7 +105,7 @@ class Planner:
             if not row[4]
         ]
         found = self.layout.encode([(row[5], row[6]) for row in full], self.unit)
-        kept: list[tuple[Encoded, tuple[object, ...]]] = []
+        kept: list[tuple[Encoded, tuple[Any, ...]]] = []
         for row, encoded in zip(full, found, strict=True):
             sentence, _, name, place = row[:4]
             if isinstance(encoded, Unalignable):

@@ -71,7 +71,11 @@ class Layout:
                     piece_rows.extend((len(splits), at, token) for token in range(start, end))
                     splits.append((at, place, end - start))
             pairs.extend(
-                (piece, split, piece == first_piece or piece_rows[piece - 1][0] != piece_rows[piece][0])
+                (
+                    piece,
+                    split,
+                    piece == first_piece or piece_rows[piece - 1][0] != piece_rows[piece][0],
+                )
                 for piece in range(first_piece, len(piece_rows))
                 for split in range(first_split, len(splits))
             )
@@ -132,7 +136,9 @@ def pool(attention: Tensor, layout: Layout, subword: Subword = "mean") -> Tensor
     pooled[layout.split_input, :, layout.split_position, :] = from_split.gather(2, at_first).float()
 
     # ... and, of the sums above, to every split position of the same input.
-    to_split_from_piece = to_split[layout.pair_to, :, layout.piece_token[layout.pair_from]]  # [K, H]
+    to_split_from_piece = to_split[
+        layout.pair_to, :, layout.piece_token[layout.pair_from]
+    ]  # [K, H]
     pair = layout.piece_split[layout.pair_from] * splits + layout.pair_to
     names, index = torch.unique(pair, return_inverse=True)
     from_split_to_split = torch.zeros(

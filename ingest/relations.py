@@ -29,6 +29,7 @@ def read_relations(
 
     Yields:
         A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
+
     """
     start: DocumentStart | None = DocumentStart(document)
     for line, block in blocks(lines):

@@ -11,7 +11,6 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank import sql
 from attnbank.ingest.corpus_rows import next_ids
 from attnbank.ingest.models import ModelFacts
 from attnbank.ingest.options import IngestOptions

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,14 @@ ENDINGS = (".conllu", ".conll", "_conll", ".relations", ".deps", ".spacy", ".txt
 _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|test)(?![a-z])")
+
+
+class _Folder:
+    """A temporary folder that goes when the last source in it does, or at the end."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="attnbank-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,7 @@ def find_sources(
     Raises:
         CallError: no such file, no corpus in a folder, unknown or unrecognised format.
         BadInput: empty-file or bad-gzip; its `problems` name every such file.
+
     """
     if format is not None and format not in FORMATS:
         raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(FORMATS)}.")
@@ -113,8 +123,8 @@ def find_sources(
         elif path.is_file() and name != STDIN:
             sources = _take(name, path, format, problems)
         elif path.exists() or name == STDIN:  # a pipe can be read only once
-            folder = tempfile.TemporaryDirectory(prefix="attnbank-")
-            copy = Path(folder.name, "stdin" if name == STDIN else path.name)
+            folder = _Folder()
+            copy = folder.path / ("stdin" if name == STDIN else path.name)
             with copy.open("wb") as file:
                 _spool(name, stdin or sys.stdin.buffer, file)
             sources = _take(name, copy, format, problems, folder)
@@ -132,7 +142,7 @@ def _spool(name: str, stdin: BinaryIO, copy: BinaryIO) -> None:
         shutil.copyfileobj(stdin, copy)
         return
     try:
-        with open(name, "rb") as file:
+        with Path(name).open("rb") as file:
             shutil.copyfileobj(file, copy)
     except OSError as error:
         raise _unreadable(name, error) from None
@@ -225,6 +235,7 @@ def read(
 
     Raises:
         CallError: plain text without a pipeline, no such pipeline, or one without plain text.
+
     """
     if spacy is not None and all((format or source.format) != TEXT for source in sources):
         raise CallError("--spacy annotates plain text, and there is none.", "Leave --spacy out.")

@@ -18,7 +18,8 @@ _CLUSTER = "coref_clusters_"
 
 def is_space(token: Token) -> bool:
     """Tell whether a token is spaces alone; Token.is_space needs a language's vocabulary."""
-    return token.text.isspace()
+    text: str = token.text
+    return text.isspace()
 
 
 def doc_sentences(
@@ -37,6 +38,7 @@ def doc_sentences(
         file: the file's name, for messages.
         line_at: gives the line of a character offset, 0 if there are no lines.
         paragraph: 1-based, the paragraph of all its sentences.
+
     """
     mentions = _mentions(doc)
     where = f" of document {start.name}" if start else ""

@@ -87,9 +87,7 @@ class TokenizerLayout:
     def _with_spaces(self, words: Sequence[str], after: Sequence[bool]) -> list[str]:
         if not self.spaced:
             return list(words)
-        return [
-            f" {word}" if at and after[at - 1] else word for at, word in enumerate(words)
-        ]
+        return [f" {word}" if at and after[at - 1] else word for at, word in enumerate(words)]
 
     def _encoded(self, words: Sequence[str], encoding: Any, unit: Unit) -> Encoded | Unalignable:
         ids, pieces, owners = encoding.ids, encoding.tokens, encoding.word_ids

@@ -13,6 +13,7 @@ def tree_fault(heads: Sequence[int]) -> tuple[str, int, str] | None:
 
     Returns:
         None for a tree; else the fault's id, the 1-based index of a word at fault, and the fact.
+
     """
     count = len(heads)
     if max(heads) > count:

@@ -1,1 +1,33 @@
-"""The analyses."""
+"""The analyses, asked from Python.
+
+    from attnbank.queries import open_bank
+
+    with open_bank("x.duckdb") as bank:
+        frame = bank.query("best_head", relation="obj")
+
+Nothing heavy (duckdb, polars, sqlglot) is imported until one of them is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attnbank.sql import analyses
+
+if TYPE_CHECKING:
+    from attnbank.queries.bank import Bank, UnfinishedRunWarning, open_bank
+    from attnbank.queries.dialects import to_dialect
+
+__all__ = ["Bank", "UnfinishedRunWarning", "analyses", "open_bank", "to_dialect"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Bank", "UnfinishedRunWarning", "open_bank"):
+        from attnbank.queries import bank
+
+        return getattr(bank, name)
+    if name == "to_dialect":
+        from attnbank.queries.dialects import to_dialect
+
+        return to_dialect
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,9 +97,9 @@ def _connect(
 ) -> DuckDBPyConnection:
     import duckdb
 
-    config = dict(settings or {}) if read_only else STORAGE | (settings or {})
+    config: Mapping[str, str] = (settings or {}) if read_only else STORAGE | (settings or {})
     try:
-        return duckdb.connect(str(path), read_only=read_only, config=config)
+        return duckdb.connect(str(path), read_only=read_only, config={**config})
     except duckdb.Error as error:
         raise explain(error, path) from error
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+import tiny_models
+from hypothesis import settings
+
+# The same examples on every machine, however slow, and no folder left behind.
+settings.register_profile("attnbank", derandomize=True, deadline=None, database=None)
+settings.load_profile("attnbank")
 
 # A few sentences with their trees: enough for a parser that finds sentences.
 _TRAINING = (
@@ -13,8 +21,49 @@ _TRAINING = (
     ("A door closed .", "DET NOUN VERB PUNCT", (1, 2, 2, 2), "det nsubj ROOT punct"),
     ("It stopped .", "PRON VERB PUNCT", (1, 1, 1), "nsubj ROOT punct"),
     ("She saw him .", "PRON VERB PRON PUNCT", (1, 1, 1, 1), "nsubj ROOT dobj punct"),
-    ("They saw the rain .", "PRON VERB DET NOUN PUNCT", (1, 1, 3, 1, 1), "nsubj ROOT det dobj punct"),
+    (
+        "They saw the rain .",
+        "PRON VERB DET NOUN PUNCT",
+        (1, 1, 3, 1, 1),
+        "nsubj ROOT det dobj punct",
+    ),
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+
+
+@pytest.fixture(scope="session")
+def sample() -> Path:
+    """The folder of the sample corpus that ships in the package."""
+    return Path(__file__).resolve().parents[1] / "ingest" / "sample"
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Callable[[str], Path]:
+    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+    made: dict[str, Path] = {}
+    text = [
+        line.removeprefix("# text = ")
+        for path in sorted(sample.glob("*.conllu"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("# text = ")
+    ]
+
+    def make(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = tiny_models.save(kind, tmp_path_factory.mktemp(f"tiny-{kind}"), text)
+        return made[kind]
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -37,22 +86,21 @@ def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     examples = []
     for text, tags, heads, deps in _TRAINING:
         gold = {"words": text.split(), "tags": tags.split(), "heads": list(heads)}
-        examples.append(
-            Example.from_dict(pipeline.make_doc(text), gold | {"deps": deps.split()})
-        )
-    two = " ".join(text for text, *_ in _TRAINING[:2])  # so that the parser learns to split
-    (_, tags, heads, deps), (_, tags2, heads2, deps2) = _TRAINING[:2]
-    gold = {
-        "words": two.split(),
-        "tags": f"{tags} {tags2}".split(),
-        "heads": [*heads, *(head + len(heads) for head in heads2)],
-        "deps": f"{deps} {deps2}".split(),
-    }
-    examples.append(Example.from_dict(pipeline.make_doc(two), gold))
+        examples.append(Example.from_dict(pipeline.make_doc(text), gold | {"deps": deps.split()}))
+    for first, second in permutations(_TRAINING, 2):  # so that the parser learns to split
+        words = first[0].split()
+        gold = {
+            "words": words + second[0].split(),
+            "tags": f"{first[1]} {second[1]}".split(),
+            "heads": [*first[2], *(head + len(words) for head in second[2])],
+            "deps": f"{first[3]} {second[3]}".split(),
+        }
+        doc = pipeline.make_doc(f"{first[0]} {second[0]}")
+        examples.append(Example.from_dict(doc, gold))
     pipeline.add_pipe("tagger")
-    pipeline.add_pipe("parser")
+    pipeline.add_pipe("parser", config={"min_action_freq": 1})
     optimizer = pipeline.initialize(lambda: examples)
-    for _ in range(60):
+    for _ in range(20):
         pipeline.update(examples, sgd=optimizer)
     folder = tmp_path_factory.mktemp("pipeline")
     pipeline.to_disk(folder)

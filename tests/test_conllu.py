@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from attnbank.ingest.conllu import read_conllu
 from attnbank.ingest.document import Problem, Sentence, Word
 from attnbank.ingest.tree import tree_fault
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def row(id: str, form: str, head: str = "_", deprel: str = "_", misc: str = "_") -> str:
@@ -265,7 +266,21 @@ def test_damage_gives_problems_and_never_an_exception() -> None:
         for _ in range(chance.randint(1, 4)):
             at = chance.randrange(len(data))
             data[at : at + chance.randint(0, 2)] = chance.choice(
-                [b"", b"\t", b"\n", b"\n\n", b"#", b"-", b".", b"1", b"0", b"_", b"\xff", b"(", b"|"]
+                [
+                    b"",
+                    b"\t",
+                    b"\n",
+                    b"\n\n",
+                    b"#",
+                    b"-",
+                    b".",
+                    b"1",
+                    b"0",
+                    b"_",
+                    b"\xff",
+                    b"(",
+                    b"|",
+                ]
             )
         problems += any(isinstance(item, Problem) for item in items(bytes(data)))
     assert problems > 1000

@@ -1,0 +1,154 @@
+"""Values of an analysis's parameters: checked against its header, read from text."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from attnbank.queries.names import did_you_mean, listed
+from attnbank.sql import Analysis, Parameter
+from attnbank.sql.errors import CallError
+
+_INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
+_FLOATS = frozenset({"double", "float", "real"})
+_TEXTS = frozenset({"varchar", "text", "string"})
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+_CHOICES = re.compile(r"one of ([\w ,-]+?)(?:[;:.(].*)?")
+
+
+def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given parameters as values that DuckDB can bind.
+
+    Raises CallError for a name that the header does not declare and for a value that does
+    not fit the declared type.
+    """
+    declared = {parameter.name: parameter for parameter in analysis.parameters}
+    for name in given:
+        if name not in declared:
+            takes = f"It takes: {listed(declared)}." if declared else "It takes none."
+            raise CallError(
+                f"{analysis.name} has no parameter {name}.",
+                f"{did_you_mean(name, declared)} {takes}".strip(),
+            )
+    return {name: value(declared[name], given[name]) for name in given}
+
+
+def value(parameter: Parameter, given: Any) -> Any:
+    """A value of the parameter's type. None is null. Raises CallError where it does not fit."""
+    if given is None:
+        return None
+    element, is_list = element_type(parameter)
+    if not is_list:
+        return _scalar(parameter, element, given)
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise _misfit(parameter, given)
+    return [None if each is None else _scalar(parameter, element, each) for each in given]
+
+
+def from_text(parameter: Parameter, text: str) -> Any:
+    """A value from what a person types: a list is separated by commas, null is no value."""
+    element, is_list = element_type(parameter)
+    if not is_list:
+        return _scalar_from_text(parameter, element, text)
+    inner = text.strip().removeprefix("[").removesuffix("]")
+    parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
+    return [_scalar_from_text(parameter, element, part) for part in parts]
+
+
+def element_type(parameter: Parameter) -> tuple[str, bool]:
+    """The type of the parameter, or of its elements, in lower case; and whether it is a list."""
+    type_ = parameter.type.lower()
+    return type_.removesuffix("[]"), type_.endswith("[]")
+
+
+def choices(parameter: Parameter) -> tuple[str, ...]:
+    """The values that the parameter's help allows ("one of half, train: ..."); none: any."""
+    found = _CHOICES.fullmatch(parameter.help)
+    if found is None:
+        return ()
+    return tuple(part.strip() for part in re.split(r",| or ", found[1]) if part.strip())
+
+
+def literal(value_: Any) -> str:
+    """A value as DuckDB text."""
+    if value_ is None:
+        return "null"
+    if isinstance(value_, bool):
+        return "true" if value_ else "false"
+    if isinstance(value_, int):
+        return str(value_)
+    if isinstance(value_, float):
+        return f"cast('{value_!r}' as double)"
+    if isinstance(value_, list):
+        return f"[{', '.join(literal(each) for each in value_)}]"
+    return "'" + str(value_).replace("'", "''") + "'"
+
+
+def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
+    if type_ in _TEXTS:
+        if is_run(parameter) and isinstance(given, int) and not isinstance(given, bool):
+            return str(given)
+        if not isinstance(given, str):
+            raise _misfit(parameter, given)
+        allowed = choices(parameter)
+        if allowed and given not in allowed:
+            raise CallError(
+                f"{parameter.name} cannot be {given!r}.",
+                f"{did_you_mean(given, allowed)} It is one of: {listed(allowed)}.".strip(),
+            )
+        return given
+    if type_ == "boolean":
+        if not isinstance(given, bool):
+            raise _misfit(parameter, given)
+        return given
+    if type_ in _INTEGERS:
+        if isinstance(given, bool):
+            raise _misfit(parameter, given)
+        try:
+            number = operator.index(given)
+        except TypeError:
+            raise _misfit(parameter, given) from None
+        if not -(1 << _INTEGERS[type_] - 1) <= number < 1 << _INTEGERS[type_] - 1:
+            raise _misfit(parameter, given)
+        return number
+    if type_ in _FLOATS:
+        if isinstance(given, (bool, str, bytes)):
+            raise _misfit(parameter, given)
+        try:
+            return float(given)
+        except (TypeError, ValueError, OverflowError):
+            raise _misfit(parameter, given) from None
+    return given
+
+
+def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
+    try:
+        if type_ in _INTEGERS:
+            return _scalar(parameter, type_, int(text))
+        if type_ in _FLOATS:
+            return float(text)
+    except ValueError:
+        raise _misfit(parameter, text) from None
+    if type_ == "boolean":
+        folded = text.strip().casefold()
+        if folded not in _TRUE | _FALSE:
+            raise _misfit(parameter, text)
+        return folded in _TRUE
+    return _scalar(parameter, type_, text)
+
+
+def is_run(parameter: Parameter) -> bool:
+    """Whether the parameter names a run."""
+    return parameter.name == "run" or parameter.name.endswith("_run")
+
+
+def _misfit(parameter: Parameter, given: object) -> CallError:
+    element, is_list = element_type(parameter)
+    what = f"a list of {element}" if is_list else element
+    return CallError(
+        f"{parameter.name} takes {what}, not {given!r}.",
+        f"{parameter.name}: {parameter.help}.",
+    )

@@ -1,0 +1,169 @@
+"""Head accuracy the slow, obvious way: loops over `output_attentions`, one sentence at a time.
+
+Written apart from the package, and shares nothing with it but the model: its own reading of
+CoNLL-U, the tokenizer's own call, plain NumPy, one loop a layer, a head and a word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+
+@dataclass
+class Tree:
+    words: list[str] = field(default_factory=list)
+    space_before: list[bool] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    relations: list[str] = field(default_factory=list)
+
+
+def trees(paths: Iterable[Path]) -> list[Tree]:
+    """The sentences of CoNLL-U files."""
+    found = []
+    for path in paths:
+        for block in path.read_text(encoding="utf-8").split("\n\n"):
+            rows = [line.split("\t") for line in block.splitlines() if line and line[0] != "#"]
+            if not rows:
+                continue
+            tree = Tree()
+            space, inside_until = False, 0
+            for row in rows:
+                if "-" in row[0]:
+                    inside_until = int(row[0].split("-")[1])
+                    space_after_range = "SpaceAfter=No" not in row[9]
+                elif row[0].isdigit():
+                    tree.words.append(row[1])
+                    tree.heads.append(int(row[6]))
+                    tree.relations.append(row[7])
+                    tree.space_before.append(space)
+                    if int(row[0]) < inside_until:
+                        space = False
+                    elif int(row[0]) == inside_until:
+                        space = space_after_range
+                    else:
+                        space = "SpaceAfter=No" not in row[9].split("|")
+            found.append(tree)
+    return found
+
+
+def word_attention(
+    attention: np.ndarray, groups: Sequence[Sequence[int]], subword: str
+) -> np.ndarray:
+    """Word-level attention [n, n] of one head from token-level [t, t], in float64, then float32."""
+    n = len(groups)
+    merged = np.zeros((n, n), dtype=np.float64)
+    for i, from_tokens in enumerate(groups):
+        for j, to_tokens in enumerate(groups):
+            rows = []
+            for row in from_tokens:
+                total = np.float64(0)
+                for column in to_tokens:
+                    total += np.float64(attention[row, column])
+                rows.append(total)
+            if subword == "first":
+                merged[i, j] = rows[0]
+            else:
+                merged[i, j] = sum(rows) / len(rows)
+    return merged.astype(np.float32)
+
+
+def fast_word_attention(
+    attention: np.ndarray, groups: Sequence[Sequence[int]], subword: str
+) -> np.ndarray:
+    """The same with NumPy sums, for corpora; a test holds the two together."""
+    wide = attention.astype(np.float64)
+    columns = np.stack([wide[:, list(tokens)].sum(axis=1) for tokens in groups], axis=1)
+    if subword == "first":
+        rows = [columns[tokens[0]] for tokens in groups]
+    else:
+        rows = [columns[list(tokens)].mean(axis=0) for tokens in groups]
+    return np.stack(rows).astype(np.float32)
+
+
+def prediction(row: np.ndarray, own: int) -> int | None:
+    """The first of the largest weights, its own place left out; None if none is positive."""
+    best, best_weight = None, np.float32(0)
+    masked = row.copy()
+    masked[own] = -1
+    if len(masked):
+        at = int(np.argmax(masked))
+        if masked[at] > best_weight:
+            best = at
+    return best
+
+
+def count(
+    batches: Sequence[Sequence[Tree]],
+    tokenizer: Any,
+    model: Any,
+    *,
+    subword: str,
+    subtypes: bool = False,
+    byte_level: bool = False,
+) -> dict[tuple[str, int, int, str], tuple[int, int]]:
+    """(correct, n) of every (relation, layer, head, direction), `all` included.
+
+    `batches` are the sentences that go through the model together, padded on the right.
+    """
+    correct: Counter[tuple[str, int, int, str]] = Counter()
+    total: Counter[tuple[str, int, int, str]] = Counter()
+    for batch in batches:
+        for tree, groups, maps in _run(batch, tokenizer, model, byte_level):
+            for layer in range(maps.shape[0]):
+                for head in range(maps.shape[1]):
+                    weights = fast_word_attention(maps[layer, head], groups, subword)
+                    for word in range(len(groups)):
+                        gold, relation = tree.heads[word] - 1, tree.relations[word]
+                        if not subtypes:
+                            relation = relation.split(":")[0]
+                        for direction, row in (
+                            ("dependent_to_head", weights[word]),
+                            ("head_to_dependent", weights[:, word]),
+                        ):
+                            hit = gold >= 0 and prediction(row, word) == gold
+                            names = ["all"] if gold < 0 else ["all", relation]
+                            for name in names:
+                                key = (name, layer + 1, head + 1, direction)
+                                total[key] += 1
+                                correct[key] += hit
+    return {key: (correct[key], total[key]) for key in total}
+
+
+def _run(
+    batch: Sequence[Tree], tokenizer: Any, model: Any, byte_level: bool
+) -> list[tuple[Tree, list[list[int]], np.ndarray]]:
+    """Each sentence with the tokens of each word and its maps [L, H, t, t]."""
+    encoded = []
+    for tree in batch:
+        ids: list[int] = []
+        groups: list[list[int]] = []
+        for word, space in zip(tree.words, tree.space_before, strict=True):
+            text = (" " if space and byte_level else "") + word
+            pieces = tokenizer(text, add_special_tokens=False)["input_ids"]
+            groups.append(list(range(len(ids), len(ids) + len(pieces))))
+            ids += pieces
+        if tokenizer.cls_token_id is not None:
+            ids = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
+            groups = [[token + 1 for token in tokens] for tokens in groups]
+        encoded.append((tree, ids, groups))
+    longest = max(len(ids) for _, ids, _ in encoded)
+    padding = tokenizer.pad_token_id or 0
+    inputs = torch.tensor([ids + [padding] * (longest - len(ids)) for _, ids, _ in encoded])
+    mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for _, ids, _ in encoded])
+    with torch.no_grad():
+        output = model(input_ids=inputs, attention_mask=mask, output_attentions=True)
+    return [
+        (
+            tree,
+            groups,
+            np.stack([layer[at, :, : len(ids), : len(ids)].numpy() for layer in output.attentions]),
+        )
+        for at, (tree, ids, groups) in enumerate(encoded)
+    ]

@@ -1,0 +1,199 @@
+"""Tiny random transformers with real tokenizers, trained on a little text and saved to a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+_SIZE = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+
+
+def wordpiece(text: Iterable[str]) -> Any:
+    """A BERT tokenizer: lower case, WordPiece, [CLS] and [SEP]."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special)
+    tokenizer.train_from_iterator(text, trainer)
+    ids = {name: tokenizer.token_to_id(name) for name in special}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+    )
+
+
+def byte_level(text: Iterable[str], *, special: bool) -> Any:
+    """A byte-level BPE: RoBERTa's with <s> and </s>, GPT-2's without special tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"] if special else ["<|endoftext|>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=names,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    tokenizer.train_from_iterator(text, trainer)
+    if not special:
+        return transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer,
+            bos_token="<|endoftext|>",
+            eos_token="<|endoftext|>",
+            unk_token="<|endoftext|>",
+        )
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token="<mask>",
+    )
+
+
+def _bert(vocab: int) -> Any:
+    return transformers.BertModel(
+        transformers.BertConfig(
+            vocab_size=vocab, intermediate_size=64, max_position_embeddings=96, **_SIZE
+        )
+    )
+
+
+def _electra(vocab: int) -> Any:
+    return transformers.ElectraModel(
+        transformers.ElectraConfig(
+            vocab_size=vocab,
+            embedding_size=16,
+            intermediate_size=64,
+            max_position_embeddings=96,
+            **_SIZE,
+        )
+    )
+
+
+def _distilbert(vocab: int) -> Any:
+    return transformers.DistilBertModel(
+        transformers.DistilBertConfig(
+            vocab_size=vocab, dim=32, hidden_dim=64, n_layers=3, n_heads=4,
+            max_position_embeddings=96,
+        )
+    )  # fmt: skip
+
+
+def _albert(vocab: int) -> Any:
+    return transformers.AlbertModel(
+        transformers.AlbertConfig(
+            vocab_size=vocab,
+            embedding_size=16,
+            intermediate_size=64,
+            max_position_embeddings=96,
+            **_SIZE,
+        )
+    )
+
+
+def _deberta(vocab: int) -> Any:
+    return transformers.DebertaV2Model(
+        transformers.DebertaV2Config(
+            vocab_size=vocab,
+            intermediate_size=64,
+            max_position_embeddings=96,
+            relative_attention=True,
+            pos_att_type=["p2c", "c2p"],
+            **_SIZE,
+        )
+    )
+
+
+def _roberta(vocab: int) -> Any:
+    return transformers.RobertaModel(
+        transformers.RobertaConfig(
+            vocab_size=vocab,
+            intermediate_size=64,
+            max_position_embeddings=98,
+            pad_token_id=1,
+            bos_token_id=0,
+            eos_token_id=2,
+            **_SIZE,
+        )
+    )
+
+
+def _gpt2(vocab: int) -> Any:
+    return transformers.GPT2Model(
+        transformers.GPT2Config(
+            vocab_size=vocab, n_embd=32, n_layer=3, n_head=4, n_positions=96,
+            bos_token_id=0, eos_token_id=0,
+        )
+    )  # fmt: skip
+
+
+def _llama(vocab: int) -> Any:
+    return transformers.LlamaModel(
+        transformers.LlamaConfig(
+            vocab_size=vocab,
+            intermediate_size=64,
+            num_key_value_heads=2,
+            max_position_embeddings=96,
+            **_SIZE,
+        )
+    )
+
+
+_KINDS: dict[str, tuple[Callable[[Iterable[str]], Any], Callable[[int], Any]]] = {
+    "bert": (wordpiece, _bert),
+    "electra": (wordpiece, _electra),
+    "distilbert": (wordpiece, _distilbert),
+    "albert": (wordpiece, _albert),
+    "deberta": (wordpiece, _deberta),
+    "roberta": (lambda text: byte_level(text, special=True), _roberta),
+    "gpt2": (lambda text: byte_level(text, special=False), _gpt2),
+    "llama": (lambda text: byte_level(text, special=False), _llama),
+}
+KINDS = tuple(_KINDS)
+
+
+def save(kind: str, folder: Path, text: Iterable[str], seed: int = 0) -> Path:
+    """Make a model of the kind with random weights and a tokenizer of the text; save both.
+
+    Weights are drawn ten times as wide as usual: heads of a freshly drawn model attend almost
+    evenly, and every peak would be a near tie.
+    """
+    make_tokenizer, make_model = _KINDS[kind]
+    tokenizer = make_tokenizer(text)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = make_model(len(tokenizer))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim > 1:
+                    parameter.mul_(10)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

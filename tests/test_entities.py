@@ -1,0 +1,186 @@
+"""The Entity= notation: nested, crossing and discontinuous mentions, and what is no notation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnbank.ingest.conllu import read_conllu
+from attnbank.ingest.document import Sentence
+from attnbank.ingest.entities import COREFUD, Notation, entity_spans
+from attnbank.ingest.faults import Faulty
+from attnbank.ingest.mentions import EntitySpan
+
+GUM = Notation.declared("GRP-etype-infstat-salience-centering-minspan-link-identity")
+
+
+def spans(cells: dict[int, str], count: int, notation: Notation = COREFUD) -> list[EntitySpan]:
+    """Read the cells of a sentence of `count` words; keys are 1-based words."""
+    numbered = [(word - 1, 100 + word, value) for word, value in sorted(cells.items())]
+    return entity_spans(numbered, range(1, count + 1), notation)
+
+
+def test_nested_mentions_of_different_entities() -> None:
+    assert spans({1: "(e1-person-4(e2-place-1)", 4: "e1)"}, 4) == [
+        EntitySpan("e1", (1, 2, 3, 4), (4,), "person"),
+        EntitySpan("e2", (1,), (1,), "place"),
+    ]
+
+
+def test_nested_mentions_of_one_entity() -> None:
+    found = spans({1: "(e1-person-2", 2: "(e1-person-1", 3: "e1)", 5: "e1)"}, 5)
+    assert [(span.words, span.minspan) for span in found] == [
+        ((1, 2, 3, 4, 5), (2,)),
+        ((2, 3), (2,)),
+    ]
+
+
+def test_both_mentions_of_one_entity_may_begin_on_a_word() -> None:
+    found = spans({1: "(e1-person(e1-person", 2: "e1)", 3: "e1)"}, 3)
+    assert [span.words for span in found] == [(1, 2, 3), (1, 2)]
+
+
+def test_crossing_mentions() -> None:
+    found = spans({1: "(a", 2: "(b", 3: "a)", 4: "b)"}, 4)
+    assert [(span.entity, span.words) for span in found] == [("a", (1, 2, 3)), ("b", (2, 3, 4))]
+
+
+def test_an_entity_may_end_and_begin_on_a_word() -> None:
+    found = spans({1: "(a", 2: "a)(b(c)", 3: "b)"}, 3)
+    assert [(span.entity, span.words) for span in found] == [
+        ("a", (1, 2)),
+        ("b", (2, 3)),
+        ("c", (2,)),
+    ]
+
+
+def test_mentions_of_the_same_words_stay_in_order() -> None:
+    assert [span.entity for span in spans({1: "(b(a", 2: "a)b)"}, 2)] == ["b", "a"]
+    assert [span.entity for span in spans({1: "(b)(a)"}, 1)] == ["b", "a"]
+
+
+def test_discontinuous_mentions() -> None:
+    cells = {1: "(e1[1/3]-person-3", 2: "e1[1/3])", 4: "(e1[2/3]-person-3)", 6: "(e1[3/3])"}
+    assert spans(cells, 6) == [EntitySpan("e1", (1, 2, 4, 6), (4,), "person", None, 3)]
+
+
+def test_two_discontinuous_mentions_of_one_entity() -> None:
+    found = spans({1: "(e[1/2])", 2: "(e[1/2])", 3: "(e[2/2])", 4: "(e[2/2])"}, 4)
+    assert sorted(span.words for span in found) == [(1, 4), (2, 3)]
+
+
+def test_gum() -> None:
+    value = "(4-organization-new-nnnnn-cf5-1,3-coref-Forth_%28Dover%2C_Kent%29"
+    assert spans({2: value, 4: "4)"}, 5, GUM) == [
+        EntitySpan("4", (2, 3, 4), (2, 4), "organization", "Forth_(Dover,_Kent)")
+    ]
+    assert spans({1: "(7-time-new-nnnnn-cf8-1-sgl)"}, 1, GUM)[0].identity is None
+
+
+def test_old_names_of_fields_and_long_closings() -> None:
+    notation = Notation.declared("entity-GRP-infstat-minspan-link-identity")
+    assert notation.type == 0 and notation.entity == 1 and notation.head == 3
+    assert spans({1: "(e1-person", 2: "e1-person)"}, 2)[0].words == (1, 2)
+
+
+def test_fields_may_be_left_out() -> None:
+    assert spans({1: "(e1)"}, 1) == [EntitySpan("e1", (1,))]
+    assert spans({1: "(e1--1-x-y)"}, 1) == [EntitySpan("e1", (1,), (1,))]
+
+
+def test_empty_nodes_are_in_mentions_but_are_no_words() -> None:
+    # Nodes: an empty one, word 1, an empty one, word 2.
+    cells = [(0, 1, "(e1-person-2"), (2, 3, "e1)(e2-person-1)"), (3, 4, "(e3)")]
+    assert entity_spans(cells, [0, 1, 0, 2], COREFUD) == [
+        EntitySpan("e1", (1,), (1,), "person"),
+        EntitySpan("e3", (2,)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "id", "line"),
+    [
+        ({1: "e1"}, "bad-entity", 101),
+        ({1: "(e1)x"}, "bad-entity", 101),
+        ({1: "(e1))"}, "bad-entity", 101),
+        ({1: ""}, "bad-entity", 101),
+        ({1: "(-person)"}, "bad-entity", 101),
+        ({1: "(e1", 2: "e2)"}, "unbalanced-entity", 102),
+        ({1: "(e1)", 2: "e1)"}, "unbalanced-entity", 102),
+        ({1: "(e1", 2: "(e2)"}, "unclosed-entity", 101),
+        ({1: "(e1-person-0)"}, "entity-head", 101),
+        ({1: "(e1-person-x)"}, "entity-head", 101),
+        ({2: "(e1-person-2)"}, "entity-head", 102),
+        ({1: "(e1[2/2])"}, "entity-parts", 101),
+        ({1: "(e1[1/2])", 2: "(e1)"}, "entity-parts", 101),
+        ({1: "(e1[3/2])"}, "entity-parts", 101),
+        ({1: "(e1[1-2])"}, "entity-parts", 101),
+        ({1: "(e1[1/2]", 2: "(e1[2/2])"}, "entity-parts", 102),
+        ({1: "(e1[1/2])", 2: "(e1[2/3])"}, "entity-parts", 102),
+    ],
+)
+def test_what_is_refused(cells: dict[int, str], id: str, line: int) -> None:
+    with pytest.raises(Faulty) as caught:
+        spans(cells, 2)
+    assert (caught.value.id, caught.value.line) == (id, line)
+
+
+@pytest.mark.parametrize("text", ["", "etype-head", "eid--head", "eid-eid"])
+def test_bad_declarations(text: str) -> None:
+    with pytest.raises(Faulty) as caught:
+        Notation.declared(text)
+    assert caught.value.id == "bad-global-entity"
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=8, unique=True))
+def test_what_is_written_is_read(ends: list[tuple[int, int]]) -> None:
+    wanted = sorted({(min(pair), max(pair)) for pair in ends}, key=lambda span: (span[0], -span[1]))
+    cells = dict.fromkeys(range(1, 10), "")
+    for number, (first, last) in enumerate(wanted):
+        if last > first:
+            cells[last] += f"e{number})"
+    for number, (first, last) in enumerate(wanted):
+        cells[first] += f"(e{number}-thing-1" + ")" * (first == last)
+    found = spans({word: value for word, value in cells.items() if value}, 9)
+    assert [(span.words[0], span.words[-1]) for span in found] == wanted
+    assert [span.entity for span in found] == [f"e{number}" for number in range(len(wanted))]
+
+
+@pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
+def test_mentions_of_gum(corpora: Path, name: str) -> None:
+    """Compare with a reader that follows one entity at a time through the text."""
+    with (corpora / f"{name}.conllu").open("rb") as file:
+        found = [
+            (sentence.line, mention.entity, mention.first, mention.last, mention.type)
+            for sentence in read_conllu(file)
+            if isinstance(sentence, Sentence)
+            for mention in sentence.mentions
+        ]
+    text = (corpora / f"{name}.conllu").read_text(encoding="utf-8")
+    expected = []
+    line = 1
+    for block in text.split("\n\n"):
+        events = []  # (entity, word, opens, closes, type)
+        for row in block.split("\n"):
+            cells = row.split("\t")
+            if not cells[0].isdigit():
+                continue
+            values = [item[7:] for item in cells[9].split("|") if item.startswith("Entity=")]
+            for chunk in "".join(values).replace("(", "\n(").replace(")", ")\n").split():
+                fields = chunk.strip("()").split("-")
+                type = fields[1] if len(fields) > 1 else ""
+                opens, closes = chunk[0] == "(", chunk[-1] == ")"
+                events.append((fields[0], int(cells[0]), opens, closes, type))
+        for entity in {event[0] for event in events}:
+            open_ = []
+            for _, word, opens, closes, type in (e for e in events if e[0] == entity):
+                if opens:
+                    open_.append((word, type))
+                if closes:
+                    start, kind = open_.pop()
+                    expected.append((line, entity, start, word, kind))
+        line += block.count("\n") + 2
+    assert sorted(found) == sorted(expected)
