@@ -1,12 +1,11 @@
 -- title: The best head for each kind of mention, beside the simple rules (the paper's table 2)
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per kind: all, pronoun, proper and nominal
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;
 --   best_coreference_head_held_out shows what that is worth. Equal heads: the lowest layer, then the lowest head.
--- param kind varchar = null: only this kind: all, pronoun, proper or nominal
--- param candidates varchar = 'mentions': what a head chooses from: mentions (heads of earlier mentions) or words (all others)
+-- param kind varchar = null: one of all, pronoun, proper, nominal; by default every one
+-- param candidates varchar = 'mentions': one of mentions, words: heads of earlier mentions, or all other words
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the newest finished one with --context document
 -- column kind varchar: all, pronoun, proper or nominal

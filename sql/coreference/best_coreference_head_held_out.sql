@@ -1,14 +1,13 @@
 -- title: The best head for each kind of mention, chosen on one half of the documents and scored on the other
 -- paper: beside Clark et al. 2019, section 4.3, which picks and scores on the same mentions
 -- grain: one row per kind: all, pronoun, proper and nominal
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: halves are every second document, or every second input where the corpus is one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
 -- note: optimism is what picking on the scored mentions themselves adds: in_sample_accuracy minus accuracy, never negative.
--- param kind varchar = null: only this kind: all, pronoun, proper or nominal
--- param candidates varchar = 'mentions': what a head chooses from: mentions (heads of earlier mentions) or words (all others)
--- param choose varchar = 'half': where the head is chosen: half (every second document) or train (by split)
+-- param kind varchar = null: one of all, pronoun, proper, nominal; by default every one
+-- param candidates varchar = 'mentions': one of mentions, words: heads of earlier mentions, or all other words
+-- param choose varchar = 'half': one of half, train: every second document, or the documents of the training split
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the newest finished one with --context document
 -- column kind varchar: all, pronoun, proper or nominal
@@ -49,7 +48,6 @@ half as (
         numbered.sequence,
         case
             when $choose = 'train' then coalesce(document.split, '') = 'train'
-            when $choose <> 'half' then error(concat('choose is half or train, not ', $choose))
             when extent.documents > 1 then numbered.document_place % 2 = 1
             else numbered.input_place % 2 = 1
         end as is_chosen_on

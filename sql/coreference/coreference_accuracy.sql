@@ -1,14 +1,13 @@
 -- title: How often each head finds an antecedent: the mention's head word attends most to the head of one
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (layer, head, kind)
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: of the mentions with an antecedent (same entity, earlier start) in the same input. The paper does not say what
 --   the candidates are: mentions takes the head words of the mentions that start earlier, words every other word.
 -- note: whole documents as inputs (--context document) are the default; a run of single sentences can be named, and
 --   then judges the few mentions whose antecedent stands in the same sentence.
--- param kind varchar = null: only this kind: all, pronoun, proper or nominal
--- param candidates varchar = 'mentions': what a head chooses from: mentions (heads of earlier mentions) or words (all others)
+-- param kind varchar = null: one of all, pronoun, proper, nominal; by default every one
+-- param candidates varchar = 'mentions': one of mentions, words: heads of earlier mentions, or all other words
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the newest finished one with --context document
 -- column layer smallint: 1-based layer

@@ -1,12 +1,11 @@
 -- title: How often simple rules find an antecedent, of the same mentions as the heads
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (baseline, kind)
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong
 --   where there is none; rule_based the nearest one of the first sieve that lets any through: the same text, the same
 --   head word, agreement in number, gender and person, any. Judged as the heads are, by the head word of what is taken.
--- param kind varchar = null: only this kind: all, pronoun, proper or nominal
+-- param kind varchar = null: one of all, pronoun, proper, nominal; by default every one
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the newest finished one with --context document
 -- column baseline varchar: nearest, head_match or rule_based

@@ -1,8 +1,7 @@
 -- title: The mention that each simple rule takes for the antecedent of each mention
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (mention with an antecedent in its input, baseline)
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and predicts
 --   nothing (is wrong) where there is none; rule_based the nearest one of the first sieve that lets any through: the
 --   same text, the same head word, agreement in number, gender and person, any. See coreference_candidate.

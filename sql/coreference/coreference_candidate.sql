@@ -1,8 +1,7 @@
 -- title: Every mention with an antecedent, beside each earlier mention that could be it
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.
 --   An antecedent is a mention of the same entity that starts earlier in the same input. A mention that shares the
 --   other's head word is no candidate.
@@ -32,11 +31,8 @@ chosen_run as (
     select run.id
     from run
     where run.unit = 'word'
-        and run.corpus in (
-            select document.corpus
-            from mention
-            inner join document on document.id = mention.document
-        )
+        and run.context in ('document', 'sentence')
+        and has_mentions(run.corpus)
         and case
             when $run is null then run.finished is not null and run.context = 'document'
             else run.name = $run or cast(run.id as varchar) = $run
@@ -143,35 +139,57 @@ described_mention as (
     left join pronoun
         on pronoun.form = placed_mention.head_form
         and placed_mention.kind = 'pronoun'
+),
+
+pair as (
+    select
+        later.sequence,
+        later.document,
+        later.mention,
+        later.entity,
+        later.kind,
+        later.position,
+        earlier.mention as candidate,
+        earlier.position as candidate_position,
+        row_number() over (
+            partition by later.sequence, later.mention
+            order by earlier.first_word desc, earlier.last_word desc, earlier.mention desc
+        ) as nearness,
+        earlier.entity = later.entity as is_antecedent,
+        bool_or(earlier.entity = later.entity) over (
+            partition by later.sequence, later.mention, earlier.position
+        ) as is_right,
+        bool_or(earlier.entity = later.entity) over (
+            partition by later.sequence, later.mention
+        ) as has_antecedent,
+        earlier.text = later.text as same_text,
+        earlier.head_form = later.head_form as same_head,
+        coalesce(earlier.number = later.number, true)
+            and coalesce(earlier.gender = later.gender, true)
+            and coalesce(earlier.person = later.person, true) as agrees
+    from described_mention as later
+    inner join described_mention as earlier
+        on earlier.sequence = later.sequence
+        and earlier.first_word < later.first_word
+        and earlier.head_word <> later.head_word
+    where $singletons or earlier.is_in_chain
 )
 
 select
-    later.sequence,
-    later.document,
-    later.mention,
-    later.entity,
-    later.kind,
-    later.position,
-    earlier.mention as candidate,
-    earlier.position as candidate_position,
-    row_number() over (
-        partition by later.sequence, later.mention
-        order by earlier.first_word desc, earlier.last_word desc, earlier.mention desc
-    ) as nearness,
-    earlier.entity = later.entity as is_antecedent,
-    bool_or(earlier.entity = later.entity) over (
-        partition by later.sequence, later.mention, earlier.position
-    ) as is_right,
-    earlier.text = later.text as same_text,
-    earlier.head_form = later.head_form as same_head,
-    coalesce(earlier.number = later.number, true)
-        and coalesce(earlier.gender = later.gender, true)
-        and coalesce(earlier.person = later.person, true) as agrees
-from described_mention as later
-inner join described_mention as earlier
-    on earlier.sequence = later.sequence
-    and earlier.first_word < later.first_word
-    and earlier.head_word <> later.head_word
-where $singletons or earlier.is_in_chain
-qualify bool_or(earlier.entity = later.entity) over (partition by later.sequence, later.mention)
-order by later.sequence, later.mention, nearness
+    pair.sequence,
+    pair.document,
+    pair.mention,
+    pair.entity,
+    pair.kind,
+    pair.position,
+    pair.candidate,
+    pair.candidate_position,
+    pair.nearness,
+    pair.is_antecedent,
+    pair.is_right,
+    pair.same_text,
+    pair.same_head,
+    pair.agrees
+from pair
+where pair.has_antecedent
+order by pair.sequence, pair.mention, pair.nearness

@@ -1,15 +1,14 @@
 -- title: How often the best head and the simple rules find an antecedent, by the distance to the nearest one
 -- paper: beside Clark et al. 2019, section 4.3
 -- grain: one row per range of distances, the shortest first
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- param kind varchar = 'all': only this kind: all, pronoun, proper or nominal
+-- param kind varchar = 'all': one of all, pronoun, proper, nominal
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number
 -- param bounds integer[] = [1, 6, 11, 21, 41]: where the ranges begin
--- param candidates varchar = 'mentions': what a head chooses from: mentions (heads of earlier mentions) or words (all others)
+-- param candidates varchar = 'mentions': one of mentions, words: heads of earlier mentions, or all other words
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the newest finished one with --context document
 -- column shortest integer: the shortest distance of the range
@@ -30,7 +29,7 @@ lower_bound as (
     from (select unnest($bounds) as shortest) as listed
 ),
 
-range as (
+distance_range as (
     select
         lower_bound.shortest,
         lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
@@ -38,11 +37,11 @@ range as (
 ),
 
 judged as (
-    select mention.sequence, mention.mention, range.shortest, range.longest
+    select mention.sequence, mention.mention, distance_range.shortest, distance_range.longest
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    inner join range
-        on mention.word_distance >= range.shortest
-        and mention.word_distance <= coalesce(range.longest, mention.word_distance)
+    inner join distance_range
+        on mention.word_distance >= distance_range.shortest
+        and mention.word_distance <= coalesce(distance_range.longest, mention.word_distance)
     where $kind = 'all' or mention.kind = $kind
 ),
 

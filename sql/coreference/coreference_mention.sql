@@ -1,8 +1,7 @@
 -- title: Every mention with an antecedent in its input, and where its antecedents stand
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per mention with an antecedent in its input
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: these are the mentions that heads and baselines are judged on; see coreference_candidate for what counts as
 --   an antecedent, and for nearness.
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none

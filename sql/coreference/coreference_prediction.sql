@@ -1,13 +1,12 @@
 -- title: Where each head looks for the antecedent of each mention
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, layer, head)
--- runs: run.unit = 'word' and run.corpus in (
---   select document.corpus from mention inner join document on document.id = mention.document)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
 -- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The
 --   paper does not say what the candidates are: mentions takes the head words of the mentions that start earlier,
 --   words every other word of the input, later ones and punctuation too.
 -- note: a head that attends to no candidate at all (all weights are 0) predicts nothing and is wrong.
--- param candidates varchar = 'mentions': what a head chooses from: mentions (heads of earlier mentions) or words (all others)
+-- param candidates varchar = 'mentions': one of mentions, words: heads of earlier mentions, or all other words
 -- param layer smallint = null: only this layer
 -- param head smallint = null: only the head of this number in its layer
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
@@ -33,10 +32,6 @@ sought as (
         mention.antecedent_positions,
         mention.candidate_positions
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    where case
-        when $candidates in ('mentions', 'words') then true
-        else error(concat('candidates is mentions or words, not ', $candidates))
-    end
 ),
 
 weighed as (
@@ -88,7 +83,7 @@ predicted as (
     inner join peak
         on peak.sequence = sought.sequence
         and peak.position = sought.position
-    where $candidates <> 'mentions'
+    where $candidates = 'words'
         and ($layer is null or peak.layer = $layer)
         and ($head is null or peak.head = $head)
 )

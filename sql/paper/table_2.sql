@@ -11,9 +11,17 @@
 -- column nominal integer: the same of the others
 with
 
+accuracy as (
+    select found.layer, found.head, found.kind, found.accuracy, found.correct
+    from coreference_accuracy() as found
+),
+
 best as (
-    select found.layer, found.head
-    from best_coreference_head(kind := 'all') as found
+    select accuracy.layer, accuracy.head
+    from accuracy
+    where accuracy.kind = 'all'
+    order by accuracy.correct desc, accuracy.layer, accuracy.head
+    limit 1
 ),
 
 scored as (
@@ -34,7 +42,7 @@ scored as (
         accuracy.kind,
         accuracy.accuracy
     from best
-    inner join coreference_accuracy() as accuracy
+    inner join accuracy
         on accuracy.layer = best.layer
         and accuracy.head = best.head
 )

@@ -27,7 +27,7 @@ create or replace macro wilson_high(correct, n) as least(
 comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n.';
 
 create or replace macro feature(feats, name) as nullif(
-    regexp_extract(feats, concat('(^|\|)', name, '=([^|]*)'), 2), ''
+    regexp_extract(feats, concat('(^|[|])', name, '=([^|]*)'), 2), ''
 );
 comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null where there is none.';
 
