@@ -18,7 +18,13 @@ _SEQUENCE = schema(
     id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
 )
 _POSITION = schema(
-    sequence=INT, position=SMALL, kind=TEXT, word=INT, text=TEXT, pieces=pa.list_(TEXT)
+    sequence=INT,
+    position=SMALL,
+    kind=TEXT,
+    segment=SMALL,
+    word=INT,
+    text=TEXT,
+    pieces=pa.list_(TEXT),
 )
 _SKIPPED = schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
@@ -34,6 +40,7 @@ class RunFacts:
     first_sequence: int
     subword: Subword
     decimals: int | None
+    context: str = "sentence"
 
 
 @dataclass
@@ -64,7 +71,7 @@ def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> Batc
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
     `attentions` holds a tensor [B, H, T, T] for each layer. An input with a row of attention
-    that does not sum to 1 within 1e-3 becomes a row of `skipped` instead.
+    that does not sum to 1 within 1e-3 is left out: its sentences become rows of `skipped`.
     """
     skips = list(batch.skips)
     kept: list[int] = []
@@ -79,7 +86,7 @@ def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> Batc
         )
         pooled, found, odd = _per_layer(attentions, layout, facts.subword)
         kept = [at for at in range(len(batch.inputs)) if not odd[at]]
-        skips += [_odd(each) for at, each in enumerate(batch.inputs) if odd[at]]
+        skips += [skip for at, each in enumerate(batch.inputs) if odd[at] for skip in _odd(each)]
         if kept:
             inputs = [batch.inputs[at] for at in kept]
             sizes = layout.positions[kept]
@@ -215,7 +222,7 @@ def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
             [facts.run] * count,
             [number] * count,
             [each.document for each in inputs],
-            [each.sentence for each in inputs],
+            [each.sentences[0].id if facts.context == "sentence" else None for each in inputs],
             [len(each.encoded.positions) for each in inputs],
             [len(each.encoded.ids) for each in inputs],
         ],
@@ -229,6 +236,7 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             facts.first_sequence + one.sequence,
             place,
             each.kind,
+            each.segment,
             None if each.word is None else one.words[each.word],
             each.text,
             one.encoded.pieces[each.start : each.end],
@@ -245,9 +253,9 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
     )
 
 
-def _odd(one: Input) -> Skip:
+def _odd(one: Input) -> list[Skip]:
     detail = "a row of its attention does not sum to 1 within 0.001"
-    return Skip(one.sentence, one.name, one.place, "not-normalised", detail)
+    return [each.skip("not-normalised", detail) for each in one.sentences]
 
 
 def _skipped(skip: Skip, batch: int, facts: RunFacts) -> tuple[object, ...]:

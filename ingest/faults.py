@@ -15,9 +15,10 @@ RELATIONS = "relations"
 CONLL2012 = "conll2012"
 DOCBIN = "docbin"
 TEXT = "text"
+LINES = "lines"
 ANY = "any"  # faults of the file itself, whatever its format
 
-_LINES = (CONLLU, RELATIONS, CONLL2012, TEXT)
+_LINES = (CONLLU, RELATIONS, CONLL2012, TEXT, LINES)
 _TREES = (CONLLU, RELATIONS, DOCBIN)
 _BRACKETS = (CONLLU, CONLL2012)
 

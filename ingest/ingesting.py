@@ -17,10 +17,20 @@ from attnbank.ingest import models, runs
 from attnbank.ingest.attention_rows import RunFacts
 from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.options import CONTEXTS, Estimate, IngestOptions, Progress, Report, Tell
+from attnbank.ingest.faults import LINES
+from attnbank.ingest.options import (
+    CONTEXTS,
+    DEFAULT_MAX_TOKENS,
+    Estimate,
+    IngestOptions,
+    Progress,
+    Report,
+    Tell,
+)
 from attnbank.ingest.pipeline import run_batches
 from attnbank.ingest.plan import Planner
-from attnbank.ingest.sources import Source, digest, find_sources, read
+from attnbank.ingest.sources import Source, digest, find_sources, format_of, read
+from attnbank.ingest.tokens import TokenizerLayout
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import explain, open_to_read, open_to_write
 
@@ -58,7 +68,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
         revision=options.revision,
         device=options.device,
     )
-    max_tokens = _max_tokens(options, model.facts.max_positions)
+    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     with _writing(options.bank) as connection:
         corpus_id = _write_corpus(connection, corpus, options, tell)
         model_id = runs.model_id(connection, model.facts)
@@ -74,11 +84,15 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
                 connection, corpus_id, model_id, model.facts, options, max_tokens,
                 str(model.device),
             )  # fmt: skip
-        planner = Planner(model.layout, options.unit, max_tokens, run.batch_tokens)
-        facts = RunFacts(run.id, corpus_id, run.first_sequence, options.subword, options.decimals)
-        counter = _Counter(connection, corpus_id, run, tell)
+        planner = _planner(options, model.layout, max_tokens, run.batch_tokens)
+        facts = RunFacts(
+            run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
+            options.context,
+        )  # fmt: skip
+        counter = _Counter(connection, corpus_id, tell)
         run_batches(connection, model, planner, facts, run.batches, counter.committed)
         runs.finish_run(connection, run.id)
+        counter.finished()
         return _report(connection, run, state, problems)
 
 
@@ -87,14 +101,14 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     _check_options(options)
     corpus = _find_corpus(options)
     described = models.describe(options.model, revision=options.revision)
-    max_tokens = _max_tokens(options, described.max_positions)
+    max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         connection = open_to_write(Path(folder, "estimate.duckdb"), runs.version(), _WRITER)
         problems = _check_corpus(corpus, options, tell)
         corpus_id = _write_corpus(connection, corpus, options, tell)
-        planner = Planner(described.layout, options.unit, max_tokens, options.batch_tokens)
-        found = Estimate(0, 0, 0, 0, 0, 0, problems=problems)
+        planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
+        found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
         found.documents = _count(connection, "select count(*) from document")
         peaks = 0
         for problem in problems:
@@ -103,7 +117,8 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
             for skip in batch.skips:
                 found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
             for each in batch.inputs:
-                found.sentences += 1
+                found.inputs += 1
+                found.sentences += len(each.sentences)
                 found.words += len(each.words)
                 found.pieces += len(each.encoded.ids)
                 found.weights += maps * len(each.encoded.positions) ** 2
@@ -123,25 +138,60 @@ def _check_options(options: IngestOptions) -> None:
         raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
     if options.batch_tokens < 1:
         raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
+    if options.context == "pair" and options.unit == "word":
+        raise CallError(
+            "The segments of a pair are cut between tokens, and so within words.",
+            "Add --unit token.",
+        )
+    if options.truncate and options.context != "document":
+        raise CallError(
+            "--truncate keeps the first input of each document, and the inputs are"
+            f" {options.context}s.",
+            "Add --context document, or leave --truncate out.",
+        )
+    if options.limit is not None and options.limit < 1:
+        raise CallError("--limit must be positive.", "Leave it out for every input.")
 
 
-def _max_tokens(options: IngestOptions, limit: int | None) -> int:
+def _planner(
+    options: IngestOptions, layout: TokenizerLayout, max_tokens: int, batch_tokens: int
+) -> Planner:
+    return Planner(
+        layout,
+        options.unit,
+        max_tokens,
+        batch_tokens,
+        options.context,
+        options.truncate,
+        options.limit,
+        options.seed,
+    )
+
+
+def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
     if options.max_tokens is None:
-        return min(limit or 32_000, 32_000)  # positions are SMALLINT
+        usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
+        return min(limit or 32_000, usual)
     if limit is not None and options.max_tokens > limit:
         raise CallError(
             f"{options.model} takes at most {limit} tokens, and --max-tokens is"
             f" {options.max_tokens}.",
             f"Give at most {limit}, or leave it out.",
         )
-    if options.max_tokens < 3:
-        raise CallError("--max-tokens must leave room for a word.", "Give at least 3.")
+    special = (layout.pair if options.context == "pair" else layout.single).size
+    least = special + (2 if options.context == "pair" else 1)
+    if options.max_tokens < least:
+        raise CallError(
+            f"--max-tokens {options.max_tokens} leaves no room for text beside {special} special"
+            " tokens.",
+            f"Give at least {least}.",
+        )
     return min(options.max_tokens, 32_000)
 
 
 def _find_corpus(options: IngestOptions) -> _Corpus:
     sources = find_sources(options.corpora, options.format)
-    formats = sorted({each.format for each in sources})
+    formats = sorted({format_of(each, options.format, options.spacy) for each in sources})
     annotator = None
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.plain import pipeline_version
@@ -152,7 +202,7 @@ def _find_corpus(options: IngestOptions) -> _Corpus:
         format="+".join(formats),
         path="\n".join(options.corpora),
         sha256=digest(sources),
-        annotation="gold" if annotator is None else "silver",
+        annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
         annotator=annotator,
     )
     return _Corpus(sources, facts)
@@ -232,30 +282,27 @@ def _write_corpus(
 
 
 class _Counter:
-    """Tells how many sentences of the run are done."""
+    """Tells how many sentences of the corpus are done."""
 
-    def __init__(
-        self, connection: DuckDBPyConnection, corpus: int, run: runs.Run, tell: Tell
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, corpus: int, tell: Tell) -> None:
         self.total = _count(
             connection,
             "select count(*) from sentence inner join document on document.id = sentence.document"
             " where document.corpus = ?",
             corpus,
         )
-        self.done = _count(
-            connection,
-            "select (select count(*) from sequence where run = ?)"
-            " + (select count(*) from skipped where run = ?)",
-            run.id,
-            run.id,
-        )
+        self.done = 0
         self.tell = tell
         self.tell(Progress("running", self.done, self.total))
 
     def committed(self, sentences: int, batches: int) -> None:
         self.done += sentences
         self.tell(Progress("running", self.done, self.total))
+
+    def finished(self) -> None:
+        """The last inputs may not be in the sample: they are in no batch."""
+        if self.done < self.total:
+            self.committed(self.total - self.done, 0)
 
 
 def _report(
@@ -273,7 +320,8 @@ def _report(
         corpus=named[0],
         run=named[1],
         state=state,
-        sentences=totals[0],
+        inputs=totals[0],
+        sentences=totals[4],
         words=totals[3],
         weights=totals[2],
         batches=named[2],

@@ -11,7 +11,8 @@ from attnbank.ingest.pooling import Subword
 from attnbank.ingest.tokens import Unit
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
-CONTEXTS = ("sentence",)
+CONTEXTS = ("sentence", "document", "pair")
+DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
 
@@ -21,7 +22,12 @@ class IngestOptions:
     """Everything that shapes an ingest.
 
     `batch_tokens` is the budget of one forward pass in padded tokens. `max_tokens` counts the
-    special tokens; None means what the model takes.
+    special tokens; None means 128 for documents and pairs, as in the paper, and what the model
+    takes for sentences.
+
+    `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, the
+    first such input of each document only), or a pair of segments. `limit` takes that many inputs
+    at random; `seed` is that of the sample and of the pairs.
     """
 
     corpora: tuple[str, ...]
@@ -35,6 +41,9 @@ class IngestOptions:
     unit: Unit = "word"
     subword: Subword = "mean"
     max_tokens: int | None = None
+    truncate: bool = False
+    limit: int | None = None
+    seed: int = 0
     decimals: int | None = None
     random_weights: int | None = None
     revision: str | None = None
@@ -60,13 +69,14 @@ Tell = Callable[[Progress], None]
 class Report:
     """What an ingest did.
 
-    `state` is new, resumed or unchanged. Counts are those of the whole run, earlier
-    parts of a resumed one included.
+    `state` is new, resumed or unchanged; `sentences` are those that the inputs hold. Counts are
+    those of the whole run, earlier parts of a resumed one included.
     """
 
     corpus: str
     run: str
     state: str
+    inputs: int
     sentences: int
     words: int
     weights: int
@@ -80,6 +90,7 @@ class Estimate:
     """What an ingest would do: counts, and the size to expect in bytes."""
 
     documents: int
+    inputs: int
     sentences: int
     words: int
     pieces: int

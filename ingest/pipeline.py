@@ -93,7 +93,8 @@ def run_batches(
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added. Raises
+    `committed(sentences, batches)` is called after every transaction with what it added, and for
+    every batch of before with its sentences. Raises
     what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
@@ -106,6 +107,8 @@ def run_batches(
         for batch in planner.batches(reading, facts.corpus):
             if batch.number > done:
                 planned.put(batch)
+            else:
+                committed(batch.sentences, 0)
         planned.close()
 
     writer = Writer(connection, facts, committed)

@@ -85,9 +85,12 @@ def find_run(
     found = connection.execute(
         "select id, name, first_sequence, batch_tokens, batches, finished is not null from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
-        " and max_tokens = ? and decimals is not distinct from ? order by id desc",
+        " and max_tokens = ? and decimals is not distinct from ?"
+        " and map_extract_value(options, 'truncate') is not distinct from ?"
+        " and map_extract_value(options, 'limit') is not distinct from ?"
+        " and map_extract_value(options, 'seed') is not distinct from ? order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals],
+         options.decimals, *_choice(options).values()],
     ).fetchone()  # fmt: skip
     return None if found is None else Run(*found)
 
@@ -167,6 +170,13 @@ def _run_name(
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
+    choice = _choice(options)
+    if options.truncate:
+        parts.append("first")
+    if choice["limit"] is not None:
+        parts.append(f"limit{choice['limit']}")
+    if choice["seed"] not in (None, "0"):
+        parts.append(f"seed{choice['seed']}")
     name = "/".join(parts)
     taken = {row[0] for row in connection.execute("select name from run").fetchall()}
     unique, number = name, 1
@@ -181,7 +191,21 @@ def _options(options: IngestOptions) -> dict[str, str]:
     kept = ("model", "format", "spacy", "split", "name", "revision", "device", "skip_bad")
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
-    return asked | {"corpora": "\n".join(options.corpora)}
+    chosen = {name: value for name, value in _choice(options).items() if value is not None}
+    return asked | chosen | {"corpora": "\n".join(options.corpora)}
+
+
+def _choice(options: IngestOptions) -> dict[str, str | None]:
+    """The options that choose among inputs, as `run.options` has them; null where they do not.
+
+    A seed that nothing is drawn with is none.
+    """
+    drawn = options.context == "pair" or options.limit is not None
+    return {
+        "truncate": "true" if options.truncate else None,
+        "limit": None if options.limit is None else str(options.limit),
+        "seed": str(options.seed) if drawn else None,
+    }
 
 
 def _libraries() -> dict[str, str]:

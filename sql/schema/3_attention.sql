@@ -14,7 +14,7 @@ comment on column sequence.id is 'Number of the sequence in this bank.';
 comment on column sequence.run is 'run.id of its run.';
 comment on column sequence.batch is '1-based batch of the run that it was computed and committed in.';
 comment on column sequence.document is 'document.id of its document.';
-comment on column sequence.sentence is 'sentence.id where the input is one sentence; else null.';
+comment on column sequence.sentence is 'sentence.id in runs of single sentences; else null (word.sentence tells).';
 comment on column sequence.positions is 'Rows and columns of its attention maps, special tokens included.';
 comment on column sequence.tokens is 'Tokens that the model was given, special tokens included.';
 
@@ -22,14 +22,16 @@ create table position (
     sequence integer not null,
     position smallint not null,
     kind varchar not null,
+    segment smallint not null,
     word integer,
     text varchar not null,
     pieces varchar[] not null
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
-comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence is k.';
+comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
+comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
 comment on column position.word is 'word.id of the word it is, or is a piece of; null for special tokens.';
 comment on column position.text is 'The word, or the token as the vocabulary writes it.';
 comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
