@@ -18,17 +18,24 @@ import slow_reference as slow
 
 from attnbank.ingest.mentions import PREPOSITIONS, PRONOUNS, RELATIVES
 
-FIRST = set("i me my mine myself we us our ours ourselves 's ’s".split())
-SECOND = set("you your yours yourself yourselves thou thee thy thine thyself ye".split())
-MALE = set("he him his himself".split())
-FEMALE = set("she her hers herself".split())
-NEUTRAL = set("it its itself".split())
-THEY = set("they them their theirs themselves themself em 'em ’em".split())
-OTHER = {"this", "that", "another", "one", "one's", "one’s", "oneself"}
+
+def _forms(text: str) -> set[str]:
+    return set(text.split())
+
+
+FIRST = _forms("i me my mine myself we us our ours ourselves 's \u2019s")
+SECOND = _forms("you your yours yourself yourselves thou thee thy thine thyself ye")
+MALE = _forms("he him his himself")
+FEMALE = _forms("she her hers herself")
+NEUTRAL = _forms("it its itself")
+THEY = _forms("they them their theirs themselves themself em 'em \u2019em")
+OTHER = {"this", "that", "another", "one", "one's", "one\u2019s", "oneself"}
 INDEFINITE = {a + b for a in ("every", "some", "any", "no") for b in ("body", "thing")}
 INDEFINITE |= {a + "one" for a in ("every", "some", "any")}
 SEVERAL = {"these", "those", "both"}
-PLURAL = {"we", "us", "our", "ours", "ourselves", "'s", "’s", "yourselves", "ye"} | THEY | SEVERAL
+PLURAL = (
+    {"we", "us", "our", "ours", "ourselves", "'s", "\u2019s", "yourselves", "ye"} | THEY | SEVERAL
+)
 UNNUMBERED = {"you", "your", "yours"}
 THIRD = MALE | FEMALE | NEUTRAL | THEY | OTHER | INDEFINITE | SEVERAL
 
@@ -124,9 +131,7 @@ def _conllu_sentence(corpus: Corpus, document: int, rows: list[list[str]]) -> No
                 if part.endswith(")"):
                     spans.append((open_[entity].pop(), place, entity))
     for first, last, entity in spans:
-        tops = [
-            at for at in range(first, last + 1) if not first <= _parent(corpus, at) <= last
-        ]
+        tops = [at for at in range(first, last + 1) if not first <= _parent(corpus, at) <= last]
         head = min(tops, key=lambda at: (_depth(corpus, at), at))
         word = corpus.words[head]
         kind = "nominal"
@@ -175,12 +180,12 @@ def litbank(paths: Iterable[Path]) -> Corpus:
 
 
 def _surface_head(forms: list[str], first: int, last: int) -> int:
-    stops = PREPOSITIONS | RELATIVES | {",", ";", ":", "(", "-lrb-", "--", "–", "—"}
+    stops = PREPOSITIONS | RELATIVES | {",", ";", ":", "(", "-lrb-", "--", "\u2013", "\u2014"}
     end = first
     while end < last and forms[end + 1].lower() not in stops:
         end += 1
     while end > first and (
-        forms[end] in ("'s", "’s") or not any(letter.isalnum() for letter in forms[end])
+        forms[end] in ("'s", "\u2019s") or not any(letter.isalnum() for letter in forms[end])
     ):
         end -= 1
     return end
