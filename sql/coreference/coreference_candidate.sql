@@ -19,7 +19,7 @@
 -- column position smallint: position of its head word
 -- column candidate integer: mention.id of the candidate
 -- column candidate_position smallint: position of the candidate's head word
--- column nearness bigint: 1 for the nearest candidate, 2 for the next, ...
+-- column nearness bigint: place of the candidate among them: 1 for the nearest, 2 for the next
 -- column is_antecedent boolean: whether the candidate is an antecedent
 -- column is_right boolean: whether its head word is the head of an antecedent, this one or another
 -- column same_text boolean: whether all words of the two are the same but for case

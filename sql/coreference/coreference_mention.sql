@@ -17,7 +17,7 @@
 -- column antecedents bigint: earlier mentions of the same entity
 -- column candidates bigint: earlier mentions of any entity
 -- column word_distance integer: words from the head of the nearest antecedent to its own
--- column mention_distance bigint: 1 where the nearest candidate is an antecedent, 2 where the next is, ...
+-- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is one
 -- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
 -- column candidate_positions smallint[]: positions of the heads of its candidates, in order
 with
@@ -35,7 +35,7 @@ gathered as (
         min(pair.nearness) filter (where pair.is_antecedent) as mention_distance,
         list_sort(list(distinct pair.candidate_position) filter (where pair.is_antecedent)) as antecedent_positions,
         list_sort(list(distinct pair.candidate_position)) as candidate_positions,
-        arg_min(pair.candidate_position, pair.nearness) filter (where pair.is_antecedent) as nearest_position
+        arg_min(pair.candidate_position, (pair.nearness, pair.candidate)) filter (where pair.is_antecedent) as nearest_position
     from coreference_candidate(singletons := $singletons, run := $run) as pair
     group by pair.sequence, pair.document, pair.mention, pair.kind, pair.position, pair.entity
 )

@@ -37,6 +37,7 @@ create or replace macro weights_to(weights, positions) as list_transform(
 comment on macro weights_to is 'The weights that go to some positions, in their order.';
 
 create or replace macro at_largest(positions, weights) as case
-    when list_max(weights) > 0 then list_extract(positions, list_position(weights, list_max(weights)))
+    when list_max(weights) > 0
+        then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
 comment on macro at_largest is 'The position with the largest of the weights beside it, the first of equals; null where all are 0.';
