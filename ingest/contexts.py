@@ -1,19 +1,19 @@
-"""What one input of the model is: a sentence, whole sentences of a document, or a pair of segments.
+"""What one input of the model is: a sentence, whole sentences of a document, or two segments.
 
 A context turns the sentences of a corpus, in order, into drafts of inputs and into sentences that
-are left out. It reads each sentence once and keeps no more than one input, so that a corpus of any
+are left out. It takes each sentence once and keeps no more than one input, so that a corpus of any
 length passes through. Every sentence ends in exactly one draft or one `Skip`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from attnbank.ingest.inputs import Draft, OwnedPiece, Skip, TokenisedSentence
-from attnbank.ingest.tokens import Piece
+from attnbank.ingest.tokens import Piece, TokenizerLayout
 
 
 class Context(Protocol):
@@ -22,6 +22,19 @@ class Context(Protocol):
     def drafts(self, sentences: Iterable[TokenisedSentence]) -> Iterator[Draft | Skip]:
         """The inputs in the order of the text, and the sentences that are in none."""
         ...
+
+
+def context_of(
+    name: str, layout: TokenizerLayout, max_tokens: int, *, truncate: bool = False, seed: int = 0
+) -> Context:
+    """The context of this name (sentence, document or pair) for a tokenizer."""
+    if name == "pair":
+        room = Room(max_tokens, layout.pair.size)
+        return PairContext(room, seed, parted=bool(layout.pair.around[1]))
+    room = Room(max_tokens, layout.single.size)
+    if name == "document":
+        return DocumentContext(room, truncate)
+    return SentenceContext(room)
 
 
 @dataclass(frozen=True)
@@ -36,6 +49,13 @@ class Room:
         """How many tokens of text it has room for."""
         return self.max_tokens - self.special
 
+    def too_long(self, sentence: TokenisedSentence) -> Skip | None:
+        """Why the sentence cannot be in any input, if it cannot."""
+        tokens = len(sentence.opening) + self.special
+        if tokens <= self.max_tokens:
+            return None
+        return sentence.skip("too-long", f"{tokens} tokens, more than {self.max_tokens}")
+
 
 @dataclass(frozen=True)
 class SentenceContext:
@@ -46,73 +66,66 @@ class SentenceContext:
     def drafts(self, sentences: Iterable[TokenisedSentence]) -> Iterator[Draft | Skip]:
         """A draft for each sentence that has room."""
         for sentence in sentences:
-            if sentence.fault is not None:
-                yield sentence.fault
-            elif len(sentence.opening) > self.room.tokens:
-                yield _too_long(sentence, self.room)
-            else:
-                yield Draft((sentence,), (_owned(sentence, sentence.opening),))
+            unfit = sentence.fault or self.room.too_long(sentence)
+            yield unfit or Draft((sentence,), (_joined([sentence]),), self.room.special)
 
 
 @dataclass(frozen=True)
 class DocumentContext:
-    """Whole sentences of a document, as many as fit (section 4.3 of the paper).
+    """Whole sentences of a document, as many as fit, in order (section 4.3 of the paper).
 
-    An input is a stretch of the text: a sentence that cannot be in it (too long by itself, or
-    with a word that has no piece) ends it. With `first_only`, a document gives one input, as in
-    the paper, which cuts documents after 128 tokens.
+    An input is an unbroken stretch of the text: a sentence that cannot be in any (it is too long
+    by itself, or one of its words has no piece) ends the input before it. With `first_only` each
+    document gives its first input alone, as in the paper, which cuts documents after 128 tokens.
     """
 
     room: Room
     first_only: bool = False
 
     def drafts(self, sentences: Iterable[TokenisedSentence]) -> Iterator[Draft | Skip]:
-        """Drafts of as many sentences as have room, packed in order."""
+        """Drafts of as many sentences as have room."""
         document = None
+        given = False  # whether the document has its first input
         packed: list[TokenisedSentence] = []
         length = 0
-        done = False  # whether the document has given its input already
         for sentence in sentences:
-            if sentence.document != document:
-                if packed:
-                    yield _joined(packed)
-                document, packed, length, done = sentence.document, [], 0, False
-            if self.first_only and done:
-                detail = "the document is cut after its first input"
-                yield sentence.fault or sentence.skip("truncated", detail)
-                continue
-            fits = sentence.fault is None and len(sentence.opening) <= self.room.tokens
-            if packed and (not fits or length + len(sentence.following) > self.room.tokens):
-                yield _joined(packed)
-                packed, length, done = [], 0, True
-                if self.first_only and fits:
-                    yield sentence.skip("truncated", "the document is cut after its first input")
-                    continue
-            if sentence.fault is not None:
-                yield sentence.fault
-            elif not fits:
-                yield _too_long(sentence, self.room)
+            new = sentence.document != document
+            unfit = sentence.fault or self.room.too_long(sentence)
+            full = length + len(sentence.following) > self.room.tokens
+            if packed and (new or unfit or full):
+                yield self._draft(packed)
+                packed, length, given = [], 0, True
+            if new:
+                document, given = sentence.document, False
+            if unfit:
+                yield unfit
+            elif given and self.first_only:
+                yield sentence.skip("truncated", "the document is cut after its first input")
             else:
                 length += len(sentence.following if packed else sentence.opening)
                 packed.append(sentence)
         if packed:
-            yield _joined(packed)
+            yield self._draft(packed)
+
+    def _draft(self, packed: list[TokenisedSentence]) -> Draft:
+        return Draft(tuple(packed), (_joined(packed),), self.room.special)
 
 
 @dataclass(frozen=True)
 class PairContext:
-    """Two segments of a document that follow each other, as in BERT's pre-training (section 3).
+    """Two segments of a document, one after the other, as in BERT's pre-training (section 3).
 
     Sentences are gathered until their tokens fill the input; a seeded place between two of them
     parts A from B; while the two are too long, the longer one (B of equals) loses its first or its
     last token, by a seeded coin. B always follows A in the text, and nothing is masked.
 
     An input has two sentences at least: where the first one fills it by itself, the next is B all
-    the same. The last sentence of a document goes without an input where no other is left to pair
-    it with. (The published code drops the rest of the document at such a sentence.)
+    the same. A sentence with none to pair it with before the document ends (or before one without
+    pieces, which ends the input as in a document) is left out. The published code makes no such
+    input either, but drops the rest of the document with it.
 
-    The seed of each input is made of `seed` and its first sentence's place, so that an input is the
-    same whatever is read before it.
+    What is drawn for an input depends on `seed` and on where its first sentence stands, not on
+    what is read before it.
     """
 
     room: Room
@@ -125,10 +138,10 @@ class PairContext:
         gathered: list[TokenisedSentence] = []
         length = 0
         for sentence in sentences:
-            if sentence.document != document or sentence.fault is not None:
+            if sentence.document != document or sentence.fault:
                 yield from self._pair(gathered)
                 document, gathered, length = sentence.document, [], 0
-            if sentence.fault is not None:
+            if sentence.fault:
                 yield sentence.fault
                 continue
             length += len(sentence.following if gathered else sentence.opening)
@@ -140,50 +153,48 @@ class PairContext:
 
     def _pair(self, gathered: list[TokenisedSentence]) -> Iterator[Draft | Skip]:
         if len(gathered) < 2:
-            detail = "no other sentence is left in the document (or before one without pieces)"
-            yield from (each.skip("unpaired", detail) for each in gathered)
+            for each in gathered:
+                yield each.skip("unpaired", "no sentence is left to pair it with")
             return
         first = gathered[0]
         chance = random.Random(f"pair {self.seed} {first.document_index} {first.index}")
         split = 1 + int(chance.random() * (len(gathered) - 1))
-        a = _joined(gathered[:split]).segments[0]
-        b = _joined(gathered[split:], following=not self.parted).segments[0]
-        a, b = _truncated(a, b, self.room.tokens, chance)
-        detail = f"nothing of it is left in an input of {self.room.max_tokens} tokens"
+        a, b = _truncated(
+            _joined(gathered[:split]),
+            _joined(gathered[split:], following=not self.parted),
+            self.room.tokens,
+            chance,
+        )
         left = {owner.id for owner, _ in (*a, *b)}
+        detail = f"nothing of it is left in an input of {self.room.max_tokens} tokens"
         yield Draft(
             tuple(each for each in gathered if each.id in left),
             (a, b),
+            self.room.special,
             tuple(each.skip("cut-off", detail) for each in gathered if each.id not in left),
         )
 
 
 def _truncated(
-    a: tuple[OwnedPiece, ...], b: tuple[OwnedPiece, ...], room: int, chance: random.Random
+    a: Sequence[OwnedPiece], b: Sequence[OwnedPiece], room: int, chance: random.Random
 ) -> tuple[tuple[OwnedPiece, ...], tuple[OwnedPiece, ...]]:
     """Cut A and B to `room` tokens together, a token of the longer at a time."""
-    ends = [[0, len(a)], [0, len(b)]]
-    while sum(end - start for start, end in ends) > room:
-        longer = ends[0] if ends[0][1] - ends[0][0] > ends[1][1] - ends[1][0] else ends[1]
+    range_a, range_b = [0, len(a)], [0, len(b)]
+    for _ in range(len(a) + len(b) - room):
+        longer = range_a if range_a[1] - range_a[0] > range_b[1] - range_b[0] else range_b
         if chance.random() < 0.5:
             longer[0] += 1
         else:
             longer[1] -= 1
-    return a[slice(*ends[0])], b[slice(*ends[1])]
+    return tuple(a[slice(*range_a)]), tuple(b[slice(*range_b)])
 
 
-def _joined(sentences: list[TokenisedSentence], following: bool = False) -> Draft:
-    """An input of whole sentences; `following`: something of the text stands before them."""
+def _joined(
+    sentences: Sequence[TokenisedSentence], *, following: bool = False
+) -> tuple[OwnedPiece, ...]:
+    """The pieces of whole sentences; `following` says that text stands before the first, too."""
     pieces: list[OwnedPiece] = []
     for at, each in enumerate(sentences):
-        pieces.extend(_owned(each, each.following if at or following else each.opening))
-    return Draft(tuple(sentences), (tuple(pieces),))
-
-
-def _owned(sentence: TokenisedSentence, pieces: tuple[Piece, ...]) -> tuple[OwnedPiece, ...]:
-    return tuple((sentence, piece) for piece in pieces)
-
-
-def _too_long(sentence: TokenisedSentence, room: Room) -> Skip:
-    tokens = len(sentence.opening) + room.special
-    return sentence.skip("too-long", f"{tokens} tokens, more than {room.max_tokens}")
+        own: tuple[Piece, ...] = each.following if at or following else each.opening
+        pieces.extend((each, piece) for piece in own)
+    return tuple(pieces)

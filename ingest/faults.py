@@ -184,6 +184,12 @@ _ALL = (
         "Write the word, a space, the index of its head (0 for the root), a hyphen and the "
         "relation.",
     ),
+    Fault(
+        "too-many-words",
+        (LINES,),
+        "A line holds more than 32,767 words, the most that a sentence in a bank can have.",
+        "Put each sentence on a line of its own.",
+    ),
     # Trees.
     Fault(
         "head-not-integer",

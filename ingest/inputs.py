@@ -9,7 +9,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank import sql
-from attnbank.ingest.tokens import Encoded, Piece, TokenizerLayout, Unalignable
+from attnbank.ingest.tokens import Encoded, Piece, TokenizerLayout, Unalignable, Unit
 
 WINDOW = 1024
 """Sentences that are read and tokenised at a time."""
@@ -56,17 +56,35 @@ class Draft:
 
     sentences: tuple[TokenisedSentence, ...]  # those that it holds something of
     segments: tuple[tuple[OwnedPiece, ...], ...]  # one, or the two of a pair
+    special: int  # how many special tokens it will have
     cut: tuple[Skip, ...] = ()  # sentences that its truncation leaves nothing of
 
     @property
-    def pieces(self) -> int:
-        """How many tokens it has beside the special ones."""
-        return sum(len(each) for each in self.segments)
+    def tokens(self) -> int:
+        """How long it is, special tokens included."""
+        return self.special + sum(len(each) for each in self.segments)
 
     @property
     def covered(self) -> int:
         """How many sentences it accounts for."""
         return len(self.sentences) + len(self.cut)
+
+    def finish(self, layout: TokenizerLayout, unit: Unit, sequence: int) -> Input:
+        """Give it its special tokens and its place; number its words anew."""
+        words: list[int] = []
+        forms: list[str] = []
+        segments: list[list[Piece]] = []
+        for owned in self.segments:
+            pieces = []
+            for sentence, (id, text, index) in owned:
+                word = sentence.words[index]
+                if not words or words[-1] != word:
+                    words.append(word)
+                    forms.append(sentence.forms[index])
+                pieces.append(Piece(id, text, len(words) - 1))
+            segments.append(pieces)
+        encoded = layout.assemble(segments, forms, unit)
+        return Input(sequence, self.sentences[0].document, self.sentences, tuple(words), encoded)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from attnbank.ingest.blocks import BOM, decode
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
 
+_MOST_WORDS = 32_767  # word.index is a SMALLINT
+
 
 def read_lines(
     lines: Iterable[bytes], file: str = "", document: str = "document"
@@ -45,9 +47,13 @@ def read_lines(
             continue
         if between:
             number += 1
-            start = DocumentStart(f"{document}-{number}")
-        yield Sentence(split_words(text), text=text, document=start, file=file, line=line)
-        between, start = False, None
+            start, between = DocumentStart(f"{document}-{number}"), False
+        words = split_words(text)
+        if len(words) > _MOST_WORDS:
+            yield problem("too-many-words", f"the line holds {len(words):,} words", file, line)
+            continue
+        yield Sentence(words, text=text, document=start, file=file, line=line)
+        start = None
 
 
 def split_words(text: str) -> tuple[Word, ...]:

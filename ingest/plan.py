@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.contexts import (
-    Context,
-    DocumentContext,
-    PairContext,
-    Room,
-    SentenceContext,
-)
+from attnbank.ingest.contexts import context_of
 from attnbank.ingest.inputs import WINDOW, Draft, Input, Skip, tokenised
 from attnbank.ingest.sampling import Passed, sampled
-from attnbank.ingest.tokens import Piece, TokenizerLayout, Unit
+from attnbank.ingest.tokens import TokenizerLayout, Unit
 
 __all__ = ["Batch", "Input", "Planner", "Skip"]
+
+USUAL_LENGTH = 128
+"""Tokens from which on the weights (a square), not the tokens, limit a batch."""
 
 
 @dataclass
@@ -48,7 +45,11 @@ class _Window:
     drafts: list[Draft] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     passed: int = 0
-    sentences: int = 0
+    sentences: int = 0  # those passed over left out: few of many inputs still fill batches
+
+    def sort(self) -> _Window:
+        self.drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
+        return self
 
 
 @dataclass(frozen=True)
@@ -68,51 +69,32 @@ class Planner:
         """Every batch of the run, in order.
 
         Inputs are gathered in windows, sorted by length (then by place), and cut where one more
-        input would take more than `batch_tokens`, padding included. What is left out of a window
-        goes with its first batch.
+        input would take more than `batch_tokens`, padding included, or more attention weights
+        than that many tokens in inputs of 128. What is left out of a window goes with its first
+        batch.
         """
-        number = sequences = passed = 0
+        number = sequences = 0
         for window in self._windows(connection, corpus):
-            batch = Batch(number + 1, skips=window.skips, passed=passed + window.passed)
-            longest = self._special
-            for draft in window.drafts:  # they are sorted: the last is the longest
-                longest = draft.pieces + self._special
-                if batch.inputs and longest * (len(batch.inputs) + 1) > self.batch_tokens:
+            batch = Batch(number + 1, skips=window.skips, passed=window.passed)
+            for draft in window.drafts:
+                if batch.inputs and not self._has_room(batch, draft):
                     number += 1
                     yield batch
                     batch = Batch(number + 1)
-                batch.inputs.append(self._input(draft, sequences))
+                batch.inputs.append(draft.finish(self.layout, self.unit, sequences))
                 sequences += 1
             if batch.inputs or batch.skips:
                 number += 1
                 yield batch
-                passed = 0
-            else:
-                passed = batch.passed
 
-    @property
-    def _special(self) -> int:
-        return (self.layout.pair if self.context == "pair" else self.layout.single).size
-
-    def _context(self) -> Context:
-        room = Room(self.max_tokens, self._special)
-        if self.context == "pair":
-            return PairContext(room, self.seed, parted=bool(self.layout.pair.around[1]))
-        if self.context == "document":
-            return DocumentContext(room, self.truncate)
-        return SentenceContext(room)
+    def _has_room(self, batch: Batch, draft: Draft) -> bool:
+        """Whether the draft, the longest so far, may join the batch."""
+        padded = draft.tokens * (len(batch.inputs) + 1)
+        return padded * max(draft.tokens, USUAL_LENGTH) <= self.batch_tokens * USUAL_LENGTH
 
     def _windows(self, connection: DuckDBPyConnection, corpus: int) -> Iterator[_Window]:
-        context = self._context()
-
-        def drafts() -> Iterator[Draft | Skip]:
-            return context.drafts(tokenised(connection, corpus, self.layout))
-
-        items: Iterator[Draft | Skip | Passed] = (
-            drafts() if self.limit is None else sampled(drafts, self.limit, self.seed)
-        )
         window = _Window()
-        for each in items:
+        for each in self._items(connection, corpus):
             if isinstance(each, Draft):
                 window.drafts.append(each)
                 window.skips.extend(each.cut)
@@ -122,35 +104,20 @@ class Planner:
                 window.sentences += 1
             else:
                 window.passed += each.sentences
-                window.sentences += each.sentences
             if window.sentences >= WINDOW:
-                yield _sorted(window)
+                yield window.sort()
                 window = _Window()
-        yield _sorted(window)
+        yield window.sort()
 
-    def _input(self, draft: Draft, sequence: int) -> Input:
-        """Give an input its special tokens and its place."""
-        words: list[int] = []
-        forms: list[str] = []
-        segments: list[list[Piece]] = []
-        for owned in draft.segments:
-            pieces = []
-            for sentence, (id, text, index) in owned:
-                word = sentence.words[index]
-                if not words or words[-1] != word:
-                    words.append(word)
-                    forms.append(sentence.forms[index])
-                pieces.append(Piece(id, text, len(words) - 1))
-            segments.append(pieces)
-        return Input(
-            sequence,
-            draft.sentences[0].document,
-            draft.sentences,
-            tuple(words),
-            self.layout.assemble(segments, forms, self.unit),
+    def _items(
+        self, connection: DuckDBPyConnection, corpus: int
+    ) -> Iterator[Draft | Skip | Passed]:
+        """What the context makes of the corpus, or the sample of it."""
+        context = context_of(
+            self.context, self.layout, self.max_tokens, truncate=self.truncate, seed=self.seed
         )
 
+        def drafts() -> Iterator[Draft | Skip]:
+            return context.drafts(tokenised(connection, corpus, self.layout))
 
-def _sorted(window: _Window) -> _Window:
-    window.drafts.sort(key=lambda draft: (draft.pieces, draft.sentences[0].id))
-    return window
+        return drafts() if self.limit is None else sampled(drafts, self.limit, self.seed)

@@ -68,6 +68,7 @@ LINES = {
     "conllu/unclosed-entity": 7,
     "lines/control-character": 4,
     "lines/not-utf8": 3,
+    "lines/too-many-words": 2,
     "relations/bad-relation": 4,
     "relations/control-character": 5,
     "relations/cycle": 4,
