@@ -55,6 +55,11 @@ class BatchRows:
     losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
     masked: int = 0  # masked tokens
 
+    @property
+    def rows(self) -> int:
+        """Rows of table attention."""
+        return len(self.tables["attention"]) if "attention" in self.tables else 0
+
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""

@@ -131,6 +131,15 @@ class TokenizerLayout:
         """The tokenizer's own special tokens around and between two segments."""
         return self._frame(2)
 
+    def encode(
+        self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
+    ) -> list[Encoded | Unalignable]:
+        """Encode inputs of one segment, given as for `pieces`, with their special tokens."""
+        return [
+            pieces if isinstance(pieces, Unalignable) else self.assemble([pieces], words, unit)
+            for (words, _), pieces in zip(inputs, self.pieces(inputs), strict=True)
+        ]
+
     def assemble(
         self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
     ) -> Encoded:

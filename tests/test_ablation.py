@@ -19,6 +19,8 @@ from attnbank.ingest.masking import Masked
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import open_to_write
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Maker = Callable[[str], Path]
 Row = tuple[str, int | None, int | None, str | None, float, int]
 

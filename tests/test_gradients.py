@@ -21,6 +21,8 @@ from attnbank.ingest.masking import Masked
 from attnbank.ingest.options import Progress
 from attnbank.sql.errors import AttnbankError, CallError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Maker = Callable[[str], Path]
 TABLES = ("sequence", "position", "attention", "gradient", "peak", "skipped")
 

@@ -17,6 +17,8 @@ from attnbank.ingest import IngestOptions, ingest, models
 from attnbank.ingest.masking import Masked, Masking, together
 from attnbank.ingest.tokens import Encoded, Position
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CLS, SEP, MASK, UNKNOWN, FIRST, LAST = 0, 1, 2, 3, 10, 1009
 MASKING = Masking(0, MASK, frozenset({CLS, SEP, MASK}), tuple(range(FIRST, LAST + 1)))
 
