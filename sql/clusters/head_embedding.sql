@@ -56,7 +56,9 @@ role as (
     from best_head(run := $syntax_run) as best
     cross join read_for_syntax
     inner join chosen_run on chosen_run.model = read_for_syntax.model
-    where best.relation not in ('all', 'punct', 'p')
+    where best.relation <> 'all'
+        and best.relation <> 'punct'
+        and best.relation <> 'p'
         and best.gain > $min_gain
     qualify row_number() over (
         partition by best.layer, best.head

@@ -10,7 +10,7 @@
 --   negation (relation neg, feature Polarity=Neg, or not, n't), and cls and sep by kind of position. Where a corpus has
 --   no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read. A piece of a word has the
 --   word's classes.
--- param classification varchar = null: only this one: upos, relation or class; by default all three
+-- param classification varchar = null: one of upos, relation, class; by default all three
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
 -- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
 -- column classification varchar: upos, relation or class (the named ones)

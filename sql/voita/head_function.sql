@@ -108,7 +108,8 @@ relation_baseline as (
         cast(max(relation_at_offset.n) as double) / cast(sum(relation_at_offset.n) as double) as accuracy,
         sum(relation_at_offset.n) as n
     from relation_at_offset
-    where relation_at_offset.relation not in ('punct', 'p')
+    where relation_at_offset.relation <> 'punct'
+        and relation_at_offset.relation <> 'p'
     group by relation_at_offset.relation
 ),
 
