@@ -52,6 +52,11 @@ class BatchRows:
     tables: dict[str, pa.Table]
     weights: int
 
+    @property
+    def rows(self) -> int:
+        """Rows of table attention."""
+        return len(self.tables["attention"]) if "attention" in self.tables else 0
+
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""

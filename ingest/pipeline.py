@@ -23,9 +23,10 @@ from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
+ROWS_AT_ONCE = 122_880
 WEIGHTS_AT_ONCE = 16_000_000
-"""Weights that a transaction gathers before it is committed: 64 MB. Whole row groups are written
-once; with a transaction a batch the same rows took 2.3 times longer and a quarter more room."""
+"""Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
+checkpoint costs too much to be had for less."""
 
 _Item = TypeVar("_Item")
 
@@ -91,14 +92,13 @@ def run_batches(
     planner: Planner,
     facts: RunFacts,
     done: int,
-    committed: Callable[[int, int], None],
+    written: Callable[[int], None],
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added, and for
-    every batch of before with its sentences. Raises
-    what any of the threads raises; then, as when the process is killed, the bank holds the
-    batches that were committed and no others.
+    `written(sentences)` is called for every batch with the sentences that it accounts for, those
+    of the first `done` ones included. Raises what any of the threads raises; then, as when the
+    process is killed, the bank holds the batches that were committed and no others.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
@@ -110,16 +110,17 @@ def run_batches(
             if batch.number > done:
                 planned.put(batch)
             else:
-                committed(batch.sentences, 0)
+                written(batch.sentences)
         planned.close()
 
-    writer = Writer(connection, facts, committed)
+    writer = Writer(connection, facts)
 
     def write() -> None:
         # One core is enough here, and two teams of threads would spin against each other.
         torch.set_num_threads(1)
         for batch, attentions in computed:
             writer.add(rows_of(batch, attentions, facts))
+            written(batch.sentences)
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
@@ -152,21 +153,17 @@ def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
 class Writer:
     """Gathers the rows of whole batches and commits them together."""
 
-    def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        facts: RunFacts,
-        committed: Callable[[int, int], None],
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, facts: RunFacts) -> None:
         self._connection = connection
         self._facts = facts
-        self._committed = committed
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
         """Take the rows of the next batch; commit when enough are gathered."""
         self._pending.append(rows)
-        if sum(each.weights for each in self._pending) >= WEIGHTS_AT_ONCE:
+        weights = sum(each.weights for each in self._pending)
+        distributions = sum(each.rows for each in self._pending)
+        if distributions >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
@@ -188,16 +185,16 @@ class Writer:
             self._connection.rollback()
             raise
         self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
-        self._forget_blocks()
-        self._committed(sum(each.sentences for each in pending), len(pending))
+        forget_blocks(self._connection)
 
-    def _forget_blocks(self) -> None:
-        """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
-        found = self._connection.execute("select current_setting('memory_limit')").fetchone()
-        assert found is not None
-        try:
-            self._connection.execute("set memory_limit = '64MB'")
-        except duckdb.OutOfMemoryException:
-            pass  # what cannot be dropped is in use
-        finally:
-            self._connection.execute(f"set memory_limit = '{found[0]}'")
+
+def forget_blocks(connection: DuckDBPyConnection) -> None:
+    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+    found = connection.execute("select current_setting('memory_limit')").fetchone()
+    assert found is not None
+    try:
+        connection.execute("set memory_limit = '64MB'")
+    except duckdb.OutOfMemoryException:
+        pass  # what cannot be dropped is in use
+    finally:
+        connection.execute(f"set memory_limit = '{found[0]}'")

