@@ -17,10 +17,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank import sql
 from attnbank.queries.results import first_line, frame_of, is_interrupt, suggestion
 from attnbank.sql.errors import QueryError
-from attnbank.sql.opening import explain, fingerprint
+from attnbank.sql.opening import explain, fingerprint, install_beside
 
 SECONDS = 300.0
 """How long a statement may take."""
@@ -108,8 +107,7 @@ class Sandbox:
         run(f"use {alias}")
         run("detach memory")  # which could be written to
         if run("select analyses from bank").fetchall() != [(fingerprint(),)]:
-            for text in sql.install(temporary=True):
-                run(text)
+            install_beside(self._connection, self._path)
         for setting in (
             f"set memory_limit = '{MEMORY}'",
             f"set threads = {os.cpu_count() or 1}",
