@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank.queries.results import first_line, frame_of, is_interrupt, suggestion
+from attnbank.queries.results import frame_of, is_interrupt, query_error
 from attnbank.sql.errors import QueryError
 from attnbank.sql.opening import explain, fingerprint, install_beside
 
@@ -81,7 +81,7 @@ class Sandbox:
         except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
-            raise QueryError(first_line(error), suggestion(error)) from error
+            raise query_error(error) from error
 
     def _check(self, parts: Sequence[Any]) -> None:
         if len(parts) != 1:
