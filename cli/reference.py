@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attnbank.cli.app import app
-from attnbank.cli.commands.query import section_title
+from attnbank.cli.commands.query import by_section
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -89,14 +89,12 @@ def _relations(bank: Bank) -> Iterator[str]:
 
 
 def _analyses() -> Iterator[str]:
-    from attnbank.queries import analyses
 
     yield from ("", "## Analyses")
-    for section in dict.fromkeys(each.section for each in analyses().values()):
-        yield from ("", f"### {section_title(section)}")
-        for analysis in analyses().values():
-            if analysis.section == section:
-                yield from _analysis(analysis)
+    for title, those in by_section().items():
+        yield from ("", f"### {title}")
+        for analysis in those:
+            yield from _analysis(analysis)
 
 
 def _analysis(analysis: Analysis) -> Iterator[str]:

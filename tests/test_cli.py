@@ -17,7 +17,7 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run
-from attnbank.queries import open_bank
+from attnbank.queries import analyses, open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 GOOD = """\
@@ -198,7 +198,8 @@ def test_the_analyses_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Syntax (section 4.2)\n  best_head " in text
     assert run(["queries", "-f", "json"]) == 0
     rows = json.loads(both(capsys)[0])
-    assert {"section": "syntax", "name": "head_accuracy"}.items() <= rows[-2].items()
+    assert [row["name"] for row in rows] == list(analyses())
+    assert rows[0].keys() == {"section", "name", "title", "paper", "grain"}
 
 
 # Ingests.

@@ -99,10 +99,12 @@ session = (
 for part in folder.iterdir():
     if part.suffix != ".sql":
         session.read.parquet(str(part)).createOrReplaceTempView(part.stem)
-found = {
-    name: [row.asDict() for row in session.sql(text).collect()]
-    for name, text in json.loads(statements.read_text()).items()
-}
+found = {}
+for name, text in json.loads(statements.read_text()).items():
+    try:
+        found[name] = [row.asDict() for row in session.sql(text).collect()]
+    except Exception as error:
+        found[name] = str(error).splitlines()[0]
 answers.write_text(json.dumps(found, default=float))
 session.stop()
 """

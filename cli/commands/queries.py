@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from attnbank.cli.commands.query import section_title
+from attnbank.cli.commands.query import by_section
 from attnbank.cli.options import BankCommand, output_options
 from attnbank.sql import analyses
 
@@ -35,14 +35,12 @@ def command(ctx: click.Context, format_: str | None, output: str | None) -> None
 
 
 def _print() -> None:
-    known = analyses().values()
-    width = max(len(each.name) for each in known)
-    for section in dict.fromkeys(each.section for each in known):
-        click.echo(section_title(section))
-        for each in known:
-            if each.section == section:
-                click.echo(f"  {each.name:<{width}}  {each.title}")
-                click.echo(f"  {'':<{width}}  {each.paper}")
+    width = max(map(len, analyses()))
+    for title, those in by_section().items():
+        click.echo(title)
+        for each in those:
+            click.echo(f"  {each.name:<{width}}  {each.title}")
+            click.echo(f"  {'':<{width}}  {each.paper}")
         click.echo()
     click.echo("Each takes options: attnbank query NAME --help")
 

@@ -19,20 +19,29 @@ from attnbank.queries import parameters
 from attnbank.queries.registry import find
 from attnbank.sql import Analysis, Parameter, analyses
 
-SECTIONS = {
+_TITLES = {
     "paper": "The paper's tables and figures",
     "surface": "Surface patterns (section 3)",
     "syntax": "Syntax (section 4.2)",
     "coreference": "Coreference (section 4.3)",
     "probes": "Probes (section 5)",
     "clusters": "Clusters (section 6)",
+    "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
+    "voita": "Functions of heads (Voita et al. 2019)",
 }
-"""What the sections of the registry are about; one that is not here is called by its name."""
+"""What the sections of the registry are about, in the order in which they are listed."""
 
 
-def section_title(section: str) -> str:
-    """What a section of the registry is about."""
-    return SECTIONS.get(section, section.capitalize())
+def by_section() -> dict[str, list[Analysis]]:
+    """The analyses by what their section is about; one that has no title goes by its name."""
+    sections = dict.fromkeys([*_TITLES, *(each.section for each in analyses().values())])
+    found = {
+        _TITLES.get(section, section.capitalize()): [
+            each for each in analyses().values() if each.section == section
+        ]
+        for section in sections
+    }
+    return {title: those for title, those in found.items() if those}
 
 
 class HeaderType(click.ParamType[Any]):
@@ -73,15 +82,9 @@ class Queries(BankGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the analyses by section."""
-        for section in dict.fromkeys(each.section for each in analyses().values()):
-            with formatter.section(section_title(section)):
-                formatter.write_dl(
-                    [
-                        (each.name, f"{each.title}.")
-                        for each in analyses().values()
-                        if each.section == section
-                    ]
-                )
+        for title, those in by_section().items():
+            with formatter.section(title):
+                formatter.write_dl([(each.name, f"{each.title}.") for each in those])
 
 
 @cache
