@@ -12,11 +12,8 @@ computed again: half of the arithmetic.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -24,31 +21,25 @@ import pyarrow as pa
 import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import eager_mask
 
 from attnbank.ingest.arrow import INT, SMALL, TEXT, insert, schema
+from attnbank.ingest.disabled_attention import (
+    IMPLEMENTATION,
+    Intervention,
+    Replacement,
+    Variant,
+    intervention_of_pass,
+)
 from attnbank.ingest.masked_lm import MaskedLM, tiny_batch
 from attnbank.ingest.masking import Masked, MaskedBatch, together
 from attnbank.sql.errors import AttnbankError
 
 Ablate = Literal["heads", "layers"]
-Replacement = Literal["uniform", "zero"]
 
 _ABLATION = schema(
     run=INT, disabled=TEXT, layer=SMALL, head=SMALL, replacement=TEXT,
     loss=pa.float64(), tokens=INT,
 )  # fmt: skip
-_IMPLEMENTATION = "attnbank_ablation"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What is disabled: nothing, a head or a layer; layers and heads are 1-based."""
-
-    disabled: str  # none, head or layer
-    layer: int | None = None
-    head: int | None = None
 
 
 def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
@@ -63,56 +54,6 @@ def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
             for head in range(1, heads + 1)
         ),
     ]
-
-
-@dataclass
-class _Intervention:
-    """What the attention function does in one pass of the model."""
-
-    variant: Variant
-    replacement: Replacement
-    real: Tensor  # [B, T] float, 1 for a token and 0 for padding
-    layer: int  # 0-based layer whose attention is computed next
-    seen: list[Any] = field(default_factory=list)  # attention modules, in the order of their calls
-    heads: int = 0
-
-    def on(self, output: Tensor, value: Tensor) -> Tensor:
-        """What a layer's heads hand on, [B, T, H, D], those disabled being changed.
-
-        `value` is [B, H, T, D], or has fewer heads where several share their values.
-        """
-        heads = self.heads = output.shape[2]
-        self.layer += 1
-        if self.layer != self.variant.layer:
-            return output
-        head = self.variant.head
-        chosen = slice(None) if head is None else slice(head - 1, head)
-        output = output.clone()
-        if self.replacement == "zero":
-            output[:, :, chosen] = 0
-        else:
-            value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, chosen]
-            weights = self.real / self.real.sum(1, keepdim=True)
-            output[:, :, chosen] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
-        return output
-
-
-_intervention: ContextVar[_Intervention] = ContextVar("intervention")
-
-
-def _attend(
-    module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
-) -> Any:
-    """The model's own eager attention, with the heads disabled that the pass asks for."""
-    eager = sys.modules[type(module).forward.__module__].eager_attention_forward
-    output, weights = eager(module, query, key, value, *others, **named)
-    intervention = _intervention.get()
-    intervention.seen.append(module)
-    return intervention.on(output, value), weights
-
-
-AttentionInterface.register(_IMPLEMENTATION, _attend)
-AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
 
 
 class Ablation:
@@ -158,28 +99,28 @@ class Ablation:
                 np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
         return found
 
-    def _intervention(self, variant: Variant, mask: Tensor, layer: int) -> _Intervention:
-        return _Intervention(variant, self.replacement, mask.float().to(self._model.device), layer)
+    def _intervention(self, variant: Variant, mask: Tensor, layer: int) -> Intervention:
+        return Intervention(variant, self.replacement, mask.float().to(self._model.device), layer)
 
     def _run(
         self,
-        intervention: _Intervention,
+        intervention: Intervention,
         batch: MaskedBatch,
         mask: Tensor,
         segments: Tensor,
         **settings: Any,
     ) -> tuple[Tensor, Any]:
-        token = _intervention.set(intervention)
+        token = intervention_of_pass.set(intervention)
         try:
             return self._model.losses(batch, mask, segments, **settings)
         finally:
-            _intervention.reset(token)
+            intervention_of_pass.reset(token)
 
     @contextmanager
     def _own_attention(self) -> Iterator[None]:
         config = self._model.module.config
         before = config._attn_implementation
-        config._attn_implementation = _IMPLEMENTATION
+        config._attn_implementation = IMPLEMENTATION
         try:
             yield
         finally:

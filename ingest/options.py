@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from attnbank.ingest.document import Problem
 
 if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+    from attnbank.ingest.ablation import Ablate
+    from attnbank.ingest.disabled_attention import Replacement
     from attnbank.ingest.pooling import Subword
     from attnbank.ingest.tokens import Unit
-
-if TYPE_CHECKING:
-    from attnbank.ingest.ablation import Ablate, Replacement
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
 CONTEXTS = ("sentence", "document", "pair")

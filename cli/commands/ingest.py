@@ -13,7 +13,15 @@ from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.progress import ProgressDisplay, number, size
 from attnbank.ingest.document import BadInput
 from attnbank.ingest.formats import FORMATS
-from attnbank.ingest.options import CONTEXTS, DEFAULT_MODEL, SUBWORDS, UNITS, IngestOptions
+from attnbank.ingest.options import (
+    ABLATIONS,
+    CONTEXTS,
+    DEFAULT_MODEL,
+    REPLACEMENTS,
+    SUBWORDS,
+    UNITS,
+    IngestOptions,
+)
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
@@ -64,7 +72,8 @@ _DEFAULTS = IngestOptions((), Path())
     type=click.Choice(CONTEXTS),
     default=_DEFAULTS.context,
     show_default=True,
-    help="What one input of the model is.",
+    help="What one input of the model is: a sentence, whole sentences of a document, or a pair of"
+    " segments of one ([CLS] A [SEP] B [SEP]).",
 )
 @click.option(
     "--unit",
@@ -85,7 +94,53 @@ _DEFAULTS = IngestOptions((), Path())
     "--max-tokens",
     type=click.IntRange(min=3),
     metavar="N",
-    help="Leave out longer inputs, special tokens counted. Otherwise what the model takes.",
+    help="Longest input, special tokens counted: longer sentences are left out, documents and pairs"
+    " are cut to it. Otherwise 128 for documents and pairs, what the model takes for sentences.",
+)
+@click.option(
+    "--truncate",
+    is_flag=True,
+    help="With --context document: keep the first input of each document only, as in the paper.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take N inputs at random. Otherwise all of them.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.seed,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of --limit, and of where --context pair parts its segments.",
+)
+@click.option(
+    "--gradients",
+    is_flag=True,
+    help="Also store the gradient of the masked-language-model loss by every attention weight"
+    " (needs a model with that head, and --unit token).",
+)
+@click.option(
+    "--ablate",
+    type=click.Choice(ABLATIONS),
+    help="Also store the masked-language-model loss with each head (each layer) disabled.",
+)
+@click.option(
+    "--replacement",
+    type=click.Choice(REPLACEMENTS),
+    default=_DEFAULTS.replacement,
+    show_default=True,
+    help="What the weights of a disabled head become: 1/L over the L tokens of the input, or 0.",
+)
+@click.option(
+    "--mask-seed",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.mask_seed,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of the masks of --gradients and --ablate.",
 )
 @click.option(
     "--decimals",
@@ -119,7 +174,8 @@ def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) ->
     """Fill a bank with what a model's heads look at in a corpus.
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
-    head-relation" lines, spaCy's .spacy, or plain text (with --spacy); .gz of any. The bank is
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or sentences a line without
+    annotation; .gz of any. The bank is
     made where there is none. An ingest that was interrupted goes on when it is typed again.
 
     \b
