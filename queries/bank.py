@@ -14,10 +14,9 @@ import polars as pl
 
 from attnbank.queries import contents, parameters, registry, sandbox
 from attnbank.queries.lazy import scan
-from attnbank.queries.results import first_line, frame_of, suggestion
+from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.runs import UnfinishedRunWarning, check_relation, choose_run
 from attnbank.sql import Analysis
-from attnbank.sql.errors import QueryError
 from attnbank.sql.opening import open_to_read
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
@@ -80,9 +79,7 @@ class Bank:
         try:
             return frame_of(self.connection.query(with_defaults(analysis, given), params=given))
         except duckdb.Error as error:
-            raise QueryError(
-                f"{analysis.name} cannot be answered: {first_line(error)}", suggestion(error)
-            ) from error
+            raise query_error(error, f"{analysis.name} cannot be answered: ") from error
 
     def chosen_run(self, name: str, /, **values: Any) -> str | None:
         """The name of the run that `query` with the same arguments reads; None where it reads none.

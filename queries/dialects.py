@@ -35,7 +35,27 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     analysis = registry.find(name)
     given = parameters.check(analysis, values)
     arguments = {each: _expression(parameters.literal(given[each])) for each in given}
-    return _Inliner().statement(analysis, arguments).sql(dialect=dialect, pretty=True)
+    tree = _Inliner().statement(analysis, arguments)
+    if dialect == "spark":
+        tree = tree.transform(_for_spark)
+    return tree.sql(dialect=dialect, pretty=True)
+
+
+_SPARK = {
+    "error": "raise_error({0})",
+    "list_extract": "try_element_at({0}, cast({1} as int))",
+    "list_position": "nullif(array_position({0}, {1}), 0)",
+    "list_select": "transform({1}, place -> try_element_at({0}, cast(place as int)))",
+    "list_sum": "aggregate({0}, cast(0 as double), (total, each) -> total + each)",
+}
+"""DuckDB's functions that sqlglot leaves as they are, in the words of Spark."""
+
+
+def _for_spark(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
+        return node
+    arguments = [each.transform(_for_spark).sql(dialect="spark") for each in node.expressions]
+    return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 
 
 class _Inliner:

@@ -14,10 +14,7 @@ from attnbank.queries.results import first_line
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import fingerprint
 
-BY_RUN = ("position", "attention", "peak")
-"""Tables that are divided by run: a folder each, `run=1/rows.parquet` and so on."""
-
-_OF_CORPUS = {
+_OF_RUNS = {
     "corpus": "id in ({corpora})",
     "document": "corpus in ({corpora})",
     "sentence": "document in (select id from document where corpus in ({corpora}))",
@@ -26,9 +23,11 @@ _OF_CORPUS = {
     "mention": "document in (select id from document where corpus in ({corpora}))",
     "model": "id in (select model from run where id in ({runs}))",
     "run": "id in ({runs})",
-    "sequence": "run in ({runs})",
     "skipped": "corpus in ({corpora}) and (run is null or run in ({runs}))",
 }
+"""Which rows of a table go with some runs. Any other table is divided by its column run, or by
+that of the sequence of its rows, or belongs to no run and goes as a whole."""
+
 _ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
 
 
@@ -81,9 +80,8 @@ def _make_ready(folder: Path, *, force: bool) -> None:
         raise CallError(
             f"The folder {folder} is not empty.", "Name another, or replace with --force."
         )
-    for table in BY_RUN:
-        for old in folder.glob(f"{table}/run=*/rows.parquet"):
-            old.unlink()
+    for old in folder.glob("*/run=*/rows.parquet"):
+        old.unlink()
 
 
 def _write_tables(
@@ -93,25 +91,37 @@ def _write_tables(
         "runs": ", ".join(str(run) for run, _, _ in chosen) or "null",
         "corpora": ", ".join(str(corpus) for _, corpus, _ in chosen) or "null",
     }
-    yield _copy(
-        bank,
-        f"select format, created_by, '{fingerprint()}' as analyses from bank",
-        folder / "bank.parquet",
-    )
-    for table, condition in _OF_CORPUS.items():
-        where = "true" if everything else condition.format(**lists)
-        yield _copy(bank, f"select * from {table} where {where}", folder / f"{table}.parquet")
-    for table in BY_RUN:
-        for run, _, is_unrounded in chosen:
-            part = folder / table / f"run={run}" / "rows.parquet"
-            part.parent.mkdir(parents=True, exist_ok=True)
-            yield _copy(
-                bank,
-                f"select * from {table}"
-                f" where sequence in (select id from sequence where run = {run})",
-                part,
-                splits_floats=is_unrounded or table != "attention",
-            )
+    for kind, table, _ in bank.schema().rows():
+        if kind != "table":
+            continue
+        columns = set(bank.connection.query(f"select * from {table} limit 0").columns)
+        file = folder / f"{table}.parquet"
+        if table == "bank":
+            now = f"'{fingerprint()}'"
+            yield _copy(bank, f"select * replace ({now} as analyses) from bank", file)
+        elif "sequence" in columns and "run" not in columns:
+            yield from _write_by_run(bank, table, folder / table, chosen)
+        elif everything:
+            yield _copy(bank, f"select * from {table}", file)
+        else:
+            default = "run in ({runs})" if "run" in columns else "true"
+            where = _OF_RUNS.get(table, default).format(**lists)
+            yield _copy(bank, f"select * from {table} where {where}", file)
+
+
+def _write_by_run(
+    bank: Bank, table: str, folder: Path, chosen: list[tuple[int, int, bool]]
+) -> Iterator[Path]:
+    """A big table, a file a run."""
+    for run, _, is_unrounded in chosen:
+        file = folder / f"run={run}" / "rows.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield _copy(
+            bank,
+            f"select * from {table} where sequence in (select id from sequence where run = {run})",
+            file,
+            splits_floats=is_unrounded or table != "attention",
+        )
 
 
 def _copy(bank: Bank, select: str, file: Path, *, splits_floats: bool = False) -> Path:
@@ -148,7 +158,8 @@ def _load(bank: Bank, files: list[Path], folder: Path) -> str:
         else:
             patterns[part.parts[0]] = f"{part.parts[0]}/*/rows.parquet"
     for table, pattern in patterns.items():
-        columns = ", ".join(f'"{column}"' for column in bank.schema(table)["column"])
+        own = bank.connection.query(f"select * from {table} limit 0").columns
+        columns = ", ".join(f'"{column}"' for column in own)
         lines.append(
             f"insert into {table} ({columns})\nselect {columns}\n"
             f"from read_parquet('{pattern}', hive_partitioning = false);"

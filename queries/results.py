@@ -57,10 +57,16 @@ def first_line(error: BaseException) -> str:
     return re.sub(r"^[A-Za-z ]+ Error: ", "", text)
 
 
-def suggestion(error: BaseException) -> str:
-    """What an error of DuckDB says that was meant; empty where it says nothing."""
-    found = re.search(r"^(?:Did you mean|Candidate).*", str(error), re.MULTILINE)
-    return found[0] if found else ""
+def query_error(error: BaseException, lead: str = "") -> QueryError:
+    """What an error of DuckDB means: the fact, and what it says to type or was meant.
+
+    An analysis says with error('... Type: ...') what must be done before it can answer.
+    """
+    fact, found, remedy = first_line(error).partition(" Type: ")
+    if found:
+        return QueryError(fact, f"Type: {remedy}")
+    meant = re.search(r"^(?:Did you mean|Candidate).*", str(error), re.MULTILINE)
+    return QueryError(f"{lead}{fact}", meant[0] if meant else "")
 
 
 def _narrowed(column: pl.Series) -> pl.Series:

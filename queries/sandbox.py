@@ -17,10 +17,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank import sql
-from attnbank.queries.results import first_line, frame_of, is_interrupt, suggestion
+from attnbank.queries.results import frame_of, is_interrupt, query_error
 from attnbank.sql.errors import QueryError
-from attnbank.sql.opening import explain, fingerprint
+from attnbank.sql.opening import explain, fingerprint, install_beside
 
 SECONDS = 300.0
 """How long a statement may take."""
@@ -82,7 +81,7 @@ class Sandbox:
         except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
-            raise QueryError(first_line(error), suggestion(error)) from error
+            raise query_error(error) from error
 
     def _check(self, parts: Sequence[Any]) -> None:
         if len(parts) != 1:
@@ -108,8 +107,7 @@ class Sandbox:
         run(f"use {alias}")
         run("detach memory")  # which could be written to
         if run("select analyses from bank").fetchall() != [(fingerprint(),)]:
-            for text in sql.install(temporary=True):
-                run(text)
+            install_beside(self._connection, self._path)
         for setting in (
             f"set memory_limit = '{MEMORY}'",
             f"set threads = {os.cpu_count() or 1}",

@@ -95,6 +95,23 @@ def schema() -> tuple[str, ...]:
 
 
 @cache
+def functions(*, temporary: bool = False) -> tuple[str, ...]:
+    """The scripts of the schema that make functions and views alone, and may run again.
+
+    `temporary` makes them for one connection, without comments.
+    """
+    found = tuple(text for text in schema() if not re.search(r"^create table", text, re.MULTILINE))
+    if not temporary:
+        return found
+    return tuple(
+        re.sub(r"^comment on .*?';$", "", text, flags=re.MULTILINE | re.DOTALL).replace(
+            "create or replace ", "create or replace temporary "
+        )
+        for text in found
+    )
+
+
+@cache
 def statement(name: str) -> str:
     """A statement of the package's own, `bank/<name>.sql`."""
     return (_root() / "bank" / f"{name}.sql").read_text(encoding="utf-8")

@@ -35,8 +35,7 @@ def open_to_read(path: str | Path) -> DuckDBPyConnection:
         _check_format(connection, path)
         if _installed(connection) != fingerprint():
             # Written by another version: this one's analyses shadow the file's, in memory.
-            for statement in sql.install(temporary=True):
-                connection.execute(statement)
+            install_beside(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -75,7 +74,7 @@ def open_to_write(
             _check_format(connection, path)
             if _installed(connection) != fingerprint():
                 connection.execute("begin")
-                for statement in sql.install():
+                for statement in (*sql.functions(), *sql.install()):
                     connection.execute(statement)
                 connection.execute("update bank set analyses = ?", [fingerprint()])
                 connection.execute("commit")
@@ -87,9 +86,26 @@ def open_to_write(
     return connection
 
 
+def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
+    """Make this version's functions and analyses for one connection, before the file's own.
+
+    Raises BankError where the file lacks a table that they read.
+    """
+    import duckdb
+
+    try:
+        for statement in (*sql.functions(temporary=True), *sql.install(temporary=True)):
+            connection.execute(statement)
+    except duckdb.CatalogException as error:
+        raise BankError(
+            f"{path} was written by an earlier attnbank and lacks tables of this one.",
+            "Ingest again into a new file.",
+        ) from error
+
+
 def fingerprint() -> str:
-    """SHA-256 of the analyses of this version, in hexadecimal."""
-    return hashlib.sha256("\0".join(sql.install()).encode()).hexdigest()
+    """SHA-256 of the functions, views and analyses of this version, in hexadecimal."""
+    return hashlib.sha256("\0".join((*sql.functions(), *sql.install())).encode()).hexdigest()
 
 
 def _connect(

@@ -190,3 +190,30 @@ def sample_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     bank = tmp_path_factory.mktemp("banks") / "sample.duckdb"
     ingest(IngestOptions((str(sample),), bank, "minilm"))
     return bank
+
+
+@pytest.fixture(scope="session")
+def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A bank in which every analysis has something to say, not to be written to.
+
+    A tiny random model over the sample: sentences, documents, and token pairs with gradients,
+    ablation and what is computed from them.
+    """
+    from attnbank.ingest import IngestOptions, ingest
+    from attnbank.queries.steps import compute
+
+    text = [
+        line.removeprefix("# text = ")
+        for path in sorted(sample.glob("*.conllu"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("# text = ")
+    ]
+    folder = tmp_path_factory.mktemp("full")
+    model = str(tiny_models.save("bert", folder / "tiny", text, masked_lm=True))
+    bank = folder / "full.duckdb"
+    pairs: dict[str, Any] = {"unit": "token", "limit": 12, "gradients": True, "ablate": "heads"}
+    ingest(IngestOptions((str(sample),), bank, model))
+    ingest(IngestOptions((str(sample),), bank, model, context="document", decimals=5))
+    ingest(IngestOptions((str(sample),), bank, model, context="pair", **pairs))
+    compute(bank, "head_embedding")
+    return bank

@@ -34,7 +34,7 @@ class Step:
 
     @property
     def needs_corpora(self) -> bool:
-        return "gum-" in self.command or "wiki-" in self.command or "gum.duckdb" in self.command
+        return "gum-" in self.command or "wiki-" in self.command or ".duckdb" in self.command
 
 
 def blocks(text: str) -> list[list[Step]]:
