@@ -36,8 +36,9 @@ def head_distance(
     done = 0
     for group in maps(connection, run):
         distances.add(each.weights for each in group)
-        done += len(group)
-        tell(done, total)
+        for _ in group:
+            done += 1
+            tell(done, total)
     first, second = np.triu_indices(heads, 1)
     number = len(first)
     return pa.table(

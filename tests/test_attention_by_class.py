@@ -34,3 +34,19 @@ def test_received_and_given(
     named = {row[1] for row in rows if row[0] == "class"}
     assert named == {"cls", "negation", "noun", "object", "pronoun", "sep", "subject", "verb"}
     slow.assert_close(found, expected)
+
+
+def test_text_without_trees_has_the_classes_that_need_none(
+    token_bank: Callable[[str], Path],
+) -> None:
+    with open_to_read(token_bank("wiki")) as connection:
+        rows = connection.execute(
+            "select classification, class, layer, head, received, given from attention_by_class()"
+        ).fetchall()
+        expected = slow.by_class(slow.inputs(connection), slow.words(connection))
+    found: dict[slow.Key, float] = {}
+    for *key, received, given in rows:
+        found[*key, "received"] = received
+        found[*key, "given"] = given
+    assert {row[1] for row in rows} <= {"cls", "sep", "negation"}
+    slow.assert_close(found, {key: expected[key] for key in expected if key[-1] != "chance"})

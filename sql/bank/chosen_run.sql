@@ -1,4 +1,5 @@
--- The run that an analysis of attention maps takes: the named one, or the newest finished one of token pairs, else the newest.
+-- The run that an analysis of attention maps takes: the named one, or the newest finished one of token pairs,
+-- else the newest.
 select
     run.id,
     run.name,

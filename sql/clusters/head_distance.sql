@@ -2,11 +2,12 @@
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per pair of different heads, the earlier one first
 -- runs: run.unit in ('word', 'token')
--- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads' distributions,
---   with the natural logarithm; at most ln 2 a token.
--- note: it is computed once and kept in table head_distance. Where the run has none, type: attnbank compute head_distance.
---   SQL alone took 18 times as long.
--- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
+-- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads'
+--   distributions, with the natural logarithm; at most ln 2 a token.
+-- note: it is computed once and kept in table head_distance. Where the run has none, type: attnbank compute
+--   head_distance. SQL alone took 18 times as long.
+-- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code:
+--   0.001)
 -- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
 -- column layer_a smallint: 1-based layer of the earlier head
 -- column head_a smallint: 1-based number of the earlier head in its layer

@@ -2,15 +2,16 @@
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
--- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the run
---   has none, type: attnbank compute head_embedding.
--- note: behaviour is the first that holds of: next, previous (mean weight over position_threshold), broad (entropy over
---   broad_threshold; inputs of n tokens cannot exceed ln n), cls, sep, punctuation (mean weight over target_threshold),
---   the relation for which it is the best head by more than min_gain over the best fixed offset (the largest gain, of
---   several), other. The thresholds are the published code's, but for min_gain.
--- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus into
---   the same bank. syntax_run names one.
--- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
+-- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the
+--   run has none, type: attnbank compute head_embedding.
+-- note: behaviour is the first that holds of: next, previous (mean weight over position_threshold), broad (entropy
+--   over broad_threshold; inputs of n tokens cannot exceed ln n), cls, sep, punctuation (mean weight over
+--   target_threshold), the relation for which it is the best head by more than min_gain over the best fixed offset (the
+--   largest gain, of several), other. The thresholds are the published code's, but for min_gain.
+-- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus
+--   into the same bank. syntax_run names one.
+-- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code:
+--   0.001)
 -- param position_threshold double = 0.5: mean weight from which a head looks at the next or the previous token
 -- param broad_threshold double = 3.8: entropy in nats from which a head attends broadly
 -- param target_threshold double = 0.6: mean weight from which a head looks at [CLS], [SEP] or punctuation

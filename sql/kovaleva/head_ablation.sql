@@ -2,8 +2,9 @@
 -- paper: Kovaleva et al. 2019, section 4.4 (disabling self-attention heads)
 -- grain: one row per thing disabled (none, a head or a layer) and way of disabling it
 -- runs: run.unit in ('word', 'token')
--- note: Kovaleva et al. measured the accuracy of fine-tuned models on tasks; here it is the loss of the masked-language
---   model itself, on the same masks as that of the whole model. increase below 0: the model does better without it.
+-- note: Kovaleva et al. measured the accuracy of fine-tuned models on tasks; here it is the loss of the
+--   masked-language model itself, on the same masks as that of the whole model. increase below 0: the model does better
+--   without it.
 -- note: rank counts heads and layers apart, and each replacement by itself; equal losses share the lower rank.
 -- note: a run has losses where it was ingested with --ablate heads or layers.
 -- param run varchar = null: name or id of the run; by default the newest finished one with losses

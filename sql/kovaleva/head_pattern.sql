@@ -3,14 +3,15 @@
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
 -- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
---   thresholds that are parameters. A map is the first that holds of:
---   vertical_diagonal (mass on special tokens and on the diagonal, each over min_both), vertical (on special tokens, over
---   min_vertical), diagonal (over min_diagonal), block (blockness over min_block), heterogeneous.
--- note: the mass on special tokens is the share of all weight that goes to [CLS] and [SEP]; on the diagonal, that goes to
---   the word before, the word itself and the word after (special tokens left out, so that the two do not overlap).
--- note: blockness: the share of the weight from words to words that stays in the word's own segment,
---   on a scale where 0 is what even attention would give and 1 is all of it. Needs inputs of two segments
---   (ingest --context pair); other inputs are never blocks.
+--   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on
+--   the diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal),
+--   block (blockness over min_block), heterogeneous.
+-- note: the mass on special tokens is the share of all weight that goes to [CLS] and [SEP]; on the diagonal, that
+--   goes to the word before, the word itself and the word after (special tokens left out, so that the two do not
+--   overlap).
+-- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where
+--   0 is what even attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair); other
+--   inputs are never blocks.
 -- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
 -- param min_diagonal double = 0.5: mass on the diagonal from which a map is diagonal
 -- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal
@@ -100,8 +101,12 @@ attention_map as (
                 when distribution.is_second then distribution.to_second
             end
         ) as own,
-        sum(case when distribution.is_first or distribution.is_second then distribution.to_first + distribution.to_second end)
-            as either
+        sum(
+            case
+                when distribution.is_first or distribution.is_second
+                    then distribution.to_first + distribution.to_second
+            end
+        ) as either
     from distribution
     group by distribution.sequence, distribution.layer, distribution.head
 ),
@@ -124,7 +129,10 @@ mass as (
         attention_map.head,
         attention_map.vertical / even.positions as vertical,
         attention_map.diagonal / even.positions as diagonal,
-        case when attention_map.either > 0 then (attention_map.own / attention_map.either - even.own) / (1 - even.own) end as block
+        case
+            when attention_map.either > 0
+                then (attention_map.own / attention_map.either - even.own) / (1 - even.own)
+        end as block
     from attention_map
     inner join even on even.sequence = attention_map.sequence
 ),

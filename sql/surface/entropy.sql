@@ -2,8 +2,8 @@
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
--- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of a:
---   smoothing := 0.0001.
+-- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
+--   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
 -- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest

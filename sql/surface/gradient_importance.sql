@@ -2,9 +2,10 @@
 -- paper: Clark et al. 2019, section 3.2, figure 3
 -- grain: one row per (layer, head, target)
 -- runs: run.unit in ('word', 'token')
--- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the inputs
---   that have the target. L is the masked-language-model loss; table gradient says over which tokens.
--- note: which positions count as what is in view placement. A run has gradients where it was ingested with --gradients.
+-- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the
+--   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.
+-- note: which positions count as what is in view placement. A run has gradients where it was ingested with
+--   --gradients.
 -- param run varchar = null: name or id of the run; by default the newest finished one with gradients
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

@@ -2,8 +2,8 @@
 -- paper: Clark et al. 2019, section 3.1
 -- grain: one row per (layer, head, offset)
 -- runs: run.unit in ('word', 'token')
--- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by the
---   length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
+-- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
+--   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
 --   positions that have a token there, and leaves out inputs that have none.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param offsets integer[] = range(-10, 11): the offsets

@@ -2,8 +2,9 @@
 -- paper: Clark et al. 2019, section 3.1
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
--- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input, special
---   tokens included, and the mean over inputs is taken: an input of n tokens has n - 1 next tokens, but is divided by n.
+-- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
+--   special tokens included, and the mean over inputs is taken: an input of n tokens has n - 1 next tokens, but is
+--   divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The legend of the published notebook's plot
 --   swaps the two.
 -- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest

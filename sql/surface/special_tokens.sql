@@ -2,12 +2,13 @@
 -- paper: Clark et al. 2019, section 3.2, figure 2
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
--- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and , alone.
+-- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and ,
+--   alone.
 -- note: as in the published code, the weights to a target are summed and divided by the length of the input;
---   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An input
---   without [SEP] has no part in these two.
--- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. That of
---   sep_to_sep and other_to_sep is sep_chance.
+--   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An
+--   input without [SEP] has no part in these two.
+-- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. That
+--   of sep_to_sep and other_to_sep is sep_chance.
 -- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

@@ -2,28 +2,29 @@
 -- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
 -- grain: one row per (layer, head)
 -- runs: run.unit in ('word', 'token')
--- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but [SEP];
---   [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
--- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals). They
---   call a head positional from 0.9.
--- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten of a
---   hundred more) than the relation's commonest offset. Punctuation is left out. Null where there is none, as in
+-- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but
+--   [SEP]; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
+-- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
+--   They call a head positional from 0.9.
+-- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
+--   of a hundred more) than the relation's commonest offset. Punctuation is left out. Null where there is none, as in
 --   every run without words that have trees.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
---   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. They leave out
---   sentences whose rarest token is among the 500 most frequent; here none is.
+--   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. They leave
+--   out sentences whose rarest token is among the 500 most frequent; here none is.
 -- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
 -- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
 -- param min_count integer = 10: leave out relations with fewer dependents
--- param run varchar = null: name or id of the run; by default the newest finished one of single sentences of words, else
---   the newest
+-- param run varchar = null: name or id of the run; by default the newest finished one of single sentences of words,
+--   else the newest
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column confidence double: mean of the largest weight of a position
 -- column positional double: share of maxima at the commonest offset
 -- column offset integer: that offset: 1 is the next position
--- column syntactic varchar: relations that it finds better than their commonest offset, separated by commas; null for none
+-- column syntactic varchar: relations that it finds better than their commonest offset, separated by commas; null for
+--   none
 -- column rare_word double: share of inputs whose commonest maximum is the rarest word; null where none has words
 -- column rare_word_maxima double: share of all maxima that are on the rarest word of their input
 -- column rare_word_chance double: share of the rarest word among the positions, a mean over inputs
