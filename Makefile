@@ -11,11 +11,11 @@ demo: $(STAMP)
 
 test: $(STAMP) lint
 	@echo "Running the tests (about 5 minutes on 2 cores)"
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
 	@echo "Running the tests that take minutes, too"
-	@$(BIN)/python -m pytest -q --slow -m slow
+	@$(BIN)/python -m pytest -q -n 2 --slow -m slow
 
 lint: $(STAMP)
 	@echo "Checking style and types"

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest, models
-from attnbank.ingest.ablation import Ablation, Tally, Variant, variants
+from attnbank.ingest.ablation import Ablation, Tally, variants
+from attnbank.ingest.disabled_attention import Variant
 from attnbank.ingest.masking import Masked
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import open_to_write
