@@ -126,5 +126,13 @@ def test_spark_gives_the_same_rows(bank: Bank, tmp_path: Path) -> None:
     )
     answers = json.loads((tmp_path / "answers.json").read_text())
     for name in analyses():
+        assert not isinstance(answers[name], str), f"{name}: {answers[name]}"
         mine = json.loads(json.dumps(bank.query(name).to_dicts(), default=float))
-        assert sorted(map(json.dumps, answers[name])) == sorted(map(json.dumps, mine)), name
+        assert len(answers[name]) == len(mine), name
+        for one, other in zip(sorted(answers[name], key=_key), sorted(mine, key=_key), strict=True):
+            # Engines sum in an order of their own: the last bits may differ.
+            assert one == pytest.approx(other, rel=1e-12, abs=1e-12), name
+
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps([value for value in row.values() if not isinstance(value, float)])

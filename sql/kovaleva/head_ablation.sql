@@ -21,12 +21,13 @@ with
 chosen_run as (
     select run.id, run.name
     from run
+    left join (select distinct ablation.run from ablation) as ablated on ablated.run = run.id
     where run.unit in ('word', 'token')
         and case
             when $run is null then run.finished is not null
             else run.name = $run or cast(run.id as varchar) = $run
         end
-    order by case when run.id in (select ablation.run from ablation) then 0 else 1 end, run.id desc
+    order by case when ablated.run is null then 1 else 0 end, run.id desc
     limit 1
 ),
 

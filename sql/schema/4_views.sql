@@ -44,15 +44,25 @@ comment on column head.layer is '1-based layer.';
 comment on column head.head is '1-based head.';
 comment on column head.name is 'layer-head, as the paper writes it: 8-10.';
 
+-- One unnest, not two side by side: Spark has but one a SELECT.
 create or replace view attention_weight as
 select
-    attention.sequence,
-    attention.layer,
-    attention.head,
-    attention.from_position,
-    cast(unnest(range(len(attention.weights))) as smallint) as to_position,
-    unnest(attention.weights) as weight
-from attention;
+    placed.sequence,
+    placed.layer,
+    placed.head,
+    placed.from_position,
+    cast(placed.place - 1 as smallint) as to_position,
+    list_extract(placed.weights, placed.place) as weight
+from (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        attention.from_position,
+        attention.weights,
+        unnest(range(1, len(attention.weights) + 1)) as place
+    from attention
+) as placed;
 comment on view attention_weight is 'The attention maps in long form: one row a weight. Filter by sequence, layer or head first.';
 comment on column attention_weight.sequence is 'sequence.id of the sequence.';
 comment on column attention_weight.layer is '1-based layer.';

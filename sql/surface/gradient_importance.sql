@@ -17,22 +17,17 @@ with
 chosen_run as (
     select run.id, run.name
     from run
+    left join (
+        select distinct sequence.run
+        from gradient
+        inner join sequence on sequence.id = gradient.sequence
+    ) as with_gradients on with_gradients.run = run.id
     where run.unit in ('word', 'token')
         and case
             when $run is null then run.finished is not null
             else run.name = $run or cast(run.id as varchar) = $run
         end
-    order by
-        case
-            when run.id in (
-                select sequence.run
-                from gradient
-                inner join sequence on sequence.id = gradient.sequence
-            )
-                then 0
-            else 1
-        end,
-        run.id desc
+    order by case when with_gradients.run is null then 1 else 0 end, run.id desc
     limit 1
 ),
 
