@@ -68,7 +68,8 @@ def train_probe(
     began, started = time.perf_counter(), _now()
     # Open to write from the start: better to be refused now than after the training.
     with open_to_write(bank, metadata.version("attnbank")) as connection:
-        outcome = run_task(connection.cursor(), task, options, device, tell)
+        with connection.cursor() as reading:
+            outcome = run_task(reading, task, options, device, tell)
         probe = recording.write(connection, task, options, outcome, str(device), (started, _now()))
     return ProbeReport(
         probe=probe,
