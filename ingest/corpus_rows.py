@@ -11,7 +11,7 @@ from attnbank import sql
 from attnbank.ingest.arrow import BOOL, INT, MAP, SMALL, TEXT, Rows, schema
 from attnbank.ingest.document import Problem, Sentence
 
-_ROWS_AT_ONCE = 50_000
+_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)

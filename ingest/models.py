@@ -176,7 +176,9 @@ def _place(name: str, revision: str | None) -> tuple[str, str | None]:
 def _reading(name: str, read: Any) -> Any:
     try:
         return read()
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except AttnbankError:
+        raise
+    except Exception as error:  # of transformers, safetensors, the hub and its network
         reason = next((line for line in str(error).splitlines() if line.strip()), "")
         raise CallError(
             f"The model {name} cannot be loaded: {reason}",

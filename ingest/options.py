@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnbank.ingest.document import Problem
-from attnbank.ingest.pooling import Subword
-from attnbank.ingest.tokens import Unit
+
+if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+    from attnbank.ingest.pooling import Subword
+    from attnbank.ingest.tokens import Unit
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
 CONTEXTS = ("sentence",)

@@ -12,7 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+import duckdb
 import pyarrow as pa
+import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
@@ -111,6 +113,8 @@ def run_batches(
     writer = Writer(connection, facts, committed)
 
     def write() -> None:
+        # One core is enough here, and two teams of threads would spin against each other.
+        torch.set_num_threads(1)
         for batch, attentions in computed:
             writer.add(rows_of(batch, attentions, facts))
         writer.commit()
@@ -181,4 +185,16 @@ class Writer:
             self._connection.rollback()
             raise
         self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
+        self._forget_blocks()
         self._committed(sum(each.sentences for each in pending), len(pending))
+
+    def _forget_blocks(self) -> None:
+        """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+        found = self._connection.execute("select current_setting('memory_limit')").fetchone()
+        assert found is not None
+        try:
+            self._connection.execute("set memory_limit = '64MB'")
+        except duckdb.OutOfMemoryException:
+            pass  # what cannot be dropped is in use
+        finally:
+            self._connection.execute(f"set memory_limit = '{found[0]}'")

@@ -174,14 +174,12 @@ def peaks(pooled: Tensor, layout: Layout) -> Peaks:
     itself = torch.eye(most, dtype=torch.bool, device=pooled.device)
     excluded = ~(candidate[:, :, None] & candidate[:, None, :]) | itself
     among = pooled.masked_fill(excluded[:, None], 0.0)
-    to, from_ = _first_largest(among), _first_largest(among.transpose(2, 3))
-    return Peaks(*to, *from_)
+    return Peaks(*_first_largest(among, -1), *_first_largest(among, -2))
 
 
-def _first_largest(among: Tensor) -> tuple[Tensor, Tensor]:
-    """The first largest of the last axis and its weight; -1 where none is positive."""
-    index = among.argmax(-1)
-    weight = among.gather(-1, index[..., None]).squeeze(-1)
+def _first_largest(among: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The first of the largest weights along an axis, and its weight; -1 where none is positive."""
+    weight, index = among.max(axis)
     return torch.where(weight > 0, index, -1), weight
 
 

@@ -1,0 +1,36 @@
+# make demo: a first look.  make test: everything CI runs.  Both set up .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test slow lint bench clean
+
+demo: $(STAMP)
+	@$(BIN)/attnbank demo
+
+test: $(STAMP) lint
+	@echo "Running the tests (about 5 minutes on 2 cores)"
+	@$(BIN)/python -m pytest -q
+
+slow: $(STAMP)
+	@echo "Running the tests that take minutes, too"
+	@$(BIN)/python -m pytest -q --slow
+
+lint: $(STAMP)
+	@echo "Checking style and types"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/mypy tests
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Installing attnbank and what it needs into $(VENV) (minutes the first time)"
+	@$(PYTHON) -c 'import sys; sys.exit("attnbank needs Python 3.11 or newer: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

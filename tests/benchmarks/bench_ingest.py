@@ -1,0 +1,96 @@
+"""Ingest against the bare forward pass over the same batches, and the size of what it writes.
+
+    python tests/benchmarks/bench_ingest.py CORPUS [--model minilm] [--rounds 3]
+
+Each round runs the two in turn, so that the ratio holds when the machine's speed drifts. The
+bare pass includes the padding and the model, with attention returned; ingest adds reading the
+corpus, merging pieces, peaks, and a bank that is closed and safe on the disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+from attnbank.ingest import models
+from attnbank.ingest.attention_rows import RunFacts, padded
+from attnbank.ingest.corpus_rows import write_corpus
+from attnbank.ingest.ingesting import _WRITER, _find_corpus, _items, _max_tokens
+from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.pipeline import run_batches
+from attnbank.ingest.plan import Planner
+from attnbank.ingest.runs import finish_run, model_id, start_run, version
+from attnbank.sql.opening import open_to_write
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus")
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--decimals", type=int)
+    arguments = parser.parse_args()
+    options = IngestOptions(
+        (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
+    )
+    model = models.load(arguments.model)
+    max_tokens = _max_tokens(options, model.facts.max_positions)
+    ratios = []
+    for number in range(arguments.rounds + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "bench.duckdb")
+            start = time.perf_counter()
+            connection = open_to_write(path, version(), _WRITER)
+            corpus = _find_corpus(options)
+            connection.execute("begin")
+            for _ in write_corpus(connection, corpus.facts, _items(corpus, options)):
+                pass
+            connection.execute("commit")
+            planner = Planner(model.layout, "word", max_tokens, options.batch_tokens)
+            run = start_run(
+                connection, 1, model_id(connection, model.facts), model.facts, options,
+                max_tokens, "cpu",
+            )  # fmt: skip
+            facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
+            run_batches(connection, model, planner, facts, 0, lambda *_: None)
+            finish_run(connection, run.id)
+            connection.close()
+            whole = time.perf_counter() - start
+
+            reading = duckdb.connect(str(path), read_only=True)
+            batches = list(planner.batches(reading, 1))
+            start = time.perf_counter()
+            for batch in batches:
+                if batch.inputs:
+                    model.attentions(*padded(batch, model.layout.padding))
+            bare = time.perf_counter() - start
+            if number == 0:
+                _sizes(path)
+                continue  # the first round warms up
+            ratios.append(whole / bare)
+            print(f"ingest {whole:.2f} s, forward pass {bare:.2f} s, ratio {whole / bare:.2f}")
+    print(f"median ratio {statistics.median(ratios):.2f}")
+
+
+def _sizes(path: Path) -> None:
+    connection = duckdb.connect(str(path), read_only=True)
+    found = connection.execute(
+        "select (select sum(len(weights)) from attention),"
+        " (select count(distinct block_id) from pragma_storage_info('attention')),"
+        " (select block_size from pragma_database_size())"
+    ).fetchone()
+    assert found is not None
+    weights, blocks, block_size = found
+    print(
+        f"{weights:,} weights; table attention {blocks * block_size / weights:.2f} bytes a weight,"
+        f" the whole bank {path.stat().st_size / weights:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

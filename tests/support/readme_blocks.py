@@ -1,0 +1,99 @@
+"""The README's console blocks: what was typed and what was printed.
+
+    python tests/support/readme_blocks.py --write
+
+runs every command again and puts what it prints into the README; test_readme.py checks that
+nothing differs. Lines that tell how fast a machine is are left out of both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+CORPORA = ROOT.parent / "shared" / "corpora"
+
+_BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_VOLATILE = re.compile(r"^(Checking|Reading|Running|Computing)\b.*\n", re.MULTILINE)
+_ALIASES = {"make demo": "attnbank demo"}  # the recipe, without the installation
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command and what the README says it prints."""
+
+    command: str
+    printed: str
+
+    @property
+    def needs_corpora(self) -> bool:
+        return "gum-" in self.command or "wiki-" in self.command or "gum.duckdb" in self.command
+
+
+def blocks(text: str) -> list[list[Step]]:
+    """The steps of every block of the text."""
+    found = []
+    for body in _BLOCK.findall(text):
+        steps = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
+        found.append([Step(*_split(step)) for step in steps])
+    return found
+
+
+def _split(step: str) -> tuple[str, str]:
+    lines = step.splitlines(keepends=True)
+    end = next(at for at, line in enumerate(lines) if not line.rstrip().endswith("\\"))
+    return "".join(lines[: end + 1]).strip(), "".join(lines[end + 1 :])
+
+
+def run(step: Step, folder: Path) -> str:
+    """What a step prints, standard error with it, in a folder that has the corpora."""
+    for corpus in CORPORA.glob("*"):
+        if not (folder / corpus.name).exists():
+            (folder / corpus.name).symlink_to(corpus)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+    }
+    done = subprocess.run(
+        _ALIASES.get(step.command, step.command),
+        shell=True,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return stable(done.stdout)
+
+
+def stable(printed: str) -> str:
+    """Without the lines that differ from machine to machine."""
+    return _VOLATILE.sub("", printed).rstrip() + "\n"
+
+
+def main() -> None:
+    text = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+
+        def again(found: re.Match[str]) -> str:
+            steps = blocks(found[0])[0]
+            printed = "".join(f"$ {step.command}\n{run(step, Path(folder))}" for step in steps)
+            return f"```console\n{printed}```"
+
+        text = _BLOCK.sub(again, text)
+    if "--write" in sys.argv:
+        README.write_text(text, encoding="utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

