@@ -14,8 +14,9 @@ from attnbank.queries.probes.runs import ProbeRun
 from attnbank.queries.probes.sentences import Ints, Sentences
 from attnbank.sql.errors import QueryError
 
-CELLS_AT_ONCE = 16_000_000
-"""Numbers in the largest tensor of a batch, padding included: 64 MB."""
+CELLS_AT_ONCE = 4_000_000
+"""Numbers in the largest tensor of a batch, padding included: 16 MB. With 64 MB an epoch of
+distance_words took twice as long, most of it fresh pages of memory."""
 
 
 @dataclass(frozen=True)

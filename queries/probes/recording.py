@@ -109,10 +109,8 @@ def _row(
 
 def _insert(connection: DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:
     connection.register("arriving", rows.to_arrow())
-    try:
-        connection.execute(f"insert into {table} by name select * from arriving")
-    finally:
-        connection.unregister("arriving")
+    connection.execute(f"insert into {table} by name select * from arriving")
+    connection.unregister("arriving")
 
 
 def _libraries() -> dict[str, str]:

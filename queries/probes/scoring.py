@@ -115,5 +115,6 @@ def _interval(part: Floats, whole: Floats) -> tuple[Floats, Floats]:
     share = _share(part, whole)
     low, high = (np.full(share.shape[1], np.nan) for _ in _LEVELS)
     some = ~np.isnan(share).all(0)
-    low[some], high[some] = np.nanpercentile(share[:, some], _LEVELS, axis=0)
+    if some.any():
+        low[some], high[some] = np.nanpercentile(share[:, some], _LEVELS, axis=0)
     return low, high
