@@ -15,7 +15,7 @@ test: $(STAMP) lint
 
 slow: $(STAMP)
 	@echo "Running the tests that take minutes, too"
-	@$(BIN)/python -m pytest -q --slow
+	@$(BIN)/python -m pytest -q --slow -m slow
 
 lint: $(STAMP)
 	@echo "Checking style and types"

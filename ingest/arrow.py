@@ -26,8 +26,9 @@ class Rows:
             column.append(value)
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add many rows."""
-        for column, values in zip(self._columns, zip(*rows, strict=True), strict=True):
+        """Add many rows, or none."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(self._columns)
+        for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
 
     def insert(self, connection: DuckDBPyConnection) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.arrow import INT, SMALL, TEXT, schema
+from attnbank.ingest.masked_passes import Measured
 from attnbank.ingest.plan import Batch, Input, Skip
 from attnbank.ingest.pooling import Layout, Peaks, Subword, odd_rows, peaks, pool
 
@@ -18,7 +19,13 @@ _SEQUENCE = schema(
     id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
 )
 _POSITION = schema(
-    sequence=INT, position=SMALL, kind=TEXT, word=INT, text=TEXT, pieces=pa.list_(TEXT)
+    sequence=INT,
+    position=SMALL,
+    kind=TEXT,
+    segment=SMALL,
+    word=INT,
+    text=TEXT,
+    pieces=pa.list_(TEXT),
 )
 _SKIPPED = schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
@@ -34,6 +41,7 @@ class RunFacts:
     first_sequence: int
     subword: Subword
     decimals: int | None
+    context: str = "sentence"
 
 
 @dataclass
@@ -43,7 +51,14 @@ class BatchRows:
     batch: int
     sentences: int
     tables: dict[str, pa.Table]
-    weights: int
+    weights: int  # gradients included
+    losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
+    masked: int = 0  # masked tokens
+
+    @property
+    def rows(self) -> int:
+        """Rows of table attention."""
+        return len(self.tables["attention"]) if "attention" in self.tables else 0
 
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -60,12 +75,19 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(segments)
 
 
-def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> BatchRows:
+def rows_of(
+    batch: Batch,
+    attentions: Sequence[Tensor],
+    facts: RunFacts,
+    measured: Measured | None = None,
+) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer. An input with a row of attention
-    that does not sum to 1 within 1e-3 becomes a row of `skipped` instead.
+    `attentions` holds a tensor [B, H, T, T] for each layer; `measured` is what the masked inputs
+    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
+    1e-3, or with no token to mask, is left out: its sentences become rows of `skipped`.
     """
+    rows = BatchRows(batch.number, batch.sentences, {}, 0)
     skips = list(batch.skips)
     kept: list[int] = []
     tables: dict[str, pa.Table] = {}
@@ -78,8 +100,10 @@ def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> Batc
             attentions[0].device,
         )
         pooled, found, odd = _per_layer(attentions, layout, facts.subword)
-        kept = [at for at in range(len(batch.inputs)) if not odd[at]]
-        skips += [_odd(each) for at, each in enumerate(batch.inputs) if odd[at]]
+        bare = np.zeros_like(odd) if measured is None else (measured.masked == 0) & ~odd
+        kept = [at for at in range(len(batch.inputs)) if not odd[at] and not bare[at]]
+        skips += [skip for at, each in enumerate(batch.inputs) if odd[at] for skip in _odd(each)]
+        skips += [skip for at, each in enumerate(batch.inputs) if bare[at] for skip in _bare(each)]
         if kept:
             inputs = [batch.inputs[at] for at in kept]
             sizes = layout.positions[kept]
@@ -90,8 +114,15 @@ def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> Batc
             weights = len(values)
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
-            tables["attention"] = index.attention(values)
+            tables["attention"] = index.distributions("weights", values)
             tables["peak"] = index.peak(found, kept, layout.candidate.cpu().numpy())
+            if measured is not None and measured.gradients is not None:
+                gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
+                tables["gradient"] = index.distributions("gradients", gradients)
+                weights += len(gradients)
+        if measured is not None and measured.losses is not None:
+            rows.losses = measured.losses[:, kept].sum(1)
+            rows.masked = int(measured.masked[kept].sum())
     if skips:
         tables["skipped"] = pa.table(
             [
@@ -104,7 +135,8 @@ def rows_of(batch: Batch, attentions: Sequence[Tensor], facts: RunFacts) -> Batc
             ],
             schema=_SKIPPED,
         )
-    return BatchRows(batch.number, batch.sentences, tables, weights)
+    rows.tables, rows.weights = tables, weights
+    return rows
 
 
 def _per_layer(
@@ -165,8 +197,8 @@ class _Index:
             np.concatenate([np.tile(each, maps) for each in places]).astype(np.int16),
         )
 
-    def attention(self, values: np.ndarray) -> pa.Table:
-        """One row a distribution; `values` are all the weights in order."""
+    def distributions(self, name: str, values: np.ndarray) -> pa.Table:
+        """One row a distribution; `values` are all the weights (column `name`) in order."""
         sequence, layer, head, place = self._columns([np.arange(size) for size in self.sizes])
         lengths = np.repeat(self.sizes, self.layers * self.heads * self.sizes)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -177,7 +209,7 @@ class _Index:
                 "layer": layer,
                 "head": head,
                 "from_position": place,
-                "weights": weights,
+                name: weights,
             }
         )
 
@@ -215,7 +247,7 @@ def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
             [facts.run] * count,
             [number] * count,
             [each.document for each in inputs],
-            [each.sentence for each in inputs],
+            [each.sentences[0].id if facts.context == "sentence" else None for each in inputs],
             [len(each.encoded.positions) for each in inputs],
             [len(each.encoded.ids) for each in inputs],
         ],
@@ -229,6 +261,7 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             facts.first_sequence + one.sequence,
             place,
             each.kind,
+            each.segment,
             None if each.word is None else one.words[each.word],
             each.text,
             one.encoded.pieces[each.start : each.end],
@@ -245,9 +278,14 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
     )
 
 
-def _odd(one: Input) -> Skip:
+def _odd(one: Input) -> list[Skip]:
     detail = "a row of its attention does not sum to 1 within 0.001"
-    return Skip(one.sentence, one.name, one.place, "not-normalised", detail)
+    return [each.skip("not-normalised", detail) for each in one.sentences]
+
+
+def _bare(one: Input) -> list[Skip]:
+    detail = "none of its tokens can be masked: all are special tokens"
+    return [each.skip("nothing-to-mask", detail) for each in one.sentences]
 
 
 def _skipped(skip: Skip, batch: int, facts: RunFacts) -> tuple[object, ...]:

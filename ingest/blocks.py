@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from attnbank.ingest.faults import Faulty
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -20,8 +20,8 @@ def blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     block: list[bytes] = []
     number = 0
     for number, line in enumerate(lines, start=1):
-        if number == 1 and line.startswith(_BOM):
-            line = line[len(_BOM) :]
+        if number == 1 and line.startswith(BOM):
+            line = line[len(BOM) :]
         if not line.isspace() and line:
             block.append(line)
         elif block:

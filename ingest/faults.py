@@ -15,9 +15,10 @@ RELATIONS = "relations"
 CONLL2012 = "conll2012"
 DOCBIN = "docbin"
 TEXT = "text"
+LINES = "lines"
 ANY = "any"  # faults of the file itself, whatever its format
 
-_LINES = (CONLLU, RELATIONS, CONLL2012, TEXT)
+_LINES = (CONLLU, RELATIONS, CONLL2012, TEXT, LINES)
 _TREES = (CONLLU, RELATIONS, DOCBIN)
 _BRACKETS = (CONLLU, CONLL2012)
 
@@ -182,6 +183,12 @@ _ALL = (
         "A line is not a word and its head and relation, such as members 10-nsubj.",
         "Write the word, a space, the index of its head (0 for the root), a hyphen and the "
         "relation.",
+    ),
+    Fault(
+        "too-many-words",
+        (LINES,),
+        "A line holds more than 32,767 words, the most that a sentence in a bank can have.",
+        "Put each sentence on a line of its own.",
     ),
     # Trees.
     Fault(

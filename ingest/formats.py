@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import zlib
 
-from attnbank.ingest.faults import CONLL2012, CONLLU, DOCBIN, RELATIONS, TEXT
+from attnbank.ingest.faults import CONLL2012, CONLLU, DOCBIN, LINES, RELATIONS, TEXT
 
-FORMATS = (CONLLU, RELATIONS, CONLL2012, DOCBIN, TEXT)
+FORMATS = (CONLLU, RELATIONS, CONLL2012, DOCBIN, TEXT, LINES)
 
 _CONLLU_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _CONLLU_ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
@@ -18,7 +18,8 @@ _BEGIN = "#begin document"
 def recognise(start: bytes) -> str | None:
     """Recognise a format by the first bytes of a file (some 64 KiB, decompressed).
 
-    Returns one of FORMATS, or None for bytes that are not text of any kind.
+    Returns one of FORMATS (text for lines, too: the difference does not show), or None for bytes
+    that are not text of any kind.
     """
     if _is_docbin(start):
         return DOCBIN

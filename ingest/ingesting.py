@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 import duckdb
 import torch
@@ -17,18 +18,39 @@ from attnbank.ingest import models, runs
 from attnbank.ingest.attention_rows import RunFacts
 from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.options import CONTEXTS, Estimate, IngestOptions, Progress, Report, Tell
-from attnbank.ingest.pipeline import run_batches
+from attnbank.ingest.faults import LINES
+from attnbank.ingest.masked_passes import masked_passes
+from attnbank.ingest.options import (
+    ABLATIONS,
+    CONTEXTS,
+    DEFAULT_MAX_TOKENS,
+    REPLACEMENTS,
+    Estimate,
+    IngestOptions,
+    Progress,
+    Report,
+    Tell,
+)
+from attnbank.ingest.pipeline import forget_blocks, run_batches
 from attnbank.ingest.plan import Planner
-from attnbank.ingest.sources import Source, digest, find_sources, read
+from attnbank.ingest.sources import Source, digest, find_sources, format_of, read
+from attnbank.ingest.tokens import TokenizerLayout
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.opening import explain, open_to_read, open_to_write
 
-_WRITER = {"threads": "1", "memory_limit": "400MB", "preserve_insertion_order": "true"}
-"""One thread leaves the other cores to the model, and wrote the same rows in half the time."""
+_WRITER = {
+    "threads": "1",
+    "memory_limit": "256MB",
+    "max_vacuum_tasks": "0",
+    "write_buffer_row_group_count": "1",
+}
+"""One thread leaves the other cores to the model, and wrote the same rows in half the time. Without
+vacuuming, rows are written once: merging row groups at every checkpoint took as much time again and
+left up to a third of the file unused."""
 
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
+_BYTES_PER_GRADIENT = 4.2
 
 
 @dataclass(frozen=True)
@@ -57,8 +79,10 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
         random_seed=options.random_weights,
         revision=options.revision,
         device=options.device,
+        masked_lm=options.masked,
     )
-    max_tokens = _max_tokens(options, model.facts.max_positions)
+    masked = masked_passes(model.masked_lm, options)
+    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     with _writing(options.bank) as connection:
         corpus_id = _write_corpus(connection, corpus, options, tell)
         model_id = runs.model_id(connection, model.facts)
@@ -74,11 +98,15 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
                 connection, corpus_id, model_id, model.facts, options, max_tokens,
                 str(model.device),
             )  # fmt: skip
-        planner = Planner(model.layout, options.unit, max_tokens, run.batch_tokens)
-        facts = RunFacts(run.id, corpus_id, run.first_sequence, options.subword, options.decimals)
-        counter = _Counter(connection, corpus_id, run, tell)
-        run_batches(connection, model, planner, facts, run.batches, counter.committed)
+        planner = _planner(options, model.layout, max_tokens, run.batch_tokens)
+        facts = RunFacts(
+            run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
+            options.context,
+        )  # fmt: skip
+        counter = _Counter(connection, corpus_id, tell)
+        run_batches(connection, model, planner, facts, run.batches, counter.written, masked)
         runs.finish_run(connection, run.id)
+        counter.finished()
         return _report(connection, run, state, problems)
 
 
@@ -86,15 +114,15 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = _find_corpus(options)
-    described = models.describe(options.model, revision=options.revision)
-    max_tokens = _max_tokens(options, described.max_positions)
+    described = models.describe(options.model, revision=options.revision, masked_lm=options.masked)
+    max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         connection = open_to_write(Path(folder, "estimate.duckdb"), runs.version(), _WRITER)
         problems = _check_corpus(corpus, options, tell)
         corpus_id = _write_corpus(connection, corpus, options, tell)
-        planner = Planner(described.layout, options.unit, max_tokens, options.batch_tokens)
-        found = Estimate(0, 0, 0, 0, 0, 0, problems=problems)
+        planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
+        found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
         found.documents = _count(connection, "select count(*) from document")
         peaks = 0
         for problem in problems:
@@ -103,13 +131,15 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
             for skip in batch.skips:
                 found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
             for each in batch.inputs:
-                found.sentences += 1
+                found.inputs += 1
+                found.sentences += len(each.sentences)
                 found.words += len(each.words)
                 found.pieces += len(each.encoded.ids)
                 found.weights += maps * len(each.encoded.positions) ** 2
                 peaks += maps * len(each.encoded.positions)
         connection.close()
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
+    per_weight += _BYTES_PER_GRADIENT * options.gradients
     found.bytes = round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
     return found
 
@@ -123,25 +153,83 @@ def _check_options(options: IngestOptions) -> None:
         raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
     if options.batch_tokens < 1:
         raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
+    if options.context == "pair" and options.unit == "word":
+        raise CallError(
+            "The segments of a pair are cut between tokens, and so within words.",
+            "Add --unit token.",
+        )
+    if options.truncate and options.context != "document":
+        raise CallError(
+            "--truncate keeps the first input of each document, and the inputs are"
+            f" {options.context}s.",
+            "Add --context document, or leave --truncate out.",
+        )
+    if options.limit is not None and options.limit < 1:
+        raise CallError("--limit must be positive.", "Leave it out for every input.")
+    _check_masked_options(options)
 
 
-def _max_tokens(options: IngestOptions, limit: int | None) -> int:
+def _check_masked_options(options: IngestOptions) -> None:
+    if options.gradients and options.unit != "token":
+        raise CallError(
+            "--gradients are by the attention between tokens: the merged weights of words are no"
+            " variables of the model.",
+            "Give --unit token.",
+        )
+    if options.ablate is not None and options.ablate not in ABLATIONS:
+        raise CallError(f"--ablate takes no {options.ablate}.", f"Use {' or '.join(ABLATIONS)}.")
+    if options.replacement not in REPLACEMENTS:
+        raise CallError(
+            f"--replacement takes no {options.replacement}.", f"Use {' or '.join(REPLACEMENTS)}."
+        )
+    if options.replacement != REPLACEMENTS[0] and options.ablate is None:
+        raise CallError("--replacement says how heads are disabled.", "Give --ablate too.")
+    if options.mask_seed and not options.masked:
+        raise CallError(
+            "--mask-seed says which tokens are masked, and none are.",
+            "Give --gradients or --ablate too.",
+        )
+
+
+def _planner(
+    options: IngestOptions, layout: TokenizerLayout, max_tokens: int, batch_tokens: int
+) -> Planner:
+    return Planner(
+        layout,
+        options.unit,
+        max_tokens,
+        batch_tokens,
+        options.context,
+        options.truncate,
+        options.limit,
+        options.seed,
+    )
+
+
+def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
     if options.max_tokens is None:
-        return min(limit or 32_000, 32_000)  # positions are SMALLINT
+        usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
+        return min(limit or 32_000, usual)
     if limit is not None and options.max_tokens > limit:
         raise CallError(
             f"{options.model} takes at most {limit} tokens, and --max-tokens is"
             f" {options.max_tokens}.",
             f"Give at most {limit}, or leave it out.",
         )
-    if options.max_tokens < 3:
-        raise CallError("--max-tokens must leave room for a word.", "Give at least 3.")
+    special = (layout.pair if options.context == "pair" else layout.single).size
+    least = special + (2 if options.context == "pair" else 1)
+    if options.max_tokens < least:
+        raise CallError(
+            f"--max-tokens {options.max_tokens} leaves no room for text beside {special} special"
+            " tokens.",
+            f"Give at least {least}.",
+        )
     return min(options.max_tokens, 32_000)
 
 
 def _find_corpus(options: IngestOptions) -> _Corpus:
     sources = find_sources(options.corpora, options.format)
-    formats = sorted({each.format for each in sources})
+    formats = sorted({format_of(each, options.format, options.spacy) for each in sources})
     annotator = None
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.plain import pipeline_version
@@ -152,7 +240,7 @@ def _find_corpus(options: IngestOptions) -> _Corpus:
         format="+".join(formats),
         path="\n".join(options.corpora),
         sha256=digest(sources),
-        annotation="gold" if annotator is None else "silver",
+        annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
         annotator=annotator,
     )
     return _Corpus(sources, facts)
@@ -226,36 +314,36 @@ def _write_corpus(
         connection.rollback()
         raise
     connection.execute("checkpoint")
+    forget_blocks(connection)
     made = find()
     assert made is not None
     return made
 
 
 class _Counter:
-    """Tells how many sentences of the run are done."""
+    """Tells how many sentences of the corpus are done."""
 
-    def __init__(
-        self, connection: DuckDBPyConnection, corpus: int, run: runs.Run, tell: Tell
-    ) -> None:
+    def __init__(self, connection: DuckDBPyConnection, corpus: int, tell: Tell) -> None:
         self.total = _count(
             connection,
             "select count(*) from sentence inner join document on document.id = sentence.document"
             " where document.corpus = ?",
             corpus,
         )
-        self.done = _count(
-            connection,
-            "select (select count(*) from sequence where run = ?)"
-            " + (select count(*) from skipped where run = ?)",
-            run.id,
-            run.id,
-        )
+        self.done = 0
         self.tell = tell
+        self._lock = Lock()  # the reading and the writing thread both tell
         self.tell(Progress("running", self.done, self.total))
 
-    def committed(self, sentences: int, batches: int) -> None:
-        self.done += sentences
-        self.tell(Progress("running", self.done, self.total))
+    def written(self, sentences: int) -> None:
+        with self._lock:
+            self.done += sentences
+            self.tell(Progress("running", self.done, self.total))
+
+    def finished(self) -> None:
+        """The last inputs may not be in the sample: they are in no batch."""
+        if self.done < self.total:
+            self.written(self.total - self.done)
 
 
 def _report(
@@ -273,7 +361,8 @@ def _report(
         corpus=named[0],
         run=named[1],
         state=state,
-        sentences=totals[0],
+        inputs=totals[0],
+        sentences=totals[4],
         words=totals[3],
         weights=totals[2],
         batches=named[2],

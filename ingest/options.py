@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 from attnbank.ingest.document import Problem
 
 if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+    from attnbank.ingest.ablation import Ablate
+    from attnbank.ingest.disabled_attention import Replacement
     from attnbank.ingest.pooling import Subword
     from attnbank.ingest.tokens import Unit
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
-CONTEXTS = ("sentence",)
+CONTEXTS = ("sentence", "document", "pair")
+DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
+ABLATIONS = ("heads", "layers")
+REPLACEMENTS = ("uniform", "zero")
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,15 @@ class IngestOptions:
     """Everything that shapes an ingest.
 
     `batch_tokens` is the budget of one forward pass in padded tokens. `max_tokens` counts the
-    special tokens; None means what the model takes.
+    special tokens; None means 128 for documents and pairs, as in the paper, and what the model
+    takes for sentences.
+
+    `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, the
+    first such input of each document only), or a pair of segments. `limit` takes that many inputs
+    at random; `seed` is that of the sample and of the pairs.
+
+    `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs as
+    `mask_seed` says; `replacement` is what the weights of a disabled head become.
     """
 
     corpora: tuple[str, ...]
@@ -38,6 +51,9 @@ class IngestOptions:
     unit: Unit = "word"
     subword: Subword = "mean"
     max_tokens: int | None = None
+    truncate: bool = False
+    limit: int | None = None
+    seed: int = 0
     decimals: int | None = None
     random_weights: int | None = None
     revision: str | None = None
@@ -45,6 +61,15 @@ class IngestOptions:
     batch_tokens: int = 2048
     skip_bad: bool = False
     replace: bool = False
+    gradients: bool = False
+    ablate: Ablate | None = None
+    replacement: Replacement = "uniform"
+    mask_seed: int = 0
+
+    @property
+    def masked(self) -> bool:
+        """Whether inputs are masked too, and the model's head is needed."""
+        return self.gradients or self.ablate is not None
 
 
 @dataclass(frozen=True)
@@ -63,13 +88,14 @@ Tell = Callable[[Progress], None]
 class Report:
     """What an ingest did.
 
-    `state` is new, resumed or unchanged. Counts are those of the whole run, earlier
-    parts of a resumed one included.
+    `state` is new, resumed or unchanged; `sentences` are those that the inputs hold. Counts are
+    those of the whole run, earlier parts of a resumed one included.
     """
 
     corpus: str
     run: str
     state: str
+    inputs: int
     sentences: int
     words: int
     weights: int
@@ -83,6 +109,7 @@ class Estimate:
     """What an ingest would do: counts, and the size to expect in bytes."""
 
     documents: int
+    inputs: int
     sentences: int
     words: int
     pieces: int

@@ -18,14 +18,17 @@ import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
+from attnbank.ingest.ablation import Tally
 from attnbank.ingest.arrow import insert
 from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.masked_passes import MaskedPasses, Measured
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
 
+ROWS_AT_ONCE = 122_880
 WEIGHTS_AT_ONCE = 16_000_000
-"""Weights that a transaction gathers before it is committed: 64 MB. Whole row groups are written
-once; with a transaction a batch the same rows took 2.3 times longer and a quarter more room."""
+"""Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
+checkpoint costs too much to be had for less."""
 
 _Item = TypeVar("_Item")
 
@@ -91,32 +94,41 @@ def run_batches(
     planner: Planner,
     facts: RunFacts,
     done: int,
-    committed: Callable[[int, int], None],
+    written: Callable[[int], None],
+    masked: MaskedPasses | None = None,
 ) -> None:
     """Run the model over every batch after the first `done` ones and write what it looks at.
 
-    `committed(sentences, batches)` is called after every transaction with what it added. Raises
+    `written(sentences)` is called for every batch with the sentences that it accounts for, those
+    of before too; `masked` are the passes over the masked inputs, where the run makes any. Raises
     what any of the threads raises; then, as when the process is killed, the bank holds the
     batches that were committed and no others.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
-    computed: _Pipe[tuple[Batch, tuple[Tensor, ...]]] = _Pipe(1, stop)
+    computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
     reading = connection.cursor()
 
     def read() -> None:
         for batch in planner.batches(reading, facts.corpus):
             if batch.number > done:
                 planned.put(batch)
+            else:
+                written(batch.sentences)
         planned.close()
 
-    writer = Writer(connection, facts, committed)
+    tally = None
+    if masked is not None and masked.ablation is not None:
+        ablation = masked.ablation
+        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
+    writer = Writer(connection, facts, tally)
 
     def write() -> None:
         # One core is enough here, and two teams of threads would spin against each other.
         torch.set_num_threads(1)
-        for batch, attentions in computed:
-            writer.add(rows_of(batch, attentions, facts))
+        for batch, attentions, measured in computed:
+            writer.add(rows_of(batch, attentions, facts, measured))
+            written(batch.sentences)
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
@@ -124,7 +136,7 @@ def run_batches(
         worker.start()
     try:
         for batch in planned:
-            computed.put((batch, _forward(model, batch)))
+            computed.put((batch, *_forward(model, batch, masked)))
         computed.close()
     except _Stop:
         pass
@@ -140,30 +152,33 @@ def run_batches(
             raise worker.error
 
 
-def _forward(model: Model, batch: Batch) -> tuple[Tensor, ...]:
+def _forward(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[tuple[Tensor, ...], Measured | None]:
     if not batch.inputs:
-        return ()
-    return model.attentions(*padded(batch, model.layout.padding))
+        return (), None
+    inputs = padded(batch, model.layout.padding)
+    attentions = model.attentions(*inputs)
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
 
 
 class Writer:
     """Gathers the rows of whole batches and commits them together."""
 
     def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        facts: RunFacts,
-        committed: Callable[[int, int], None],
+        self, connection: DuckDBPyConnection, facts: RunFacts, tally: Tally | None = None
     ) -> None:
         self._connection = connection
         self._facts = facts
-        self._committed = committed
+        self._tally = tally
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
         """Take the rows of the next batch; commit when enough are gathered."""
         self._pending.append(rows)
-        if sum(each.weights for each in self._pending) >= WEIGHTS_AT_ONCE:
+        weights = sum(each.weights for each in self._pending)
+        distributions = sum(each.rows for each in self._pending)
+        if distributions >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
@@ -173,10 +188,15 @@ class Writer:
         pending, self._pending = self._pending, []
         self._connection.execute("begin")
         try:
-            for table in ("sequence", "position", "attention", "peak", "skipped"):
+            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
                 parts = [each.tables[table] for each in pending if table in each.tables]
                 if parts:
                     insert(self._connection, table, pa.concat_tables(parts))
+            if self._tally is not None:
+                for each in pending:
+                    if each.losses is not None:
+                        self._tally.add(each.losses, each.masked)
+                self._tally.write(self._connection)
             self._connection.execute(
                 "update run set batches = ? where id = ?", [pending[-1].batch, self._facts.run]
             )
@@ -185,16 +205,16 @@ class Writer:
             self._connection.rollback()
             raise
         self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
-        self._forget_blocks()
-        self._committed(sum(each.sentences for each in pending), len(pending))
+        forget_blocks(self._connection)
 
-    def _forget_blocks(self) -> None:
-        """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
-        found = self._connection.execute("select current_setting('memory_limit')").fetchone()
-        assert found is not None
-        try:
-            self._connection.execute("set memory_limit = '64MB'")
-        except duckdb.OutOfMemoryException:
-            pass  # what cannot be dropped is in use
-        finally:
-            self._connection.execute(f"set memory_limit = '{found[0]}'")
+
+def forget_blocks(connection: DuckDBPyConnection) -> None:
+    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+    found = connection.execute("select current_setting('memory_limit')").fetchone()
+    assert found is not None
+    try:
+        connection.execute("set memory_limit = '64MB'")
+    except duckdb.OutOfMemoryException:
+        pass  # what cannot be dropped is in use
+    finally:
+        connection.execute(f"set memory_limit = '{found[0]}'")

@@ -45,7 +45,8 @@ def read_text(
     if spacy is None:
         raise CallError(
             f"{file} is plain text, without annotation.",
-            "Name a spaCy pipeline to annotate it, e.g. --spacy en_core_web_sm.",
+            "Name a spaCy pipeline to annotate it (e.g. --spacy en_core_web_sm), or read a sentence"
+            " from each line: --format lines.",
         )
     pipeline = _load(spacy)
     start: DocumentStart | None = DocumentStart(document)

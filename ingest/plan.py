@@ -1,4 +1,4 @@
-"""Which sentences go through the model together, and in what order.
+"""Which inputs go through the model together, and in what order.
 
 The plan is a function of the corpus, the tokenizer and the options alone, so that an
 interrupted run finds its place again by counting batches.
@@ -8,39 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank import sql
-from attnbank.ingest.tokens import Encoded, TokenizerLayout, Unalignable, Unit
+from attnbank.ingest.contexts import context_of
+from attnbank.ingest.inputs import WINDOW, Draft, Input, Skip, tokenised
+from attnbank.ingest.sampling import Passed, sampled
+from attnbank.ingest.tokens import TokenizerLayout, Unit
 
-WINDOW = 1024
-"""Sentences that are read and sorted by length at a time: little padding, little memory."""
+__all__ = ["Batch", "Input", "Planner", "Skip"]
 
-
-@dataclass(frozen=True)
-class Input:
-    """One input of the model: a sentence and its tokens."""
-
-    sequence: int  # 0-based place in the plan
-    document: int
-    sentence: int
-    name: str | None
-    place: str
-    words: tuple[int, ...]  # word.id of each word
-    encoded: Encoded
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A sentence that is left out, and why."""
-
-    sentence: int
-    name: str | None
-    place: str
-    reason: str
-    detail: str
+USUAL_LENGTH = 128
+"""Tokens from which on the weights (a square), not the tokens, limit a batch."""
 
 
 @dataclass
@@ -50,11 +29,27 @@ class Batch:
     number: int  # 1-based in the run
     inputs: list[Input] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
+    passed: int = 0  # sentences of inputs that are not in the sample
 
     @property
     def sentences(self) -> int:
-        """Sentences that the batch accounts for."""
-        return len(self.inputs) + len(self.skips)
+        """How many sentences of the corpus it accounts for."""
+        inside = sum(len(each.sentences) for each in self.inputs)
+        return inside + len(self.skips) + self.passed
+
+
+@dataclass
+class _Window:
+    """Inputs that are sorted by length together: little padding, little memory."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    passed: int = 0
+    sentences: int = 0  # those passed over left out: few of many inputs still fill batches
+
+    def sort(self) -> _Window:
+        self.drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
+        return self
 
 
 @dataclass(frozen=True)
@@ -65,59 +60,64 @@ class Planner:
     unit: Unit
     max_tokens: int
     batch_tokens: int
+    context: str = "sentence"
+    truncate: bool = False
+    limit: int | None = None
+    seed: int = 0
 
     def batches(self, connection: DuckDBPyConnection, corpus: int) -> Iterator[Batch]:
         """Every batch of the run, in order.
 
-        A window of sentences is read, sorted by length (then by place), and cut where one more
-        input would take more than `batch_tokens`, padding included. What is left out of a window
-        goes with its first batch.
+        Inputs are gathered in windows, sorted by length (then by place), and cut where one more
+        input would take more than `batch_tokens`, padding included, or more attention weights
+        than that many tokens in inputs of 128. What is left out of a window goes with its first
+        batch.
         """
-        extent = connection.execute(sql.statement("corpus_extent"), {"corpus": corpus}).fetchone()
-        assert extent is not None
         number = sequences = 0
-        for start in range(extent[2], extent[3] + 1, WINDOW):
-            inputs, skips = self._window(connection, corpus, start, sequences)
-            batch = Batch(number + 1, skips=skips)
-            for each in inputs:
-                longest = len(each.encoded.ids)  # they are sorted: the last is the longest
-                if batch.inputs and longest * (len(batch.inputs) + 1) > self.batch_tokens:
+        for window in self._windows(connection, corpus):
+            batch = Batch(number + 1, skips=window.skips, passed=window.passed)
+            for draft in window.drafts:
+                if batch.inputs and not self._has_room(batch, draft):
                     number += 1
                     yield batch
                     batch = Batch(number + 1)
-                batch.inputs.append(each)
-            if batch.sentences:
+                batch.inputs.append(draft.finish(self.layout, self.unit, sequences))
+                sequences += 1
+            if batch.inputs or batch.skips:
                 number += 1
                 yield batch
-            sequences += len(inputs)
 
-    def _window(
-        self, connection: DuckDBPyConnection, corpus: int, start: int, sequences: int
-    ) -> tuple[list[Input], list[Skip]]:
-        rows = connection.execute(
-            sql.statement("window"),
-            {"first": start, "last": start + WINDOW - 1, "corpus": corpus},
-        ).fetchall()
-        full = [row for row in rows if row[4]]
-        skips = [
-            Skip(row[0], row[2], row[3], "empty", "the sentence has no words")
-            for row in rows
-            if not row[4]
-        ]
-        found = self.layout.encode([(row[5], row[6]) for row in full], self.unit)
-        kept: list[tuple[Encoded, tuple[Any, ...]]] = []
-        for row, encoded in zip(full, found, strict=True):
-            sentence, _, name, place = row[:4]
-            if isinstance(encoded, Unalignable):
-                skips.append(Skip(sentence, name, place, "no-pieces", str(encoded)))
-            elif len(encoded.ids) > self.max_tokens:
-                detail = f"{len(encoded.ids)} tokens, more than {self.max_tokens}"
-                skips.append(Skip(sentence, name, place, "too-long", detail))
+    def _has_room(self, batch: Batch, draft: Draft) -> bool:
+        """Whether the draft, the longest so far, may join the batch."""
+        padded = draft.tokens * (len(batch.inputs) + 1)
+        return padded * max(draft.tokens, USUAL_LENGTH) <= self.batch_tokens * USUAL_LENGTH
+
+    def _windows(self, connection: DuckDBPyConnection, corpus: int) -> Iterator[_Window]:
+        window = _Window()
+        for each in self._items(connection, corpus):
+            if isinstance(each, Draft):
+                window.drafts.append(each)
+                window.skips.extend(each.cut)
+                window.sentences += each.covered
+            elif isinstance(each, Skip):
+                window.skips.append(each)
+                window.sentences += 1
             else:
-                kept.append((encoded, row))
-        kept.sort(key=lambda pair: (len(pair[0].ids), pair[1][0]))
-        inputs = [
-            Input(sequences + at, row[1], row[0], row[2], row[3], tuple(row[4]), encoded)
-            for at, (encoded, row) in enumerate(kept)
-        ]
-        return inputs, skips
+                window.passed += each.sentences
+            if window.sentences >= WINDOW:
+                yield window.sort()
+                window = _Window()
+        yield window.sort()
+
+    def _items(
+        self, connection: DuckDBPyConnection, corpus: int
+    ) -> Iterator[Draft | Skip | Passed]:
+        """What the context makes of the corpus, or the sample of it."""
+        context = context_of(
+            self.context, self.layout, self.max_tokens, truncate=self.truncate, seed=self.seed
+        )
+
+        def drafts() -> Iterator[Draft | Skip]:
+            return context.drafts(tokenised(connection, corpus, self.layout))
+
+        return drafts() if self.limit is None else sampled(drafts, self.limit, self.seed)

@@ -82,12 +82,16 @@ def find_run(
     max_tokens: int,
 ) -> Run | None:
     """The run of the same model over the same corpus with the same options, or None."""
+    shape = _shape(options)
+    others = "".join(
+        f" and map_extract_value(options, '{name}') is not distinct from ?" for name in shape
+    )
     found = connection.execute(
         "select id, name, first_sequence, batch_tokens, batches, finished is not null from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
-        " and max_tokens = ? and decimals is not distinct from ? order by id desc",
+        f" and max_tokens = ? and decimals is not distinct from ?{others} order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals],
+         options.decimals, *shape.values()],
     ).fetchone()  # fmt: skip
     return None if found is None else Run(*found)
 
@@ -135,16 +139,19 @@ def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
     probes = "select id from probe where train_run = $run or test_run = $run"
     for table, column in (("probe_score", "probe"), ("probe_weight", "probe"), ("probe", "id")):
         connection.execute(f"delete from {table} where {column} in ({probes})", {"run": run.id})
-    for table in ("attention", "peak", "position"):
+    for table in ("attention", "gradient", "peak", "position"):
         connection.execute(
             f"delete from {table} where sequence in (select id from sequence where run = ?)",
             [run.id],
         )
-    for table in ("sequence", "skipped"):
+    for table in ("ablation", "head_distance", "head_embedding", "sequence", "skipped"):
         connection.execute(f"delete from {table} where run = ?", [run.id])
     connection.execute("delete from run where id = ?", [run.id])
     connection.execute("commit")
+    found = connection.execute("select current_setting('max_vacuum_tasks')").fetchone()
+    connection.execute("reset max_vacuum_tasks")  # to give the room back
     connection.execute("checkpoint")
+    connection.execute(f"set max_vacuum_tasks = {found[0] if found else 100}")
 
 
 def short_name(model: str) -> str:
@@ -170,6 +177,21 @@ def _run_name(
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
+    choice = _shape(options)
+    if options.truncate:
+        parts.append("first")
+    if choice["limit"] is not None:
+        parts.append(f"limit{choice['limit']}")
+    if choice["seed"] not in (None, "0"):
+        parts.append(f"seed{choice['seed']}")
+    if options.gradients:
+        parts.append("gradients")
+    if options.ablate is not None:
+        parts.append(f"ablate-{options.ablate}")
+        if options.replacement != "uniform":
+            parts.append(options.replacement)
+    if options.mask_seed:
+        parts.append(f"mask{options.mask_seed}")
     name = "/".join(parts)
     taken = {row[0] for row in connection.execute("select name from run").fetchall()}
     unique, number = name, 1
@@ -184,7 +206,25 @@ def _options(options: IngestOptions) -> dict[str, str]:
     kept = ("model", "format", "spacy", "split", "name", "revision", "device", "skip_bad")
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
-    return asked | {"corpora": "\n".join(options.corpora)}
+    shape = {name: value for name, value in _shape(options).items() if value is not None}
+    return asked | shape | {"corpora": "\n".join(options.corpora)}
+
+
+def _shape(options: IngestOptions) -> dict[str, str | None]:
+    """The options that shape the rows beyond the columns of `run`, as `run.options` has them.
+
+    Null where they do not: a seed that nothing is drawn with is none.
+    """
+    drawn = options.context == "pair" or options.limit is not None
+    return {
+        "truncate": "true" if options.truncate else None,
+        "limit": None if options.limit is None else str(options.limit),
+        "seed": str(options.seed) if drawn else None,
+        "gradients": "true" if options.gradients else None,
+        "ablate": options.ablate,
+        "replacement": None if options.ablate is None else options.replacement,
+        "mask_seed": str(options.mask_seed) if options.masked else None,
+    }
 
 
 def _libraries() -> dict[str, str]:

@@ -21,8 +21,9 @@ from attnbank.ingest.conll2012 import read_conll2012
 from attnbank.ingest.conllu import read_conllu
 from attnbank.ingest.docbin import read_docbin
 from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.faults import CONLL2012, CONLLU, DOCBIN, RELATIONS, TEXT, problem
+from attnbank.ingest.faults import CONLL2012, CONLLU, DOCBIN, LINES, RELATIONS, TEXT, problem
 from attnbank.ingest.formats import FORMATS, recognise
+from attnbank.ingest.lines import read_lines
 from attnbank.ingest.plain import read_text
 from attnbank.ingest.relations import read_relations
 from attnbank.sql.errors import AttnbankError, CallError
@@ -214,6 +215,13 @@ def digest(sources: Sequence[Source]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
+def format_of(source: Source, format: str | None, spacy: str | None) -> str:
+    """The format that a source is read as: plain text that nothing annotates is lines."""
+    if format is not None:
+        return format
+    return LINES if source.format == TEXT and spacy is None else source.format
+
+
 def read(
     sources: Sequence[Source],
     format: str | None = None,
@@ -234,16 +242,16 @@ def read(
         where another file has a document of the same name above, ` (FILE)` is added.
 
     Raises:
-        CallError: plain text without a pipeline, no such pipeline, or one without plain text.
+        CallError: format text without a pipeline, no such pipeline, or one without plain text.
 
     """
-    if spacy is not None and all((format or source.format) != TEXT for source in sources):
+    if spacy is not None and all(format_of(each, format, spacy) != TEXT for each in sources):
         raise CallError("--spacy annotates plain text, and there is none.", "Leave --spacy out.")
     names: set[str] = set()
     for source in sources:
         empty = True
         try:
-            for item in _read_one(source, format or source.format, spacy):
+            for item in _read_one(source, format_of(source, format, spacy), spacy):
                 empty = False
                 yield _placed(item, source, split or source.split, names)
         except BadInput as error:
@@ -262,6 +270,8 @@ def _read_one(source: Source, format: str, spacy: str | None) -> Iterator[Senten
         return read_conll2012(source.lines(), source.name)
     if format == DOCBIN:
         return read_docbin(source.data(), source.name, source.stem)
+    if format == LINES:
+        return read_lines(source.lines(), source.name, source.stem)
     return read_text(source.lines(), source.name, source.stem, spacy)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -21,6 +22,37 @@ class Position:
     text: str
     start: int  # half-open range of tokens
     end: int
+    segment: int = 0  # 0 for A and what stands before B, 1 from the first token of B on
+
+
+class Piece(NamedTuple):
+    """A token that is a word or a part of one."""
+
+    id: int
+    text: str  # as the vocabulary writes it
+    word: int  # 0-based index of its word
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special token of a frame."""
+
+    id: int
+    text: str
+    type: int  # token_type_id
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The special tokens that a tokenizer puts around one segment, or around and between two."""
+
+    around: tuple[tuple[Special, ...], ...]  # before, (between,) after: one more than segments
+    types: tuple[int, ...]  # token_type_id of each segment's tokens
+
+    @property
+    def size(self) -> int:
+        """How many special tokens there are."""
+        return sum(len(each) for each in self.around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +101,126 @@ class TokenizerLayout:
             padding=0 if padding is None else padding,
         )
 
+    def pieces(
+        self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]]
+    ) -> list[tuple[Piece, ...] | Unalignable]:
+        """Split texts into pieces, each given as its words and whether white space follows each.
+
+        The words are given to the tokenizer one by one, as in the published code: a piece never
+        spans two. Nothing stands before the first word, and special tokens are left out.
+        """
+        texts = [self._with_spaces(words, after) for words, after in inputs]
+        found = self.tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        return [
+            _aligned(words, encoding) for (words, _), encoding in zip(inputs, found, strict=True)
+        ]
+
+    def after_space(self, words: Sequence[str]) -> list[tuple[Piece, ...] | Unalignable]:
+        """The pieces of single words that white space stands before, each with index 0."""
+        texts = [[f" {word}" if self.spaced else word] for word in words]
+        found = self.tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        return [_aligned([word], encoding) for word, encoding in zip(words, found, strict=True)]
+
+    @cached_property
+    def single(self) -> Frame:
+        """The tokenizer's own special tokens around one segment."""
+        return self._frame(1)
+
+    @cached_property
+    def pair(self) -> Frame:
+        """The tokenizer's own special tokens around and between two segments."""
+        return self._frame(2)
+
     def encode(
         self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
     ) -> list[Encoded | Unalignable]:
-        """Encode inputs, each given as its words and whether white space follows each.
-
-        The words are given to the tokenizer one by one, as in the published code: a piece never
-        spans two. Special tokens are the tokenizer's own.
-        """
-        texts = [self._with_spaces(words, after) for words, after in inputs]
-        found = self.tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=True)
+        """Encode inputs of one segment, given as for `pieces`, with their special tokens."""
         return [
-            self._encoded(words, encoding, unit)
-            for (words, _), encoding in zip(inputs, found, strict=True)
+            pieces if isinstance(pieces, Unalignable) else self.assemble([pieces], words, unit)
+            for (words, _), pieces in zip(inputs, self.pieces(inputs), strict=True)
         ]
+
+    def assemble(
+        self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
+    ) -> Encoded:
+        """Put the special tokens around one or two segments.
+
+        `Piece.word` is an index into `words`, and does not fall from one piece to the next.
+        """
+        frame = self.single if len(segments) == 1 else self.pair
+        ids: list[int] = []
+        types: list[int] = []
+        texts: list[str] = []
+        positions: list[Position] = []
+        for at, around in enumerate(frame.around):
+            segment = max(at - 1, 0)  # what stands between A and B closes A
+            for special in around:
+                place = len(ids)
+                kind = self._special(special.id, place)
+                positions.append(Position(kind, None, special.text, place, place + 1, segment))
+                ids.append(special.id)
+                types.append(special.type)
+                texts.append(special.text)
+            if at == len(segments):
+                break
+            seen = -1
+            for id, text, word in segments[at]:
+                place = len(ids)
+                if unit == "token":
+                    positions.append(Position("token", word, text, place, place + 1, at))
+                elif word == seen:
+                    last = positions[-1]
+                    positions[-1] = replace(last, end=place + 1)
+                else:
+                    positions.append(Position("word", word, words[word], place, place + 1, at))
+                seen = word
+                ids.append(id)
+                types.append(frame.types[at])
+                texts.append(text)
+        return Encoded(tuple(ids), tuple(types), tuple(texts), tuple(positions))
 
     def _with_spaces(self, words: Sequence[str], after: Sequence[bool]) -> list[str]:
         if not self.spaced:
             return list(words)
         return [f" {word}" if at and after[at - 1] else word for at, word in enumerate(words)]
 
-    def _encoded(self, words: Sequence[str], encoding: Any, unit: Unit) -> Encoded | Unalignable:
-        ids, pieces, owners = encoding.ids, encoding.tokens, encoding.word_ids
-        positions: list[Position] = []
-        seen = -1
-        for at, owner in enumerate(owners):
+    def _frame(self, segments: int) -> Frame:
+        """Read the frame off an input whose segments are one known word each."""
+        for word in ("a", *self.tokenizer.get_vocab()):
+            second = [word] if segments == 2 else None
+            found = self.tokenizer.encode([word], second, is_pretokenized=True)
+            if set(range(segments)) <= set(found.sequence_ids):
+                break
+        around: list[list[Special]] = [[] for _ in range(segments + 1)]
+        types = [0] * segments
+        seen = 0
+        for id, text, kind, owner in zip(
+            found.ids, found.tokens, found.type_ids, found.sequence_ids, strict=True
+        ):
             if owner is None:
-                kind = self._special(ids[at], at)
-                positions.append(Position(kind, None, pieces[at], at, at + 1))
-            elif unit == "token":
-                if owner > seen + 1:
-                    return Unalignable(seen + 1, words[seen + 1])
-                positions.append(Position("token", owner, pieces[at], at, at + 1))
-                seen = owner
-            elif owner == seen:
-                last = positions[-1]
-                positions[-1] = Position("word", owner, last.text, last.start, at + 1)
-            elif owner == seen + 1:
-                positions.append(Position("word", owner, words[owner], at, at + 1))
-                seen = owner
+                around[seen].append(Special(id, text, kind))
             else:
-                return Unalignable(seen + 1, words[seen + 1])
-        if seen + 1 < len(words):
-            return Unalignable(seen + 1, words[seen + 1])
-        return Encoded(tuple(ids), tuple(encoding.type_ids), tuple(pieces), tuple(positions))
+                types[owner] = kind
+                seen = owner + 1
+        return Frame(tuple(tuple(each) for each in around), tuple(types))
 
     def _special(self, token: int, at: int) -> str:
         opens, closes = token in self.opening, token in self.closing
         if opens and closes:  # one token for both, as GPT-2's <|endoftext|>
             return "cls" if at == 0 else "sep"
         return "cls" if opens else "sep" if closes else "special"
+
+
+def _aligned(words: Sequence[str], encoding: Any) -> tuple[Piece, ...] | Unalignable:
+    """The pieces of a text, or the first of its words that has none."""
+    seen = -1
+    for owner in encoding.word_ids:
+        if owner > seen + 1:
+            break
+        seen = owner
+    if seen + 1 < len(words):
+        return Unalignable(seen + 1, words[seen + 1])
+    return tuple(map(Piece, encoding.ids, encoding.tokens, encoding.word_ids))
 
 
 def spacing_aware(tokenizer: Tokenizer) -> tuple[Tokenizer, bool]:

@@ -10,7 +10,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """'Did you mean a or b?' for the known names nearest to `name`; empty where none is near."""
     by_folded = {each.casefold().replace("-", "_"): each for each in known}
     folded = name.casefold().replace("-", "_")
-    near = difflib.get_close_matches(folded, by_folded, n=3, cutoff=0.6)
+    ratio = {each: difflib.SequenceMatcher(None, each, folded).ratio() for each in by_folded}
+    near = sorted((each for each in by_folded if ratio[each] >= 0.6), key=lambda each: -ratio[each])
+    near = near[:3]
     if not near:  # a part of a name is no near match by difflib's measure
         near = [each for each in by_folded if len(folded) > 2 and folded in each][:3]
     if not near:
@@ -24,3 +26,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + rest
+
+
+DIALECTS = ("duckdb", "spark")
+"""The engines that an analysis's statement can be written for."""

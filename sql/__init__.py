@@ -204,7 +204,8 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     and a second macro carries the names and defaults that people type.
     """
     create = "create or replace temporary" if temporary else "create or replace"
-    comment = _quote(f"{analysis.title}. {analysis.paper}. {analysis.grain}.")
+    told = (analysis.title, analysis.paper, analysis.grain)
+    comment = _quote(" ".join(f"{each[:1].upper()}{each[1:]}." for each in told))
     if analysis.is_view:
         name = analysis.name if temporary else f"paper.{analysis.name}"
         made = [f"{create} view {name} as\n{analysis.statement}"]

@@ -31,3 +31,7 @@ class BankError(AttnbankError):
 
 class QueryError(AttnbankError):
     """A statement or an analysis cannot be answered."""
+
+
+class AttnbankWarning(UserWarning):
+    """Something to know about a result that is right all the same."""

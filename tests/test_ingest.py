@@ -96,7 +96,7 @@ def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
     for one, other in zip(exact, rounded, strict=True):
         assert one[:3] == other[:3]
         np.testing.assert_allclose(other[3], np.round(np.float32(one[3]), 3), atol=1e-7)
-    one, other = (
+    first, second = (
         _all(
             bank,
             "select peak.* exclude (sequence) from peak inner join sequence"
@@ -105,7 +105,7 @@ def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
         )
         for run in (1, 2)
     )
-    assert one == other
+    assert first == second
 
 
 def test_positions_say_what_they_are(bank: Path) -> None:

@@ -1,4 +1,4 @@
--- What a run holds: sequences, the words among their positions, and weights.
+-- What a run holds: sequences, the words and sentences among their positions, and weights.
 select
     count(*) as sequences,
     cast(coalesce(sum(sequence.positions), 0) as bigint) as positions,
@@ -10,7 +10,14 @@ select
         from position
         inner join sequence as own on own.id = position.sequence
         where own.run = $run and position.word is not null
-    ) as words
+    ) as words,
+    (
+        select count(distinct word.sentence)
+        from position
+        inner join sequence as own on own.id = position.sequence
+        inner join word on word.id = position.word
+        where own.run = $run
+    ) as sentences
 from sequence
 inner join run on run.id = sequence.run
 inner join model on model.id = run.model

@@ -2,6 +2,8 @@
 select
     sentence.id,
     sentence.document,
+    document.index as document_index,
+    sentence.index,
     sentence.name,
     concat(document.file, ':', cast(sentence.line as varchar)) as place,
     list(word.id order by word.index) filter (where word.id is not null) as words,
@@ -12,5 +14,12 @@ inner join document on document.id = sentence.document
 left join word on word.sentence = sentence.id
 where sentence.id between $first and $last
     and document.corpus = $corpus
-group by sentence.id, sentence.document, sentence.name, document.file, sentence.line
+group by
+    sentence.id,
+    sentence.document,
+    document.index,
+    sentence.index,
+    sentence.name,
+    document.file,
+    sentence.line
 order by sentence.id

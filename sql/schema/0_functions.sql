@@ -25,3 +25,19 @@ create or replace macro wilson_high(correct, n) as least(
     ) / (1 + cast(3.8414588206941 as double) / n)
 );
 comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n.';
+
+create or replace macro feature(feats, name) as nullif(
+    regexp_extract(feats, concat('(^|[|])', name, '=([^|]*)'), 2), ''
+);
+comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null where there is none.';
+
+create or replace macro weights_to(weights, positions) as list_transform(
+    positions, lambda each_position: list_extract(weights, each_position + 1)
+);
+comment on macro weights_to is 'The weights that go to some positions, in their order.';
+
+create or replace macro at_largest(positions, weights) as case
+    when list_max(weights) > 0
+        then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
+end;
+comment on macro at_largest is 'The position with the largest of the weights beside it, the first of equals; null where all are 0.';

@@ -16,17 +16,17 @@ create table corpus (
     format varchar not null,
     path varchar not null,
     sha256 varchar not null,
-    annotation varchar not null check (annotation in ('gold', 'silver')),
+    annotation varchar not null check (annotation in ('gold', 'silver', 'none')),
     annotator varchar
 );
 comment on table corpus is 'An ingested source: what one ingest command was given.';
 comment on column corpus.id is 'Number of the corpus in this bank.';
 comment on column corpus.name is 'Name of the corpus: the stem of its file, or the name given.';
-comment on column corpus.format is 'Format it was read from: conllu, relations, docbin, conll2012 or text.';
+comment on column corpus.format is 'Format it was read from: conllu, relations, docbin, conll2012, text or lines.';
 comment on column corpus.path is 'Path or paths as they were given, one a line.';
 comment on column corpus.sha256 is 'SHA-256 of its file; of several files, of the lines that sha256sum prints.';
-comment on column corpus.annotation is 'gold (read from the file) or silver (predicted by the annotator).';
-comment on column corpus.annotator is 'The pipeline that predicted silver annotation, with its version; null for gold.';
+comment on column corpus.annotation is 'gold (read from the file), silver (predicted by the annotator) or none (words alone, as --unit token needs).';
+comment on column corpus.annotator is 'The pipeline that predicted silver annotation, with its version; else null.';
 
 create table document (
     id integer primary key,

@@ -55,7 +55,7 @@ comment on column run.subword is 'Attention from a split word: the mean over its
 comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
 comment on column run.decimals is 'Decimals that attention.weights is rounded to; null for unrounded. Table peak is never rounded.';
 comment on column run.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
-comment on column run.options is 'Further options of the run, by name.';
+comment on column run.options is 'Further options of the run, by name: limit (inputs in its random sample) and seed among them.';
 comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
 comment on column run.code_version is 'Version of attnbank that wrote the run.';
 comment on column run.libraries is 'Versions of Python and of the libraries that the figures depend on.';
@@ -74,12 +74,12 @@ create table skipped (
     reason varchar not null,
     detail varchar not null
 );
-comment on table skipped is 'A sentence or document that was left out, and why. Nothing is dropped without a row here.';
+comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, but what run.options[''limit''] passes over.';
 comment on column skipped.corpus is 'corpus.id of its corpus.';
 comment on column skipped.run is 'run.id of the run that left it out; null where it could not be read, so that no run has it.';
 comment on column skipped.batch is 'sequence.batch with which the row was committed; null where run is.';
 comment on column skipped.sentence is 'sentence.id; null where the sentence could not be read.';
 comment on column skipped.name is 'Its name in the source.';
 comment on column skipped.place is 'file:line where it starts.';
-comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-normalised, empty, or an error id of the readers).';
+comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-normalised, nothing-to-mask, truncated, unpaired, cut-off, empty, or an error id of the readers).';
 comment on column skipped.detail is 'The reason in words.';

@@ -14,7 +14,7 @@ comment on column sequence.id is 'Number of the sequence in this bank.';
 comment on column sequence.run is 'run.id of its run.';
 comment on column sequence.batch is '1-based batch of the run that it was computed and committed in.';
 comment on column sequence.document is 'document.id of its document.';
-comment on column sequence.sentence is 'sentence.id where the input is one sentence; else null.';
+comment on column sequence.sentence is 'sentence.id in runs of single sentences; else null (word.sentence tells).';
 comment on column sequence.positions is 'Rows and columns of its attention maps, special tokens included.';
 comment on column sequence.tokens is 'Tokens that the model was given, special tokens included.';
 
@@ -22,14 +22,16 @@ create table position (
     sequence integer not null,
     position smallint not null,
     kind varchar not null,
+    segment smallint not null,
     word integer,
     text varchar not null,
     pieces varchar[] not null
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
-comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence is k.';
+comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
+comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
 comment on column position.word is 'word.id of the word it is, or is a piece of; null for special tokens.';
 comment on column position.text is 'The word, or the token as the vocabulary writes it.';
 comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
@@ -67,3 +69,35 @@ comment on column peak.most_attended is 'Position that it attends to most; null 
 comment on column peak.most_attended_weight is 'Its attention to that position.';
 comment on column peak.most_attending is 'Position that attends to it most; null where none does.';
 comment on column peak.most_attending_weight is 'The attention from that position.';
+
+create table gradient (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    from_position smallint not null,
+    gradients float[] not null
+);
+comment on table gradient is 'The gradient of the masked-language-model loss by every attention weight of one distribution; laid out as attention. The weights are those of the masked input, the rows of attention those of the text.';
+comment on column gradient.sequence is 'sequence.id of its sequence.';
+comment on column gradient.layer is '1-based layer.';
+comment on column gradient.head is '1-based head.';
+comment on column gradient.from_position is 'position.position that attends.';
+comment on column gradient.gradients is 'Signed gradient by the attention to each position in turn: gradients[p + 1] is by the weight to position p. The loss is the mean over the masked tokens of the sequence, in nats.';
+
+create table ablation (
+    run integer not null,
+    disabled varchar not null check (disabled in ('none', 'head', 'layer')),
+    layer smallint,
+    head smallint,
+    replacement varchar check (replacement in ('uniform', 'zero')),
+    loss double not null,
+    tokens integer not null
+);
+comment on table ablation is 'The masked-language-model loss of a run with a head or a layer disabled, and of the whole model, on the same masks.';
+comment on column ablation.run is 'run.id of its run; while that is unfinished, the figures are of its batches so far.';
+comment on column ablation.disabled is 'What is disabled: none (the whole model), head, or layer (all its heads).';
+comment on column ablation.layer is '1-based layer; null for none.';
+comment on column ablation.head is '1-based head; null for none and layer.';
+comment on column ablation.replacement is 'What the weights of a disabled head become: uniform (1/L over the L tokens of the input) or zero; null for none.';
+comment on column ablation.loss is 'Mean over the masked tokens of the run, in nats.';
+comment on column ablation.tokens is 'How many tokens were masked.';

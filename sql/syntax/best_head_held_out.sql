@@ -7,7 +7,7 @@
 -- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never negative.
 -- param relation varchar = null: only this relation (or all); by default every one
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
--- param choose varchar = 'half': where the head is chosen: half (every second document) or train (by split)
+-- param choose varchar = 'half': one of half, train: where the head is chosen, on every second document or by split
 -- param run varchar = null: name or id of the run; by default the newest finished one of single sentences
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: judge a possessor by the possessive 's after it, as the published code does

@@ -39,12 +39,12 @@ def main() -> None:
         (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
     )
     model = models.load(arguments.model)
-    max_tokens = _max_tokens(options, model.facts.max_positions)
+    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     ratios = []
     for number in range(arguments.rounds + 1):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "bench.duckdb")
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), _WRITER)
             corpus = _find_corpus(options)
             connection.execute("begin")
@@ -57,23 +57,27 @@ def main() -> None:
                 max_tokens, "cpu",
             )  # fmt: skip
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
-            run_batches(connection, model, planner, facts, 0, lambda *_: None)
+            run_batches(connection, model, planner, facts, 0, lambda _: None)
             finish_run(connection, run.id)
             connection.close()
-            whole = time.perf_counter() - start
+            whole, whole_cpu = time.perf_counter() - start, time.process_time() - cpu
 
             reading = duckdb.connect(str(path), read_only=True)
             batches = list(planner.batches(reading, 1))
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), time.process_time()
             for batch in batches:
                 if batch.inputs:
                     model.attentions(*padded(batch, model.layout.padding))
-            bare = time.perf_counter() - start
+            bare, bare_cpu = time.perf_counter() - start, time.process_time() - cpu
             if number == 0:
                 _sizes(path)
                 continue  # the first round warms up
             ratios.append(whole / bare)
-            print(f"ingest {whole:.2f} s, forward pass {bare:.2f} s, ratio {whole / bare:.2f}")
+            print(
+                f"ingest {whole:.2f} s, forward pass {bare:.2f} s, ratio {whole / bare:.2f}"
+                f" (processor seconds {whole_cpu:.2f}, {bare_cpu:.2f}, ratio"
+                f" {whole_cpu / bare_cpu:.2f})"
+            )
     print(f"median ratio {statistics.median(ratios):.2f}")
 
 

@@ -179,9 +179,12 @@ _KINDS: dict[str, tuple[Callable[[Iterable[str]], Any], Callable[[int], Any]]] =
 KINDS = tuple(_KINDS)
 
 
-def save(kind: str, folder: Path, text: Iterable[str], seed: int = 0) -> Path:
+def save(
+    kind: str, folder: Path, text: Iterable[str], seed: int = 0, *, masked_lm: bool = False
+) -> Path:
     """Make a model of the kind with random weights and a tokenizer of the text; save both.
 
+    `masked_lm` puts the masked-language-model head on it, and draws that too.
     Weights are drawn ten times as wide as usual: heads of a freshly drawn model attend almost
     evenly, and every peak would be a near tie.
     """
@@ -190,6 +193,8 @@ def save(kind: str, folder: Path, text: Iterable[str], seed: int = 0) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = make_model(len(tokenizer))
+        if masked_lm:
+            model = transformers.AutoModelForMaskedLM.from_config(model.config)
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim > 1:

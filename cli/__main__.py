@@ -1,0 +1,5 @@
+"""`python -m attnbank.cli` is `attnbank`."""
+
+from attnbank.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""One module a command. None imports anything heavy before its command runs."""

@@ -1,0 +1,59 @@
+"""`attnbank compute STEP`: fill a table that an analysis reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.progress import number
+from attnbank.queries.steps import STEPS
+
+
+def _options(command: Any) -> Any:
+    """The options of every step, once each."""
+    described = {option.name: option for step in STEPS.values() for option in step.options}
+    for option in reversed(described.values()):
+        command = click.option(
+            f"--{option.name}",
+            type=option.type,
+            metavar="N",
+            help=f"{option.help[0].upper()}{option.help[1:]}. Default: {option.default}.",
+        )(command)
+    return command
+
+
+@click.command(cls=BankCommand)
+@click.argument("step", type=click.Choice(tuple(STEPS)), metavar="STEP")
+@click.option("--run", metavar="RUN", help="Name or id of the run. Otherwise the newest that fits.")
+@_options
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.pass_context
+def command(
+    ctx: click.Context, /, step: str, run: str | None, quiet: bool, **values: float | None
+) -> None:
+    """Compute what SQL alone cannot, and keep it in the bank.
+
+    STEP is head_distance (how far apart every two heads attend) or head_embedding (the heads in a
+    plane that keeps their distances). The analyses of the same names read what was computed.
+
+    \b
+    Example:
+      attnbank compute head_distance
+    """
+    from attnbank.queries.steps import compute
+
+    def tell(done: int, total: int) -> None:
+        if not quiet and total and done * 10 // total > (done - 1) * 10 // total:
+            click.echo(f"Computing: {done} of {total}", err=True)
+
+    given = {name: value for name, value in values.items() if value is not None}
+    found = compute(bank_path(ctx), step, run, tell, **given)
+    if not quiet:
+        for table, count in found.rows.items():
+            click.echo(f"Table {table} has {number(count)} rows of the run {found.run}", err=True)
+        click.echo(f"Next: attnbank query {step}", err=True)
+
+
+command.name = "compute"

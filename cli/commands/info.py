@@ -1,0 +1,130 @@
+"""`attnbank info`: what is in a bank."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.options import BankCommand, open_named_bank, output_options
+from attnbank.cli.progress import number, size
+
+if TYPE_CHECKING:
+    from attnbank.queries.contents import Contents
+
+
+@output_options
+@click.command(cls=BankCommand)
+@click.pass_context
+def command(ctx: click.Context, format_: str | None, output: str | None) -> None:
+    """Show what is in the bank: runs, models, corpora, and what was left out.
+
+    As JSON it is one object; in the other formats for programs it is the runs.
+
+    \b
+    Example:
+      attnbank info
+    """
+    from attnbank.cli.output import choose_format, destination, write_frame
+
+    chosen = choose_format(format_, output)
+    with open_named_bank(ctx) as bank:
+        contents = bank.info()
+    if chosen not in ("table", "json"):
+        write_frame(ctx, contents.runs, format_, output)
+        return
+    text = _for_people(contents) if chosen == "table" else _for_programs(contents)
+    with destination(ctx, output, binary=False) as file:
+        file.write(text.encode())
+
+
+def _for_programs(contents: Contents) -> str:
+    found: dict[str, Any] = {
+        "path": str(contents.path),
+        "bytes": contents.bytes,
+        "format": contents.format,
+        "created_by": contents.created_by,
+    }
+    for part in ("runs", "models", "corpora", "skipped", "tables"):
+        found[part] = getattr(contents, part).to_dicts()
+    return json.dumps(found, indent=2, ensure_ascii=False, default=_iso) + "\n"
+
+
+def _iso(value: Any) -> str:
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _for_people(contents: Contents) -> str:
+    blocks = [
+        f"{contents.path}: {size(contents.bytes)}, written by attnbank {contents.created_by}",
+        *(_run(row) for row in contents.runs.iter_rows(named=True)),
+        *(_model(row) for row in contents.models.iter_rows(named=True)),
+        *(_corpus(row) for row in contents.corpora.iter_rows(named=True)),
+        _skipped(contents),
+        "rows  " + ", ".join(f"{name} {number(rows)}" for name, rows in contents.tables.rows()),
+    ]
+    if not contents.runs.height:
+        blocks.insert(1, "No runs yet: attnbank ingest CORPUS...")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _run(row: dict[str, Any]) -> str:
+    shape = [f"context {row['context']}", f"unit {row['unit']}", f"subword {row['subword']}"]
+    shape.append(f"at most {row['max_tokens']} tokens")
+    shape.append(f"{row['decimals']} decimals" if row["decimals"] else "unrounded")
+    if row["finished"] is None:
+        end = f"interrupted after {number(row['batches'])} batches; the same ingest goes on"
+    else:
+        end = f"finished {row['finished']} UTC"
+    return "\n".join(
+        [
+            f"run {row['id']}  {row['name']}",
+            f"  model {row['model']}, corpus {row['corpus']}",
+            f"  {', '.join(shape)}",
+            f"  {number(row['sentences'])} sentences, {number(row['words'])} words,"
+            f" {number(row['weights'])} weights, about {size(row['bytes'])}",
+            f"  started {row['started']} UTC, {end}",
+        ]
+    )
+
+
+def _model(row: dict[str, Any]) -> str:
+    seed = row["random_seed"]
+    weights = "trained weights" if seed is None else f"random weights, seed {seed}"
+    revision = f", revision {row['revision']}" if row["revision"] else ""
+    return "\n".join(
+        [
+            f"model {row['id']}  {row['name']}{revision}",
+            f"  {row['architecture']}, {row['layers']} layers with {row['heads']} heads each,"
+            f" {weights}",
+            f"  sha256 {row['sha256']}",
+        ]
+    )
+
+
+def _corpus(row: dict[str, Any]) -> str:
+    silver = "" if row["annotation"] == "gold" else f", predicted by {row['annotator']}"
+    return "\n".join(
+        [
+            f"corpus {row['id']}  {row['name']}",
+            f"  {row['format']}, {row['annotation']} annotation{silver}",
+            f"  {number(row['documents'])} documents, {number(row['sentences'])} sentences,"
+            f" {number(row['words'])} words, {number(row['mentions'])} mentions",
+            f"  sha256 {row['sha256']}",
+        ]
+    )
+
+
+def _skipped(contents: Contents) -> str:
+    if not contents.skipped.height:
+        return "left out  nothing"
+    lines = ["left out"]
+    for row in contents.skipped.iter_rows(named=True):
+        whose = row["run"] or f"corpus {row['corpus']}, every run"
+        place = f" ({row['place']})" if row["place"] else ""
+        lines.append(f"  {number(row['n'])} {row['reason']}  {whose}; e.g. {row['example']}{place}")
+    return "\n".join(lines)
+
+
+command.name = "info"

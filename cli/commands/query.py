@@ -1,0 +1,211 @@
+"""`attnbank query NAME`: one command for each analysis, made from its header."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cache
+from typing import Any
+
+import click
+
+from attnbank.cli.options import (
+    BankCommand,
+    BankGroup,
+    help_if_alone,
+    open_named_bank,
+    output_options,
+)
+from attnbank.queries import parameters
+from attnbank.queries.registry import find
+from attnbank.sql import Analysis, Parameter, analyses
+
+SECTIONS = {
+    "paper": "The paper's tables and figures",
+    "surface": "Surface patterns (section 3)",
+    "syntax": "Syntax (section 4.2)",
+    "coreference": "Coreference (section 4.3)",
+    "probes": "Probes (section 5)",
+    "clusters": "Clusters (section 6)",
+}
+"""What the sections of the registry are about; one that is not here is called by its name."""
+
+
+def section_title(section: str) -> str:
+    """What a section of the registry is about."""
+    return SECTIONS.get(section, section.capitalize())
+
+
+class HeaderType(click.ParamType[Any]):
+    """The type that a header declares, read from what a person types."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter = parameter
+        element, is_list = parameters.element_type(parameter)
+        allowed = parameters.choices(parameter)
+        shown = f"[{'|'.join(allowed)}]" if allowed else _METAVARS.get(element, element.upper())
+        self.name = f"{shown},..." if is_list else shown
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, of the declared type. Raises CallError where it does not fit."""
+        return parameters.from_text(self.parameter, value) if isinstance(value, str) else value
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """How the help shows the value."""
+        return self.name
+
+
+_METAVARS = {"varchar": "TEXT", "double": "NUMBER", "bigint": "INTEGER", "smallint": "INTEGER"}
+
+
+class Queries(BankGroup):
+    """The analyses as commands."""
+
+    noun = "analysis"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the analyses."""
+        return list(analyses())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of an analysis; None where there is none."""
+        plain = cmd_name.removeprefix("paper.").replace("-", "_")
+        return _command(plain) if plain in analyses() else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the analyses by section."""
+        for section in dict.fromkeys(each.section for each in analyses().values()):
+            with formatter.section(section_title(section)):
+                formatter.write_dl(
+                    [
+                        (each.name, f"{each.title}.")
+                        for each in analyses().values()
+                        if each.section == section
+                    ]
+                )
+
+
+@cache
+def _command(name: str) -> click.Command:
+    analysis = find(name)
+
+    @click.pass_context
+    def run(ctx: click.Context, /, **values: Any) -> None:
+        _run(ctx, analysis, values)
+
+    options = [_option(parameter) for parameter in analysis.parameters]
+    command = output_options(
+        BankCommand(
+            name=name,
+            help=_help(analysis),
+            short_help=f"{analysis.title}.",
+            params=[*options, *_sql_options()],
+            callback=run,
+        )
+    )
+    return command
+
+
+def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
+    format_, output = values.pop("format_"), values.pop("output")
+    given = {name: value for name, value in values.items() if value is not None}
+    if shows_sql or dialect:
+        _show_sql(analysis, dialect, given)
+        return
+    from attnbank.cli.output import choose_format, write_frame
+
+    choose_format(format_, output)
+    with open_named_bank(ctx) as bank:
+        frame = bank.query(analysis.name, **given)
+        if "run" not in given:
+            _tell_run(bank, analysis, given)
+    write_frame(ctx, frame, format_, output)
+
+
+def _tell_run(bank: Any, analysis: Analysis, given: dict[str, Any]) -> None:
+    """Say which run the figures are of, where there are several."""
+    if bank.connection.execute("select count(*) from run").fetchall()[0][0] > 1:
+        run = bank.chosen_run(analysis.name, **given)
+        if run is not None:
+            click.echo(f"Run: {run}", err=True)
+
+
+def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) -> None:
+    if dialect is None:
+        click.echo(analysis.text.rstrip())
+        return
+    from attnbank.queries.dialects import to_dialect
+
+    click.echo(to_dialect(analysis.name, dialect, **given))
+
+
+def _option(parameter: Parameter) -> click.Option:
+    flag = parameter.name.replace("_", "-")
+    shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
+    if parameter.type == "boolean":
+        return click.Option([f"--{flag}/--no-{flag}", parameter.name], default=None, help=text)
+    return click.Option(
+        [f"--{flag}", parameter.name], type=HeaderType(parameter), default=None, help=text
+    )
+
+
+def _shown_default(parameter: Parameter) -> str:
+    if parameter.type == "boolean":
+        return "yes" if parameter.default == "true" else "no"
+    return parameter.default.strip("'[]").replace(", ", ",")
+
+
+def _sql_options() -> list[click.Parameter]:
+    from attnbank.queries.names import DIALECTS
+
+    return [
+        click.Option(["--show-sql"], is_flag=True, help="Print the statement and do not run it."),
+        click.Option(
+            ["--dialect"],
+            type=click.Choice(DIALECTS),
+            help="Print it for this engine, with no macros and the values filled in.",
+        ),
+    ]
+
+
+def _help(analysis: Analysis) -> str:
+    """The help of an analysis, from its header."""
+    example = f"attnbank query {analysis.name}"
+    if any(each.name == "relation" for each in analysis.parameters):
+        example += " --relation obj"
+    parts = [
+        f"{analysis.title}.",
+        f"{analysis.paper[:1].upper()}{analysis.paper[1:]}. {_sentence(analysis.grain)}",
+        *(_sentence(note) for note in analysis.notes),
+        f"\b\nExample:\n  {example}",
+        "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
+    ]
+    return "\n\n".join(parts)
+
+
+def _column_lines(analysis: Analysis) -> list[str]:
+    width = max(len(column.name) for column in analysis.columns)
+    lines = []
+    for column in analysis.columns:
+        first, *more = textwrap.wrap(column.help, 74 - width)
+        lines.append(f"  {column.name:<{width}}  {first}")
+        lines.extend(f"  {'':<{width}}  {line}" for line in more)
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+command = Queries(
+    name="query",
+    help=(
+        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
+        "\b\nExample:\n  attnbank query best_head --relation obj"
+    ),
+    short_help="Run an analysis.",
+    subcommand_metavar="NAME [OPTIONS]",
+    invoke_without_command=True,
+    callback=help_if_alone,
+)

@@ -1,0 +1,28 @@
+"""`attnbank schema [TABLE]`: what the tables mean."""
+
+from __future__ import annotations
+
+import click
+
+from attnbank.cli.options import BankCommand, open_named_bank, output_options
+
+
+@output_options
+@click.command(cls=BankCommand)
+@click.argument("table", required=False)
+@click.pass_context
+def command(ctx: click.Context, table: str | None, format_: str | None, output: str | None) -> None:
+    """Show the tables, views and analyses of the bank, or the columns of one.
+
+    \b
+    Example:
+      attnbank schema attention
+    """
+    from attnbank.cli.output import write_frame
+
+    with open_named_bank(ctx) as bank:
+        frame = bank.schema(table)
+    write_frame(ctx, frame, format_, output, wraps=True)
+
+
+command.name = "schema"

@@ -1,0 +1,120 @@
+"""Options that every command has, before and after its name, and the classes that add them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from attnbank.queries.names import did_you_mean
+
+if TYPE_CHECKING:
+    from attnbank.queries import Bank
+
+DEFAULT_BANK = "attnbank.duckdb"
+_BANK = "attnbank.bank"
+
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
+
+
+def _keep_bank(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.meta[_BANK] = value
+
+
+def _shared() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["-b", "--bank"],
+            metavar="FILE",
+            expose_value=False,
+            callback=_keep_bank,
+            help=f"The bank. Otherwise the variable ATTNBANK, or {DEFAULT_BANK}.",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            help="Show the whole of an error.",
+        ),
+    ]
+
+
+def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
+    """The bank that was named: by -b, by ATTNBANK, or the default."""
+    return Path(ctx.meta.get(_BANK) or os.environ.get("ATTNBANK") or default)
+
+
+def open_named_bank(ctx: click.Context) -> Bank:
+    """The bank that was named, open to read. Raises BankError where it cannot be."""
+    from attnbank.queries import open_bank
+
+    return open_bank(bank_path(ctx))
+
+
+class BankCommand(click.Command):
+    """A command with -b and --debug."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(_shared())
+
+
+class BankGroup(click.Group):
+    """A group with -b and --debug that knows what a mistyped command was meant to be."""
+
+    noun = "command"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(_shared())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            meant = did_you_mean(name, self.list_commands(ctx))
+            raise click.UsageError(f"There is no {self.noun} {name}. {meant}".strip(), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with its whole first sentence."""
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            formatter.write_dl(
+                [(name, each.get_short_help_str(200)) for name, each in commands if each]
+            )
+
+
+@click.pass_context
+def help_if_alone(ctx: click.Context) -> None:
+    """Print the help of a group that was called without a command."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def output_options(command: _Decorated) -> _Decorated:
+    """Add -f and -o, which say in which format results go where."""
+    from attnbank.cli.output import ENDINGS, FORMATS
+
+    endings = ", ".join(ENDINGS)
+    command = click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=f"Write to a file; its ending chooses the format ({endings}).",
+    )(command)
+    return click.option(
+        "-f",
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        help="Format of the result. A table (and markdown) is rounded for people; "
+        "the others are not.",
+    )(command)

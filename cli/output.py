@@ -1,0 +1,212 @@
+"""Where results go, and in which format."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from attnbank.cli.options import bank_path
+from attnbank.queries.names import did_you_mean
+from attnbank.sql.errors import AttnbankError, CallError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "parquet")
+_ROWS_AT_ONCE = 50_000
+ENDINGS = {
+    ".txt": "table",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".md": "markdown",
+    ".parquet": "parquet",
+}
+
+
+def write_frame(
+    ctx: click.Context,
+    frame: pl.DataFrame,
+    format_: str | None,
+    output: str | None,
+    *,
+    wraps: bool = False,
+) -> None:
+    """Write a result to standard output, or to the file that -o names.
+
+    `wraps` lets the last column of a table go on below where the terminal is too narrow.
+    """
+    chosen = choose_format(format_, output)
+    if chosen == "table" and not frame.height and output is None:
+        click.echo("No rows.", err=True)
+    with destination(ctx, output, binary=chosen == "parquet") as file:
+        width = _terminal_width() if output is None else None
+        write(frame, chosen, file, width, wraps=wraps)
+
+
+def write(
+    frame: pl.DataFrame,
+    format_: str,
+    file: BinaryIO,
+    width: int | None = None,
+    *,
+    wraps: bool = False,
+) -> None:
+    """Write a frame in one of FORMATS; `width` is that of the terminal, for a table."""
+    from attnbank.cli.table import markdown, table
+
+    if format_ == "table":
+        _write_lines(table(frame, width, wraps=wraps), file)
+    elif format_ == "markdown":
+        _write_lines(markdown(frame), file)
+    elif format_ == "parquet":
+        whole = io.BytesIO()
+        frame.write_parquet(whole, compression="zstd", compression_level=3)
+        file.write(whole.getbuffer())
+    elif format_ in ("csv", "tsv"):
+        separator = "," if format_ == "csv" else "\t"
+        for at, part in enumerate(_parts(frame)):
+            text = _flat(part).write_csv(include_header=at == 0, separator=separator)
+            file.write(text.encode())
+    elif format_ == "jsonl":
+        for part in _parts(frame):
+            file.write(_plain(part).write_ndjson().encode())
+    else:
+        _write_lines(_json_lines(frame), file)
+
+
+def choose_format(format_: str | None, output: str | None) -> str:
+    """The format that was asked for, or that the file's ending chooses.
+
+    Raises CallError for an ending that chooses none.
+    """
+    if format_ is not None:
+        return format_
+    if output is None or output == "-":
+        return "table"
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise CallError(
+            f"The ending of {output} chooses no format.",
+            f"{did_you_mean(ending, ENDINGS)} End it in {', '.join(ENDINGS)}, or give -f.".strip(),
+        )
+    return ENDINGS[ending]
+
+
+@contextmanager
+def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
+    """Standard output, or the file of -o, which is replaced when it is whole.
+
+    Raises CallError where the file is the bank, or a terminal would get bytes.
+    """
+    if output is None or output == "-":
+        if binary and sys.stdout.isatty():
+            raise CallError("A terminal cannot show Parquet.", "Give -o FILE.")
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    bank = bank_path(ctx)
+    if path.exists() and bank.exists() and path.samefile(bank):
+        raise CallError(f"{output} is the bank itself.", "Give -o another name.")
+    if path.is_dir() or not path.parent.is_dir():
+        what = f"{output} is a folder." if path.is_dir() else f"There is no folder {path.parent}."
+        raise CallError(what, "Give -o the name of a file in a folder that exists.")
+    if path.exists() and not path.is_file():  # /dev/null, a pipe
+        with path.open("wb") as file:
+            yield file
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise AttnbankError(f"{output} cannot be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
+    for line in lines:
+        file.write(f"{line}\n".encode(errors="replace"))
+
+
+def _json_lines(frame: pl.DataFrame) -> Iterator[str]:
+    """One array, a row a line."""
+    before = "["
+    for part in _parts(frame):
+        for row in _plain(part).write_ndjson().splitlines():
+            yield before
+            before = f"{row},"
+    yield before.removesuffix(",")
+    yield "]"
+
+
+def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame in parts, between which a reader who has had enough can stop us."""
+    yield from frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with JSON in place of lists and records, which CSV does not have."""
+    import polars as pl
+
+    plain = _plain(frame)
+    nested = [
+        pl.Series(each.name, [_json(value) for value in each.to_list()], dtype=pl.String)
+        for each in plain
+        if each.dtype.is_nested()
+    ]
+    return plain.with_columns(nested)
+
+
+def _terminal_width() -> int | None:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame in types that text formats have: numbers as numbers, the rest as text."""
+    import polars as pl
+
+    changed = []
+    for each in frame:
+        if each.dtype.is_decimal():
+            whole = getattr(each.dtype, "scale", 0) == 0
+            changed.append(each.cast(pl.Int128 if whole else pl.Float64))
+        elif each.dtype == pl.Binary:
+            changed.append(each.bin.encode("hex"))
+        elif each.dtype in (pl.Date, pl.Datetime, pl.Time):
+            changed.append(each.dt.to_string("iso:strict"))
+        elif each.dtype == pl.Float32:  # 0.1, not 0.10000000149011612
+            changed.append(each.cast(pl.String).cast(pl.Float64))
+        elif each.dtype == pl.List(pl.Float32):
+            changed.append(each.cast(pl.List(pl.String)).cast(pl.List(pl.Float64)))
+    return frame.with_columns(changed)
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(_finite(value), ensure_ascii=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for the numbers that JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return value

@@ -1,0 +1,191 @@
+"""A frame as a table for people: numbers rounded and to the right, all rows, as wide as fits."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_GAP = "  "
+_NARROWEST = 8
+
+
+@dataclass
+class _Column:
+    """A column as text."""
+
+    name: str
+    cells: list[str]
+    is_number: bool
+
+    @property
+    def width(self) -> int:
+        return max((display_width(cell) for cell in self.cells), default=0)
+
+
+def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False) -> Iterator[str]:
+    """The lines of a table; no wider than `width` columns of a terminal where that can be.
+
+    Names break at their underscores, then texts are cut short, the widest first; with `wraps`
+    the last column goes on below instead.
+    """
+    columns = _columns(frame)
+    if wraps and width is not None:
+        columns = _wrapped(columns, width)
+    heads = [[column.name] for column in columns]
+    widths = [max(each.width, display_width(each.name)) for each in columns]
+    gap = _GAP
+    if width is not None and _total(widths, gap) > width:
+        heads = [_broken(each.name, each.width) for each in columns]
+        widths = [
+            max(each.width, *map(display_width, head))
+            for each, head in zip(columns, heads, strict=True)
+        ]
+        gap = _narrow(columns, widths, width)
+    height = max((len(head) for head in heads), default=0)
+    heads = [[""] * (height - len(head)) + head for head in heads]
+    for at in range(height):
+        yield _line([head[at] for head in heads], columns, widths, gap)
+    yield gap.join("-" * each for each in widths)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        yield _line(row, columns, widths, gap)
+
+
+def markdown(frame: pl.DataFrame) -> Iterator[str]:
+    """The lines of the same table in Markdown."""
+    columns = _columns(frame)
+    yield f"| {' | '.join(_escaped(column.name) for column in columns)} |"
+    yield f"|{'|'.join('--:' if column.is_number else '---' for column in columns)}|"
+    for row in zip(*(column.cells for column in columns), strict=True):
+        yield f"| {' | '.join(_escaped(cell) for cell in row)} |"
+
+
+def display_width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.combining(each) or unicodedata.category(each) in ("Cf", "Me")
+        else 2
+        if unicodedata.east_asian_width(each) in "WF"
+        else 1
+        for each in text
+    )
+
+
+def as_text(value: Any) -> str:
+    """A value of any kind in one line; control characters are written out."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _rounded(value, _pattern([value]))
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, list):
+        return f"[{', '.join('null' if each is None else as_text(each) for each in value)}]"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
+
+
+def _columns(frame: pl.DataFrame) -> list[_Column]:
+    found = []
+    for series in frame:
+        values = series.to_list()
+        if series.dtype.is_float():
+            pattern = _pattern(values)
+            cells = ["" if value is None else _rounded(value, pattern) for value in values]
+        else:
+            cells = [as_text(value) for value in values]
+        found.append(_Column(as_text(series.name), cells, series.dtype.is_numeric()))
+    return found
+
+
+def _wrapped(columns: list[_Column], width: int) -> list[_Column]:
+    """The columns with the text of the last on as many rows as it takes."""
+    others = columns[:-1]
+    taken = sum(max(each.width, display_width(each.name)) + len(_GAP) for each in others)
+    room = max(width - taken, 3 * _NARROWEST)
+    found = [_Column(each.name, [], each.is_number) for each in columns]
+    for *cells, text in zip(*(column.cells for column in columns), strict=True):
+        for at, line in enumerate(textwrap.wrap(text, room) or [""]):
+            row = [*([""] * len(cells) if at else cells), line]
+            for column, cell in zip(found, row, strict=True):
+                column.cells.append(cell)
+    return found
+
+
+def _pattern(values: Sequence[float | None]) -> str:
+    """Three decimals; significant digits where those would say nothing, or too much."""
+    sizes = [abs(each) for each in values if each is not None and math.isfinite(each) and each]
+    if sizes and (max(sizes) >= 1e6 or max(sizes) < 0.005):
+        return ".3g"
+    return ".1f" if sizes and max(sizes) >= 1000 else ".3f"
+
+
+def _rounded(value: float, pattern: str) -> str:
+    shown = format(value, pattern) if math.isfinite(value) else str(value)
+    return shown.removeprefix("-") if not shown.strip("-0.") else shown  # no -0.000
+
+
+def _total(widths: Sequence[int], gap: str) -> int:
+    return sum(widths) + len(gap) * (len(widths) - 1)
+
+
+def _broken(name: str, width: int) -> list[str]:
+    """A name on as many lines as it takes to be hardly wider than what stands below it."""
+    lines = [""]
+    for part in name.replace("_", "_\n").split("\n"):
+        if lines[-1] and len(lines[-1] + part) > max(width, _NARROWEST):
+            lines.append(part)
+        else:
+            lines[-1] += part
+    return lines
+
+
+def _narrow(columns: Sequence[_Column], widths: list[int], most: int) -> str:
+    """Make the widest columns of text narrower until the line is no longer than `most`.
+
+    Returns the gap between columns, which is narrower too where that was not enough.
+    """
+    texts = [at for at, column in enumerate(columns) if not column.is_number]
+    while _total(widths, _GAP) > most:
+        widest = max(texts, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            return " "
+        widths[widest] -= 1
+    return _GAP
+
+
+def _line(cells: Sequence[str], columns: Sequence[_Column], widths: Sequence[int], gap: str) -> str:
+    parts = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        shown = _cut(cell, width)
+        space = " " * (width - display_width(shown))
+        parts.append(space + shown if column.is_number else shown + space)
+    return gap.join(parts).rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    if display_width(text) <= width:
+        return text
+    kept = ""
+    for each in text:
+        if display_width(kept + each) > width - 1:
+            break
+        kept += each
+    return kept + "…"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")

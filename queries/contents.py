@@ -1,0 +1,144 @@
+"""What is in a bank: its runs, models and corpora, its tables and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import polars as pl
+from duckdb import DuckDBPyConnection
+
+from attnbank import sql
+from attnbank.queries.names import did_you_mean, listed
+from attnbank.queries.results import frame_of
+from attnbank.sql.errors import CallError
+
+_BYTES_UNROUNDED = 3.8
+_BYTES_ROUNDED = 2.5
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in a bank. `bytes` is the size of the file."""
+
+    path: Path
+    bytes: int
+    format: int
+    created_by: str
+    runs: pl.DataFrame
+    models: pl.DataFrame
+    corpora: pl.DataFrame
+    skipped: pl.DataFrame
+    tables: pl.DataFrame
+
+
+def read(connection: DuckDBPyConnection, path: Path) -> Contents:
+    """Everything that is in a bank, in short."""
+    written = connection.execute("select format, created_by from bank").fetchall()[0]
+    return Contents(
+        path=path,
+        bytes=path.stat().st_size,
+        format=written[0],
+        created_by=written[1],
+        runs=runs(connection, path),
+        models=_statement(connection, "contents_models"),
+        corpora=_statement(connection, "contents_corpora"),
+        skipped=_statement(connection, "contents_skipped"),
+        tables=_counts(connection),
+    )
+
+
+def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
+    """The runs, each with its options and what it holds.
+
+    Column `bytes` is about the part of the file that is the run's: the file, divided as the
+    weights are, a rounded weight counting less.
+    """
+    found = _statement(connection, "contents_runs")
+    each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
+    size = path.stat().st_size
+    return (
+        found.with_columns(share=pl.col("weights") * each)
+        .with_columns(share=pl.col("share") / pl.col("share").sum())
+        .with_columns(
+            bytes=(pl.col("share").fill_nan(0.0) * size).round().cast(pl.Int64),
+        )
+        .drop("share")
+    )
+
+
+def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
+    """Kind, name and comment of everything in the bank; of one table, its columns.
+
+    Raises CallError for an unknown name.
+    """
+    if table is None:
+        found = _statement(connection, "relation_names")
+        is_main = pl.col("schema") == "main"
+        prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
+        return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
+    plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
+    if plain in sql.analyses():
+        analysis = sql.analyses()[plain]
+        return pl.DataFrame(
+            [(each.name, each.type.upper(), each.help) for each in analysis.columns],
+            schema=["column", "type", "comment"],
+            orient="row",
+        )
+    schema_name, name = relation(connection, table)
+    return _statement(connection, "relation_columns", schema=schema_name, name=name)
+
+
+def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
+    """Schema and name of a table or view. Raises CallError where there is none."""
+    known = {
+        f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
+        for row in _statement(connection, "relation_names").iter_rows(named=True)
+        if row["kind"] in ("table", "view")
+    }
+    for asked in (name, f"main.{name}", f"paper.{name}"):
+        if asked in known:
+            return known[asked]
+    names = [each.removeprefix("main.") for each in known] + list(sql.analyses())
+    raise CallError(
+        f"There is no table {name}.",
+        f"{did_you_mean(name, names)} attnbank schema lists all.".strip(),
+    )
+
+
+def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
+    """The condition that rows of a table meet which are a run's own.
+
+    Raises CallError for an unknown run, and for a table that no run has rows of.
+    """
+    rows = connection.execute("select id, name from run order by id").fetchall()
+    ids = [number for number, name in rows if str(run) in (str(number), name)]
+    if not ids:
+        names = [name for _, name in rows]
+        raise CallError(
+            f"There is no run {run}.", f"{did_you_mean(str(run), names)} It has: {listed(names)}."
+        )
+    columns = list(schema(connection, table)["column"])
+    if "run" in columns:
+        return f"run = {ids[0]}"
+    if "sequence" in columns:
+        return f"sequence in (select sequence.id from sequence where sequence.run = {ids[0]})"
+    raise CallError(f"No row of {table} belongs to a run.", "Leave run out.")
+
+
+def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
+    names = [
+        row["name"]
+        for row in _statement(connection, "relation_names").iter_rows(named=True)
+        if row["kind"] == "table"
+    ]
+    every = " union all ".join(
+        f'select \'{name}\' as "table", count(*) as "rows" from main."{name}"' for name in names
+    )
+    return frame_of(connection.query(every))
+
+
+def _statement(connection: DuckDBPyConnection, statement: str, /, **values: str) -> pl.DataFrame:
+    found: duckdb.DuckDBPyRelation = connection.query(sql.statement(statement), params=values)
+    return frame_of(found)

@@ -1,0 +1,151 @@
+"""An analysis as one statement for another engine, over tables of the same names.
+
+Macros and views live in a bank and nowhere else. So they are put in the place where they are
+called, on sqlglot's syntax tree, parameters become literals, and the tree is written in the
+engine's dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from attnbank import sql
+from attnbank.queries import parameters, registry
+from attnbank.queries.names import DIALECTS, did_you_mean
+from attnbank.sql import Analysis
+from attnbank.sql.errors import CallError
+
+
+def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
+    """The statement of an analysis for another engine, parameters filled in.
+
+    It reads the tables of a bank (as `attnbank export` writes them) and calls no macro.
+    Raises CallError for an unknown analysis, parameter or dialect.
+    """
+    if dialect not in DIALECTS:
+        raise CallError(
+            f"There is no dialect {dialect}.",
+            f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
+        )
+    analysis = registry.find(name)
+    given = parameters.check(analysis, values)
+    arguments = {each: _expression(parameters.literal(given[each])) for each in given}
+    return _Inliner().statement(analysis, arguments).sql(dialect=dialect, pretty=True)
+
+
+class _Inliner:
+    """Puts what macros and views stand for in their place."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    def statement(self, analysis: Analysis, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
+        """The statement of an analysis with its arguments in it; it reads tables alone."""
+        filled = {each.name: _expression(each.default) for each in analysis.parameters}
+        filled.update(arguments)
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            return filled[node.name].copy() if isinstance(node, exp.Placeholder) else node
+
+        return self._without_macros(_expression(analysis.statement).transform(replaced))
+
+    def _without_macros(self, tree: exp.Expr) -> exp.Expr:
+        own = {each.alias for each in tree.find_all(exp.CTE)}
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Anonymous) and node.name in _functions():
+                return self._function(node)
+            if isinstance(node, exp.Table):
+                return self._relation(node, own) or node
+            while isinstance(node, exp.Cast) and isinstance(node.this, exp.Cast):
+                if node.this.to != node.to:
+                    break
+                node = node.this
+            return node
+
+        return tree.transform(replaced)
+
+    def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
+        """What stands behind a table macro or a view, as a subquery; None for a table."""
+        if isinstance(table.this, exp.Anonymous):
+            called = sql.analyses()[table.this.name]
+            given = {each.this.name: each.expression for each in table.this.expressions}
+            inner = self.statement(called, given)
+        elif table.db == "paper":
+            inner = self.statement(sql.analyses()[table.name], {})
+        elif table.name in _views() and table.name not in own:
+            inner = self._without_macros(_views()[table.name].copy())
+        else:
+            return None
+        if not inner.args.get("limit"):
+            inner.set("order", None)
+        self._calls += 1
+        name = table.this.name
+        return exp.Subquery(
+            this=_with_own_names(inner, f"{name}_{self._calls}"),
+            alias=exp.TableAlias(this=exp.to_identifier(table.alias or name)),
+        )
+
+    def _function(self, call: exp.Anonymous) -> exp.Expr:
+        names, body = _functions()[call.name]
+        values = dict(zip(names, call.expressions, strict=True))
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not node.table and node.name in values:
+                value: exp.Expr = values[node.name].copy()
+                return value if isinstance(value, (exp.Column, exp.Literal)) else exp.paren(value)
+            return node
+
+        return exp.paren(self._without_macros(body.copy().transform(replaced)))
+
+
+def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
+    """The statement with the prefix before the names of its common table expressions.
+
+    Some engines have them at the top level alone, where those of two statements would meet.
+    """
+    with_ = tree.args.get("with_") or tree.args.get("with")
+    if with_ is None:
+        return tree
+    names = {each.alias: f"{prefix}_{each.alias}" for each in with_.expressions}
+    for each in with_.expressions:
+        each.set("alias", exp.TableAlias(this=exp.to_identifier(names[each.alias])))
+    for table in list(tree.find_all(exp.Table)):
+        if table.name in names and not table.db and isinstance(table.this, exp.Identifier):
+            alias = table.alias or table.name
+            table.set("this", exp.to_identifier(names[table.name]))
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    return tree
+
+
+@cache
+def _functions() -> dict[str, tuple[list[str], exp.Expr]]:
+    """The scalar macros of the schema: parameters and body by name."""
+    return {
+        each.this.this.name: ([name.name for name in each.this.expressions], each.expression)
+        for each in _created("MACRO")
+        if not isinstance(each.expression, exp.Query)
+    }
+
+
+@cache
+def _views() -> dict[str, exp.Expr]:
+    return {each.this.name: each.expression for each in _created("VIEW")}
+
+
+def _created(kind: str) -> list[exp.Create]:
+    return [
+        statement
+        for script in sql.schema()
+        for statement in sqlglot.parse(script, dialect="duckdb")
+        if isinstance(statement, exp.Create) and statement.kind == kind
+    ]
+
+
+def _expression(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, dialect="duckdb")

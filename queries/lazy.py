@@ -1,0 +1,41 @@
+"""A table of a bank as a lazy Polars frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+from duckdb import DuckDBPyConnection
+from polars.io.plugins import register_io_source
+
+_ROWS_AT_ONCE = 65_536
+
+
+def scan(connection: DuckDBPyConnection, select: str) -> pl.LazyFrame:
+    """The rows of a SELECT, read when they are collected, and of them the columns that are used.
+
+    Every scan has a connection of its own, because a plan may read one table several times at
+    once, which DuckDB's own lazy frames do not survive.
+    """
+
+    def batches(
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        columns = "*" if with_columns is None else ", ".join(f'"{name}"' for name in with_columns)
+        limit = "" if n_rows is None else f" limit {n_rows}"
+        own = connection.cursor()
+        try:
+            reader = own.query(f"select {columns} from ({select}){limit}").to_arrow_reader(
+                _ROWS_AT_ONCE if batch_size is None else batch_size
+            )
+            for batch in reader:
+                frame = pl.DataFrame(batch)
+                yield frame if predicate is None else frame.filter(predicate)
+        finally:
+            own.close()
+
+    schema = connection.query(f"select * from ({select}) limit 0").pl().schema
+    return register_io_source(batches, schema=schema, validate_schema=True)

@@ -1,0 +1,37 @@
+-- The corpora of a bank, each with what it holds.
+with
+
+read_from as (
+    select
+        document.corpus,
+        count(distinct document.id) as documents,
+        count(sentence.id) as sentences,
+        sum(sentence.words) as words
+    from document
+    left join sentence on sentence.document = document.id
+    group by document.corpus
+),
+
+referring as (
+    select document.corpus, count(*) as mentions
+    from mention
+    inner join document on document.id = mention.document
+    group by document.corpus
+)
+
+select
+    corpus.id,
+    corpus.name,
+    corpus.format,
+    corpus.annotation,
+    corpus.annotator,
+    cast(coalesce(read_from.documents, 0) as bigint) as documents,
+    cast(coalesce(read_from.sentences, 0) as bigint) as sentences,
+    cast(coalesce(read_from.words, 0) as bigint) as words,
+    cast(coalesce(referring.mentions, 0) as bigint) as mentions,
+    corpus.path,
+    corpus.sha256
+from corpus
+left join read_from on read_from.corpus = corpus.id
+left join referring on referring.corpus = corpus.id
+order by corpus.id

@@ -1,0 +1,14 @@
+-- The models of a bank.
+select
+    model.id,
+    model.name,
+    model.architecture,
+    model.layers,
+    model.heads,
+    model.random_seed,
+    model.revision,
+    model.sha256,
+    model.tokenizer,
+    model.max_positions
+from model
+order by model.id

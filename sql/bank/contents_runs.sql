@@ -1,0 +1,59 @@
+-- The runs of a bank, each with its options and what it holds.
+with
+
+held as (
+    select
+        sequence.run,
+        count(*) as sequences,
+        count(distinct sequence.sentence) as sentences,
+        sum(cast(sequence.positions as bigint) * sequence.positions) as squares,
+        sum(cast(sequence.positions as bigint)) as positions
+    from sequence
+    group by sequence.run
+),
+
+seen as (
+    select sequence.run, count(distinct position.word) as words
+    from position
+    inner join sequence on sequence.id = position.sequence
+    group by sequence.run
+),
+
+left_out as (
+    select run.id as run, count(*) as skipped
+    from skipped
+    inner join run
+        on run.corpus = skipped.corpus
+        and (skipped.run is null or skipped.run = run.id)
+    group by run.id
+)
+
+select
+    run.id,
+    run.name,
+    model.name as model,
+    corpus.name as corpus,
+    run.context,
+    run.unit,
+    run.subword,
+    run.max_tokens,
+    run.decimals,
+    model.random_seed,
+    cast(coalesce(held.sequences, 0) as bigint) as sequences,
+    cast(coalesce(held.sentences, 0) as bigint) as sentences,
+    cast(coalesce(seen.words, 0) as bigint) as words,
+    cast(coalesce(held.squares * model.layers * model.heads, 0) as bigint) as weights,
+    cast(coalesce(held.positions * model.layers * model.heads, 0) as bigint) as distributions,
+    cast(coalesce(left_out.skipped, 0) as bigint) as skipped,
+    run.batches,
+    run.device,
+    run.code_version,
+    run.started,
+    run.finished
+from run
+inner join model on model.id = run.model
+inner join corpus on corpus.id = run.corpus
+left join held on held.run = run.id
+left join seen on seen.run = run.id
+left join left_out on left_out.run = run.id
+order by run.id

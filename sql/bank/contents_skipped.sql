@@ -1,0 +1,13 @@
+-- What was left out, by corpus, run and reason; the first case of each as an example.
+select
+    corpus.name as corpus,
+    run.name as run,
+    skipped.reason,
+    count(*) as n,
+    min(skipped.detail) as example,
+    min(skipped.place) as place
+from skipped
+inner join corpus on corpus.id = skipped.corpus
+left join run on run.id = skipped.run
+group by corpus.name, run.name, skipped.reason
+order by corpus.name, run.name nulls first, n desc, skipped.reason

@@ -1,0 +1,9 @@
+-- The relations of words to a head in a corpus, subtypes kept.
+select distinct word.deprel as relation
+from word
+inner join sentence on sentence.id = word.sentence
+inner join document on document.id = sentence.document
+where document.corpus = $corpus
+    and word.head_index > 0
+    and word.deprel is not null
+order by word.deprel

@@ -1,0 +1,169 @@
+-- title: The heads in a plane, near each other where they attend alike, and what each of them does
+-- paper: Clark et al. 2019, section 6, figure 6
+-- grain: one row per (layer, head)
+-- runs: run.unit in ('word', 'token')
+-- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the run
+--   has none, type: attnbank compute head_embedding.
+-- note: behaviour is the first that holds of: next, previous (mean weight over position_threshold), broad (entropy over
+--   broad_threshold; inputs of n tokens cannot exceed ln n), cls, sep, punctuation (mean weight over target_threshold),
+--   the relation for which it is the best head by more than min_gain over the best fixed offset (the largest gain, of
+--   several), other. The thresholds are the published code's, but for min_gain.
+-- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus into
+--   the same bank. syntax_run names one.
+-- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
+-- param position_threshold double = 0.5: mean weight from which a head looks at the next or the previous token
+-- param broad_threshold double = 3.8: entropy in nats from which a head attends broadly
+-- param target_threshold double = 0.6: mean weight from which a head looks at [CLS], [SEP] or punctuation
+-- param min_gain double = 0.1: accuracy over the best offset from which a best head has a linguistic role
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- param syntax_run varchar = null: run that relations are read from; by default the newest finished one of single
+--   sentences of words, where it is of the same model
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column x double: place along the axis on which the heads differ most, in nats a token
+-- column y double: place along the other axis, in nats a token
+-- column stress double: normalised stress of the whole picture: 0 keeps every distance
+-- column behaviour varchar: next, previous, broad, cls, sep, punctuation, a relation, or other
+-- column strength double: the figure that decides it: mean weight, entropy, or accuracy; null for other
+with
+
+chosen_run as (
+    select run.id, run.name, run.model
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'pair' and run.unit = 'token' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+read_for_syntax as (
+    select run.id, run.model
+    from run
+    where run.unit = 'word'
+        and case
+            when $syntax_run is null then run.finished is not null and run.context = 'sentence'
+            else run.name = $syntax_run or cast(run.id as varchar) = $syntax_run
+        end
+    order by run.id desc
+    limit 1
+),
+
+role as (
+    select best.layer, best.head, best.relation, best.accuracy
+    from best_head(run := $syntax_run) as best
+    cross join read_for_syntax
+    inner join chosen_run on chosen_run.model = read_for_syntax.model
+    where best.relation <> 'all'
+        and best.relation <> 'punct'
+        and best.relation <> 'p'
+        and best.gain > $min_gain
+    qualify row_number() over (
+        partition by best.layer, best.head
+        order by best.gain desc, best.relation
+    ) = 1
+),
+
+measured as (
+    select
+        head_embedding.layer,
+        head_embedding.head,
+        head_embedding.x,
+        head_embedding.y,
+        head_embedding.stress,
+        role.relation,
+        role.accuracy,
+        relative.next,
+        relative.previous,
+        broad.entropy,
+        special.cls,
+        special.sep,
+        special.punctuation
+    from head_embedding
+    inner join chosen_run on chosen_run.id = head_embedding.run
+    inner join relative_position(run := $run) as relative
+        on relative.layer = head_embedding.layer
+        and relative.head = head_embedding.head
+    inner join entropy(run := $run) as broad
+        on broad.layer = head_embedding.layer
+        and broad.head = head_embedding.head
+    inner join special_tokens(run := $run) as special
+        on special.layer = head_embedding.layer
+        and special.head = head_embedding.head
+    left join role
+        on role.layer = head_embedding.layer
+        and role.head = head_embedding.head
+    where abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
+),
+
+named as (
+    select
+        measured.*,
+        case
+            when measured.next > $position_threshold then 'next'
+            when measured.previous > $position_threshold then 'previous'
+            when measured.entropy > $broad_threshold then 'broad'
+            when measured.cls > $target_threshold then 'cls'
+            when measured.sep > $target_threshold then 'sep'
+            when measured.punctuation > $target_threshold then 'punctuation'
+            when measured.relation is not null then measured.relation
+            else 'other'
+        end as behaviour
+    from measured
+),
+
+shown as (
+    select
+        named.layer,
+        named.head,
+        named.x,
+        named.y,
+        named.stress,
+        named.behaviour,
+        case
+            when named.behaviour = 'next' then named.next
+            when named.behaviour = 'previous' then named.previous
+            when named.behaviour = 'broad' then named.entropy
+            when named.behaviour = 'cls' then named.cls
+            when named.behaviour = 'sep' then named.sep
+            when named.behaviour = 'punctuation' then named.punctuation
+            when named.behaviour <> 'other' then named.accuracy
+        end as strength
+    from named
+),
+
+refused as (
+    select
+        cast(null as smallint) as layer,
+        cast(null as smallint) as head,
+        cast(null as double) as x,
+        cast(null as double) as y,
+        cast(null as double) as stress,
+        cast(null as varchar) as behaviour,
+        cast(null as double) as strength
+    from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (
+            select head_embedding.run
+            from head_embedding
+            where abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
+        ),
+        concat(
+            'The heads of ',
+            chosen_run.name,
+            ' have no places yet. Type: attnbank compute head_embedding --run ',
+            cast(chosen_run.id as varchar),
+            ' --smoothing ',
+            cast($smoothing as varchar)
+        )
+    )
+)
+
+select shown.layer, shown.head, shown.x, shown.y, shown.stress, shown.behaviour, shown.strength
+from shown
+union all
+select refused.layer, refused.head, refused.x, refused.y, refused.stress, refused.behaviour, refused.strength
+from refused
+order by layer, head

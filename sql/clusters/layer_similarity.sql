@@ -1,0 +1,53 @@
+-- title: Whether heads of one layer lie closer to each other than to the heads of other layers
+-- paper: Clark et al. 2019, section 6
+-- grain: one row per layer, and one (layer null) over all pairs
+-- runs: run.unit in ('word', 'token')
+-- note: distances are those of head_distance, a token: divided by the number of tokens, so that runs can be compared; at
+--   most ln 2 = 0.69. A pair of heads of different layers counts in the rows of both.
+-- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- column layer smallint: 1-based layer; null for all pairs of heads
+-- column within_layer double: mean distance between two heads of the layer, in nats a token; null where it has one head
+-- column between_layers double: mean distance between a head of the layer and one of another, in nats a token
+-- column ratio double: within_layer divided by between_layers: below 1 where heads of the layer are alike
+-- column pairs_within bigint: pairs of heads that within_layer is over
+-- column pairs_between bigint: pairs of heads that between_layers is over
+with
+
+pair as (
+    select distance.layer_a, distance.layer_b, distance.js_divergence / distance.n_tokens as distance
+    from head_distance(smoothing := $smoothing, run := $run) as distance
+),
+
+with_layer as (
+    select pair.layer_a as layer, pair.layer_a = pair.layer_b as is_within, pair.distance
+    from pair
+    union all
+    select pair.layer_b as layer, false as is_within, pair.distance
+    from pair
+    where pair.layer_a <> pair.layer_b
+    union all
+    select cast(null as smallint) as layer, pair.layer_a = pair.layer_b as is_within, pair.distance
+    from pair
+),
+
+per_layer as (
+    select
+        with_layer.layer,
+        avg(case when with_layer.is_within then with_layer.distance end) as within_layer,
+        avg(case when not with_layer.is_within then with_layer.distance end) as between_layers,
+        cast(sum(case when with_layer.is_within then 1 else 0 end) as bigint) as pairs_within,
+        cast(sum(case when with_layer.is_within then 0 else 1 end) as bigint) as pairs_between
+    from with_layer
+    group by with_layer.layer
+)
+
+select
+    per_layer.layer,
+    per_layer.within_layer,
+    per_layer.between_layers,
+    per_layer.within_layer / per_layer.between_layers as ratio,
+    per_layer.pairs_within,
+    per_layer.pairs_between
+from per_layer
+order by per_layer.layer nulls last

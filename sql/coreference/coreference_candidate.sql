@@ -1,0 +1,195 @@
+-- title: Every mention with an antecedent, beside each earlier mention that could be it
+-- paper: Clark et al. 2019, section 4.3
+-- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
+-- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.
+--   An antecedent is a mention of the same entity that starts earlier in the same input. A mention that shares the
+--   other's head word is no candidate.
+-- note: nearness goes by the start; of equal starts the longest is the nearest.
+-- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
+--   its subject's), else from the table of English pronouns below. A mention that is no pronoun is of third person.
+--   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
+-- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
+-- param run varchar = null: name or id of the run; by default the newest finished one with --context document
+-- column sequence integer: sequence.id of the input
+-- column document integer: document.id
+-- column mention integer: mention.id of the mention whose antecedent is sought
+-- column entity integer: its entity
+-- column kind varchar: its kind: pronoun, proper or nominal
+-- column position smallint: position of its head word
+-- column candidate integer: mention.id of the candidate
+-- column candidate_position smallint: position of the candidate's head word
+-- column nearness bigint: place of the candidate among them: 1 for the nearest, 2 for the next
+-- column is_antecedent boolean: whether the candidate is an antecedent
+-- column is_right boolean: whether its head word is the head of an antecedent, this one or another
+-- column same_text boolean: whether all words of the two are the same but for case
+-- column same_head boolean: whether their head words are the same but for case
+-- column agrees boolean: whether they agree in number, gender and person
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit = 'word'
+        and run.context in ('document', 'sentence')
+        and has_mentions(run.corpus)
+        and case
+            when $run is null then run.finished is not null and run.context = 'document'
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by run.id desc
+    limit 1
+),
+
+pronoun_row as (
+    select listed.forms, listed.person, listed.number, listed.gender
+    from (
+        values
+        ('i me my mine myself', '1', 'Sing', null),
+        ('we us our ours ourselves ''s ’s', '1', 'Plur', null),
+        ('you your yours', '2', null, null),
+        ('yourself thou thee thy thine thyself', '2', 'Sing', null),
+        ('yourselves ye', '2', 'Plur', null),
+        ('he him his himself', '3', 'Sing', 'Masc'),
+        ('she her hers herself', '3', 'Sing', 'Fem'),
+        ('it its itself', '3', 'Sing', 'Neut'),
+        ('they them their theirs themselves themself em ''em ’em', '3', 'Plur', null),
+        ('one one''s one’s oneself this that another', '3', 'Sing', null),
+        ('everybody everyone everything somebody someone something', '3', 'Sing', null),
+        ('anybody anyone anything nobody nothing', '3', 'Sing', null),
+        ('these those both', '3', 'Plur', null)
+    ) as listed(forms, person, number, gender)
+),
+
+pronoun as (
+    select
+        unnest(string_split(pronoun_row.forms, ' ')) as form,
+        pronoun_row.person,
+        pronoun_row.number,
+        pronoun_row.gender
+    from pronoun_row
+),
+
+mentions_of_entity as (
+    select mention.entity, count(*) as mentions
+    from mention
+    group by mention.entity
+),
+
+placed_mention as (
+    select
+        sequence.id as sequence,
+        mention.document,
+        mention.id as mention,
+        mention.entity,
+        mention.kind,
+        mention.first_word,
+        mention.last_word,
+        mention.head_word,
+        position.position,
+        word.sentence,
+        lower(word.form) as head_form,
+        case when word.upos in ('VERB', 'AUX') then null else word.feats end as feats
+    from sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+    inner join position on position.sequence = sequence.id
+    inner join mention on mention.head_word = position.word
+    inner join word on word.id = mention.head_word
+    where position.kind = 'word'
+),
+
+mention_text as (
+    select placed_mention.sequence, placed_mention.mention, string_agg(lower(word.form), ' ' order by word.id) as text
+    from placed_mention
+    inner join word
+        on word.sentence = placed_mention.sentence
+        and word.id between placed_mention.first_word and placed_mention.last_word
+    group by placed_mention.sequence, placed_mention.mention
+),
+
+described_mention as (
+    select
+        placed_mention.sequence,
+        placed_mention.document,
+        placed_mention.mention,
+        placed_mention.entity,
+        placed_mention.kind,
+        placed_mention.first_word,
+        placed_mention.last_word,
+        placed_mention.head_word,
+        placed_mention.position,
+        placed_mention.head_form,
+        mention_text.text,
+        case feature(placed_mention.feats, 'Number')
+            when 'Ptan' then 'Plur'
+            else coalesce(feature(placed_mention.feats, 'Number'), pronoun.number)
+        end as number,
+        coalesce(feature(placed_mention.feats, 'Gender'), pronoun.gender) as gender,
+        case
+            when placed_mention.kind = 'pronoun'
+                then coalesce(feature(placed_mention.feats, 'Person'), pronoun.person)
+            else '3'
+        end as person,
+        mentions_of_entity.mentions > 1 as is_in_chain
+    from placed_mention
+    inner join mention_text
+        on mention_text.sequence = placed_mention.sequence
+        and mention_text.mention = placed_mention.mention
+    inner join mentions_of_entity on mentions_of_entity.entity = placed_mention.entity
+    left join pronoun
+        on pronoun.form = placed_mention.head_form
+        and placed_mention.kind = 'pronoun'
+),
+
+pair as (
+    select
+        later.sequence,
+        later.document,
+        later.mention,
+        later.entity,
+        later.kind,
+        later.position,
+        earlier.mention as candidate,
+        earlier.position as candidate_position,
+        row_number() over (
+            partition by later.sequence, later.mention
+            order by earlier.first_word desc, earlier.last_word desc, earlier.mention desc
+        ) as nearness,
+        earlier.entity = later.entity as is_antecedent,
+        bool_or(earlier.entity = later.entity) over (
+            partition by later.sequence, later.mention, earlier.position
+        ) as is_right,
+        bool_or(earlier.entity = later.entity) over (
+            partition by later.sequence, later.mention
+        ) as has_antecedent,
+        earlier.text = later.text as same_text,
+        earlier.head_form = later.head_form as same_head,
+        coalesce(earlier.number = later.number, true)
+            and coalesce(earlier.gender = later.gender, true)
+            and coalesce(earlier.person = later.person, true) as agrees
+    from described_mention as later
+    inner join described_mention as earlier
+        on earlier.sequence = later.sequence
+        and earlier.first_word < later.first_word
+        and earlier.head_word <> later.head_word
+    where $singletons or earlier.is_in_chain
+)
+
+select
+    pair.sequence,
+    pair.document,
+    pair.mention,
+    pair.entity,
+    pair.kind,
+    pair.position,
+    pair.candidate,
+    pair.candidate_position,
+    pair.nearness,
+    pair.is_antecedent,
+    pair.is_right,
+    pair.same_text,
+    pair.same_head,
+    pair.agrees
+from pair
+where pair.has_antecedent
+order by pair.sequence, pair.mention, pair.nearness

@@ -1,0 +1,62 @@
+-- title: Every mention with an antecedent in its input, and where its antecedents stand
+-- paper: Clark et al. 2019, section 4.3
+-- grain: one row per mention with an antecedent in its input
+-- runs: run.unit = 'word' and run.context in ('document', 'sentence') and has_mentions(run.corpus)
+-- note: these are the mentions that heads and baselines are judged on; see coreference_candidate for what counts as
+--   an antecedent, and for nearness.
+-- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
+-- param run varchar = null: name or id of the run; by default the newest finished one with --context document
+-- column sequence integer: sequence.id of the input
+-- column document integer: document.id
+-- column split varchar: split of the document
+-- column mention integer: mention.id
+-- column kind varchar: pronoun, proper or nominal
+-- column form varchar: its head word as it is written
+-- column position smallint: position of its head word
+-- column entity integer: its entity
+-- column antecedents bigint: earlier mentions of the same entity
+-- column candidates bigint: earlier mentions of any entity
+-- column word_distance integer: words from the head of the nearest antecedent to its own
+-- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is one
+-- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
+-- column candidate_positions smallint[]: positions of the heads of its candidates, in order
+with
+
+gathered as (
+    select
+        pair.sequence,
+        pair.document,
+        pair.mention,
+        pair.kind,
+        pair.position,
+        pair.entity,
+        count(*) filter (where pair.is_antecedent) as antecedents,
+        count(*) as candidates,
+        min(pair.nearness) filter (where pair.is_antecedent) as mention_distance,
+        list_sort(list(distinct pair.candidate_position) filter (where pair.is_antecedent)) as antecedent_positions,
+        list_sort(list(distinct pair.candidate_position)) as candidate_positions,
+        arg_min(pair.candidate_position, (pair.nearness, pair.candidate)) filter (where pair.is_antecedent) as nearest_position
+    from coreference_candidate(singletons := $singletons, run := $run) as pair
+    group by pair.sequence, pair.document, pair.mention, pair.kind, pair.position, pair.entity
+)
+
+select
+    gathered.sequence,
+    gathered.document,
+    document.split,
+    gathered.mention,
+    gathered.kind,
+    word.form,
+    gathered.position,
+    gathered.entity,
+    gathered.antecedents,
+    gathered.candidates,
+    abs(cast(gathered.position as integer) - cast(gathered.nearest_position as integer)) as word_distance,
+    gathered.mention_distance,
+    gathered.antecedent_positions,
+    gathered.candidate_positions
+from gathered
+inner join document on document.id = gathered.document
+inner join mention on mention.id = gathered.mention
+inner join word on word.id = mention.head_word
+order by gathered.sequence, gathered.mention

@@ -1,0 +1,188 @@
+-- title: What the attention maps of each head look like: vertical, diagonal, both, blocks, or none of these
+-- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
+-- grain: one row per (layer, head)
+-- runs: run.unit in ('word', 'token')
+-- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
+--   thresholds that are parameters. A map is the first that holds of:
+--   vertical_diagonal (mass on special tokens and on the diagonal, each over min_both), vertical (on special tokens, over
+--   min_vertical), diagonal (over min_diagonal), block (blockness over min_block), heterogeneous.
+-- note: the mass on special tokens is the share of all weight that goes to [CLS] and [SEP]; on the diagonal, that goes to
+--   the word before, the word itself and the word after (special tokens left out, so that the two do not overlap).
+-- note: blockness: the share of the weight from words to words that stays in the word's own segment,
+--   on a scale where 0 is what even attention would give and 1 is all of it. Needs inputs of two segments
+--   (ingest --context pair); other inputs are never blocks.
+-- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
+-- param min_diagonal double = 0.5: mass on the diagonal from which a map is diagonal
+-- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal
+-- param min_block double = 0.5: blockness from which a map is made of blocks
+-- param itself boolean = true: whether the main diagonal (a word itself) is part of the diagonal
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column vertical double: share of its maps that are vertical
+-- column diagonal double: share that are diagonal
+-- column vertical_diagonal double: share that are both
+-- column block double: share that are made of blocks
+-- column heterogeneous double: share that are none of these
+-- column pattern varchar: the commonest of these (the first, of equals)
+-- column vertical_mass double: mean mass on special tokens
+-- column diagonal_mass double: mean mass on the diagonal
+-- column blockness double: mean blockness; null where no input has two segments
+-- column sequences bigint: maps of the head
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'pair' and run.unit = 'token' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+input as (
+    select
+        placement.sequence,
+        placement.positions,
+        placement.cls,
+        placement.sep,
+        placement.words,
+        placement.first_segment,
+        placement.second_segment,
+        cast(place_count(placement.first_segment) as double) as first_words,
+        cast(place_count(placement.second_segment) as double) as second_words
+    from placement
+    inner join chosen_run on chosen_run.id = placement.run
+),
+
+distribution as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        weight_on(attention.weights, input.cls) + weight_on(attention.weights, input.sep) as vertical,
+        case
+            when is_place_in(attention.from_position - 1, input.words)
+                then weight_at(attention.weights, attention.from_position - 1)
+            else cast(0 as double)
+        end
+        + case
+            when $itself and is_place_in(attention.from_position, input.words)
+                then weight_at(attention.weights, attention.from_position)
+            else cast(0 as double)
+        end
+        + case
+            when is_place_in(attention.from_position + 1, input.words)
+                then weight_at(attention.weights, attention.from_position + 1)
+            else cast(0 as double)
+        end as diagonal,
+        is_place_in(attention.from_position, input.first_segment) as is_first,
+        is_place_in(attention.from_position, input.second_segment) as is_second,
+        weight_on(attention.weights, input.first_segment) as to_first,
+        weight_on(attention.weights, input.second_segment) as to_second
+    from attention
+    inner join input on input.sequence = attention.sequence
+),
+
+attention_map as (
+    select
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        sum(distribution.vertical) as vertical,
+        sum(distribution.diagonal) as diagonal,
+        sum(
+            case
+                when distribution.is_first then distribution.to_first
+                when distribution.is_second then distribution.to_second
+            end
+        ) as own,
+        sum(case when distribution.is_first or distribution.is_second then distribution.to_first + distribution.to_second end)
+            as either
+    from distribution
+    group by distribution.sequence, distribution.layer, distribution.head
+),
+
+even as (
+    select
+        input.sequence,
+        cast(input.positions as double) as positions,
+        case
+            when input.first_words > 0 and input.second_words > 0
+                then (input.first_words * input.first_words + input.second_words * input.second_words)
+                    / ((input.first_words + input.second_words) * (input.first_words + input.second_words))
+        end as own
+    from input
+),
+
+mass as (
+    select
+        attention_map.layer,
+        attention_map.head,
+        attention_map.vertical / even.positions as vertical,
+        attention_map.diagonal / even.positions as diagonal,
+        case when attention_map.either > 0 then (attention_map.own / attention_map.either - even.own) / (1 - even.own) end as block
+    from attention_map
+    inner join even on even.sequence = attention_map.sequence
+),
+
+labelled as (
+    select
+        mass.layer,
+        mass.head,
+        mass.vertical,
+        mass.diagonal,
+        mass.block,
+        case
+            when mass.vertical > $min_both and mass.diagonal > $min_both then 'vertical_diagonal'
+            when mass.vertical > $min_vertical then 'vertical'
+            when mass.diagonal > $min_diagonal then 'diagonal'
+            when mass.block > $min_block then 'block'
+            else 'heterogeneous'
+        end as pattern
+    from mass
+),
+
+share as (
+    select
+        labelled.layer,
+        labelled.head,
+        avg(case when labelled.pattern = 'vertical' then cast(1 as double) else cast(0 as double) end) as vertical,
+        avg(case when labelled.pattern = 'diagonal' then cast(1 as double) else cast(0 as double) end) as diagonal,
+        avg(case when labelled.pattern = 'vertical_diagonal' then cast(1 as double) else cast(0 as double) end)
+            as vertical_diagonal,
+        avg(case when labelled.pattern = 'block' then cast(1 as double) else cast(0 as double) end) as block,
+        avg(case when labelled.pattern = 'heterogeneous' then cast(1 as double) else cast(0 as double) end)
+            as heterogeneous,
+        avg(labelled.vertical) as vertical_mass,
+        avg(labelled.diagonal) as diagonal_mass,
+        avg(labelled.block) as blockness,
+        count(*) as sequences
+    from labelled
+    group by labelled.layer, labelled.head
+)
+
+select
+    share.layer,
+    share.head,
+    share.vertical,
+    share.diagonal,
+    share.vertical_diagonal,
+    share.block,
+    share.heterogeneous,
+    case greatest(share.vertical, share.diagonal, share.vertical_diagonal, share.block, share.heterogeneous)
+        when share.vertical then 'vertical'
+        when share.diagonal then 'diagonal'
+        when share.vertical_diagonal then 'vertical_diagonal'
+        when share.block then 'block'
+        else 'heterogeneous'
+    end as pattern,
+    share.vertical_mass,
+    share.diagonal_mass,
+    share.blockness,
+    share.sequences
+from share
+order by share.layer, share.head

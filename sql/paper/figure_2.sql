@@ -1,0 +1,43 @@
+-- title: Figure 2 as points: how much each head attends to special tokens and punctuation
+-- paper: Clark et al. 2019, section 3.2, figure 2
+-- grain: one row per (panel, target, layer, head)
+-- note: of the newest finished run of token pairs, else the newest, with the defaults of special_tokens.
+-- column panel varchar: above (from every token) or below (to [SEP], by the token that attends)
+-- column target varchar: [CLS], [SEP] or . and , (above); [SEP] -> [SEP] or other -> [SEP] (below)
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column attention double: mean weight, in [0, 1]
+with
+
+measured as (
+    select
+        special.layer,
+        special.head,
+        special.cls,
+        special.sep,
+        special.punctuation,
+        special.sep_to_sep,
+        special.other_to_sep
+    from special_tokens() as special
+),
+
+point as (
+    select 'above' as panel, '[CLS]' as target, measured.layer, measured.head, measured.cls as attention
+    from measured
+    union all
+    select 'above' as panel, '[SEP]' as target, measured.layer, measured.head, measured.sep as attention
+    from measured
+    union all
+    select 'above' as panel, '. and ,' as target, measured.layer, measured.head, measured.punctuation as attention
+    from measured
+    union all
+    select 'below' as panel, '[SEP] -> [SEP]' as target, measured.layer, measured.head, measured.sep_to_sep as attention
+    from measured
+    union all
+    select 'below' as panel, 'other -> [SEP]' as target, measured.layer, measured.head, measured.other_to_sep as attention
+    from measured
+)
+
+select point.panel, point.target, point.layer, point.head, point.attention
+from point
+order by point.panel, point.target, point.layer, point.head

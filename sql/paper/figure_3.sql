@@ -1,0 +1,19 @@
+-- title: Figure 3 as points: how much the loss depends on attention to a target, layer by layer
+-- paper: Clark et al. 2019, section 3.2, figure 3
+-- grain: one row per (target, layer)
+-- note: of the newest finished run with gradients (ingest --gradients), with the defaults of gradient_importance.
+-- column target varchar: [CLS], [SEP], . and , or other
+-- column layer smallint: 1-based layer
+-- column gradient double: mean absolute gradient of the loss by a weight on the target, over the heads of the layer
+select
+    case importance.target
+        when 'cls' then '[CLS]'
+        when 'sep' then '[SEP]'
+        when 'punctuation' then '. and ,'
+        else importance.target
+    end as target,
+    importance.layer,
+    avg(importance.gradient) as gradient
+from gradient_importance() as importance
+group by importance.target, importance.layer
+order by target, importance.layer

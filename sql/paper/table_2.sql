@@ -1,0 +1,58 @@
+-- title: Table 2 as the paper prints it: the antecedents that simple rules and the best head find, in per cent
+-- paper: Clark et al. 2019, section 4.3, table 2
+-- grain: one row per model: the three baselines, then the head that is best on all mentions
+-- note: of the newest finished run with --context document, with the defaults of coreference_accuracy: a head chooses
+--   among the heads of earlier mentions. The paper's row of a neural coreference system is left out.
+-- note: all is a word of SQL: write "all", or qualify it.
+-- column model varchar: the baseline, or the head as layer-head
+-- column all integer: per cent of the mentions with an antecedent for which it finds one
+-- column pronoun integer: the same of pronouns
+-- column proper integer: the same of names
+-- column nominal integer: the same of the others
+with
+
+accuracy as (
+    select found.layer, found.head, found.kind, found.accuracy, found.correct
+    from coreference_accuracy() as found
+),
+
+best as (
+    select accuracy.layer, accuracy.head
+    from accuracy
+    where accuracy.kind = 'all'
+    order by accuracy.correct desc, accuracy.layer, accuracy.head
+    limit 1
+),
+
+scored as (
+    select
+        case baseline.baseline when 'nearest' then 1 when 'head_match' then 2 else 3 end as place,
+        case baseline.baseline
+            when 'nearest' then 'Nearest'
+            when 'head_match' then 'Head match'
+            else 'Rule-based'
+        end as model,
+        baseline.kind,
+        baseline.accuracy
+    from coreference_baseline() as baseline
+    union all
+    select
+        4 as place,
+        concat('Head ', cast(best.layer as varchar), '-', cast(best.head as varchar)) as model,
+        accuracy.kind,
+        accuracy.accuracy
+    from best
+    inner join accuracy
+        on accuracy.layer = best.layer
+        and accuracy.head = best.head
+)
+
+select
+    scored.model,
+    cast(round(100 * max(case when scored.kind = 'all' then scored.accuracy end)) as integer) as "all",
+    cast(round(100 * max(case when scored.kind = 'pronoun' then scored.accuracy end)) as integer) as pronoun,
+    cast(round(100 * max(case when scored.kind = 'proper' then scored.accuracy end)) as integer) as proper,
+    cast(round(100 * max(case when scored.kind = 'nominal' then scored.accuracy end)) as integer) as nominal
+from scored
+group by scored.place, scored.model
+order by scored.place

@@ -1,0 +1,38 @@
+-- What the analyses read out of a list of weights. Engines count lists differently; these count alike.
+
+create or replace macro weight_at(weights, place) as
+case when place >= 0 then cast(list_extract(weights, place + 1) as double) end;
+comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
+
+create or replace macro weight_on(weights, places) as
+coalesce(cast(list_sum(list_select(weights, places)) as double), cast(0 as double));
+comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 for none.';
+
+create or replace macro weight_total(weights) as
+coalesce(cast(list_sum(weights) as double), cast(0 as double));
+comment on macro weight_total is 'The sum of a whole list of weights.';
+
+create or replace macro is_place_in(place, places) as
+coalesce(list_contains(places, cast(place + 1 as integer)), false);
+comment on macro is_place_in is 'Whether a position, which counts from 0, is one of some places of the list, which count from 1.';
+
+create or replace macro place_count(places) as coalesce(len(places), 0);
+comment on macro place_count is 'How many places a list has; 0 for null.';
+
+create or replace macro plain_text(written) as
+replace(replace(replace(replace(written, 'Ġ', ''), '▁', ''), '##', ''), '</w>', '');
+comment on macro plain_text is 'A token without the marks by which vocabularies tell that it follows a space or continues a word.';
+
+create or replace macro refuse_unless(condition, message) as
+case when condition then true else cast(error(message) as boolean) end;
+comment on macro refuse_unless is 'True where the condition holds; else the query ends with this message.';
+
+create or replace macro largest_on(weights, places) as cast(list_max(list_select(weights, places)) as double);
+comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';
+
+create or replace macro first_largest_on(weights, places) as
+list_extract(places, list_position(list_select(weights, places), list_max(list_select(weights, places))));
+comment on macro first_largest_on is 'Which of some places of the list, which count from 1, has the largest weight; the first of equals.';
+
+create or replace macro joined(texts) as array_to_string(texts, ', ');
+comment on macro joined is 'Texts, separated by commas.';

@@ -1,0 +1,40 @@
+-- Where the kinds of positions stand in each sequence.
+
+create or replace view placement as
+with
+
+place as (
+    select
+        position.sequence,
+        sequence.run,
+        sequence.positions,
+        cast(position.position + 1 as integer) as place,
+        position.kind,
+        position.segment,
+        case when position.kind = 'token' then plain_text(position.text) else position.text end as text
+    from position
+    inner join sequence on sequence.id = position.sequence
+)
+
+select
+    place.sequence,
+    place.run,
+    place.positions,
+    list_sort(list(place.place) filter (where place.kind = 'cls')) as cls,
+    list_sort(list(place.place) filter (where place.kind = 'sep')) as sep,
+    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.text in ('.', ','))) as punctuation,
+    list_sort(list(place.place) filter (where place.kind in ('word', 'token'))) as words,
+    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 0)) as first_segment,
+    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 1)) as second_segment
+from place
+group by place.sequence, place.run, place.positions;
+comment on view placement is 'Where special tokens, punctuation and words stand in each sequence. Places count from 1, as lists do: place 1 is position 0.';
+comment on column placement.sequence is 'sequence.id of the sequence.';
+comment on column placement.run is 'run.id of its run.';
+comment on column placement.positions is 'Positions of the sequence.';
+comment on column placement.cls is 'Places of [CLS]: the kind cls, whatever the tokenizer writes; null for none.';
+comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
+comment on column placement.punctuation is 'Places of . and , alone, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
+comment on column placement.words is 'Places of words or tokens: everything but special tokens; null for none.';
+comment on column placement.first_segment is 'Places of the words or tokens of the first segment; null for none.';
+comment on column placement.second_segment is 'Places of the words or tokens of the second segment of a pair; null for none.';

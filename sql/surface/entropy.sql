@@ -1,0 +1,72 @@
+-- title: How broadly each head attends: the entropy of its distributions, in nats
+-- paper: Clark et al. 2019, section 3.3, figure 4
+-- grain: one row per (layer, head)
+-- runs: run.unit in ('word', 'token')
+-- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of a:
+--   smoothing := 0.0001.
+-- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
+-- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column entropy double: mean entropy over all positions, in nats
+-- column entropy_from_cls double: mean entropy of [CLS] alone, in nats; null where there is none
+-- column uniform double: mean entropy of a uniform distribution over as many positions, in nats
+-- column sequences bigint: inputs that the means are over
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'pair' and run.unit = 'token' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+distribution as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        placement.positions,
+        is_place_in(attention.from_position, placement.cls) as is_from_cls,
+        weight_total(
+            list_transform(
+                list_transform(
+                    attention.weights,
+                    lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
+                ),
+                lambda share: case when share > 0 then -share * ln(share) else cast(0 as double) end
+            )
+        ) as entropy
+    from chosen_run
+    inner join placement on placement.run = chosen_run.id
+    inner join attention on attention.sequence = placement.sequence
+),
+
+per_sequence as (
+    select
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        distribution.positions,
+        avg(distribution.entropy) as entropy,
+        avg(case when distribution.is_from_cls then distribution.entropy end) as entropy_from_cls
+    from distribution
+    group by distribution.sequence, distribution.layer, distribution.head, distribution.positions
+)
+
+select
+    per_sequence.layer,
+    per_sequence.head,
+    avg(per_sequence.entropy) as entropy,
+    avg(per_sequence.entropy_from_cls) as entropy_from_cls,
+    avg(ln(cast(per_sequence.positions as double))) as uniform,
+    count(*) as sequences
+from per_sequence
+group by per_sequence.layer, per_sequence.head
+order by per_sequence.layer, per_sequence.head

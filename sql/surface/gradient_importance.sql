@@ -1,0 +1,141 @@
+-- title: How much the loss would change with each head's attention to a target: the mean absolute gradient
+-- paper: Clark et al. 2019, section 3.2, figure 3
+-- grain: one row per (layer, head, target)
+-- runs: run.unit in ('word', 'token')
+-- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the inputs
+--   that have the target. L is the masked-language-model loss; table gradient says over which tokens.
+-- note: which positions count as what is in view placement. A run has gradients where it was ingested with --gradients.
+-- param run varchar = null: name or id of the run; by default the newest finished one with gradients
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column target varchar: cls, sep, punctuation or other
+-- column gradient double: mean absolute gradient of the loss by the weight on a position of the target
+-- column sequences bigint: inputs that have the target
+with
+
+chosen_run as (
+    select run.id, run.name
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by
+        case
+            when run.id in (
+                select sequence.run
+                from gradient
+                inner join sequence on sequence.id = gradient.sequence
+            )
+                then 0
+            else 1
+        end,
+        run.id desc
+    limit 1
+),
+
+per_sequence as (
+    select
+        gradient.sequence,
+        gradient.layer,
+        gradient.head,
+        cast(placement.positions as double) as positions,
+        place_count(placement.cls) as n_cls,
+        place_count(placement.sep) as n_sep,
+        place_count(placement.punctuation) as n_punctuation,
+        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.cls)) as cls,
+        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.sep)) as sep,
+        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.punctuation)) as punctuation,
+        sum(weight_total(list_transform(gradient.gradients, lambda value: abs(value)))) as total
+    from chosen_run
+    inner join placement on placement.run = chosen_run.id
+    inner join gradient on gradient.sequence = placement.sequence
+    group by
+        gradient.sequence,
+        gradient.layer,
+        gradient.head,
+        placement.positions,
+        place_count(placement.cls),
+        place_count(placement.sep),
+        place_count(placement.punctuation)
+),
+
+per_target as (
+    select
+        per_sequence.layer,
+        per_sequence.head,
+        'cls' as target,
+        per_sequence.cls / (per_sequence.positions * per_sequence.n_cls) as gradient
+    from per_sequence
+    where per_sequence.n_cls > 0
+    union all
+    select
+        per_sequence.layer,
+        per_sequence.head,
+        'sep' as target,
+        per_sequence.sep / (per_sequence.positions * per_sequence.n_sep) as gradient
+    from per_sequence
+    where per_sequence.n_sep > 0
+    union all
+    select
+        per_sequence.layer,
+        per_sequence.head,
+        'punctuation' as target,
+        per_sequence.punctuation / (per_sequence.positions * per_sequence.n_punctuation) as gradient
+    from per_sequence
+    where per_sequence.n_punctuation > 0
+    union all
+    select
+        per_sequence.layer,
+        per_sequence.head,
+        'other' as target,
+        (per_sequence.total - per_sequence.cls - per_sequence.sep - per_sequence.punctuation)
+        / (
+            per_sequence.positions
+            * (per_sequence.positions - per_sequence.n_cls - per_sequence.n_sep - per_sequence.n_punctuation)
+        ) as gradient
+    from per_sequence
+    where per_sequence.positions > per_sequence.n_cls + per_sequence.n_sep + per_sequence.n_punctuation
+),
+
+averaged as (
+    select
+        per_target.layer,
+        per_target.head,
+        per_target.target,
+        avg(per_target.gradient) as gradient,
+        count(*) as sequences
+    from per_target
+    group by per_target.layer, per_target.head, per_target.target
+),
+
+refused as (
+    select
+        cast(null as smallint) as layer,
+        cast(null as smallint) as head,
+        cast(null as varchar) as target,
+        cast(null as double) as gradient,
+        cast(null as bigint) as sequences
+    from chosen_run
+    where not refuse_unless(
+        chosen_run.id in (
+            select sequence.run
+            from gradient
+            inner join sequence on sequence.id = gradient.sequence
+        ),
+        concat(
+            'The run ',
+            chosen_run.name,
+            ' has no gradients. Ingest with them: ',
+            'attnbank ingest CORPUS --context pair --unit token --gradients'
+        )
+    )
+)
+
+select averaged.layer, averaged.head, averaged.target, averaged.gradient, averaged.sequences
+from averaged
+union all
+select refused.layer, refused.head, refused.target, refused.gradient, refused.sequences
+from refused
+order by layer, head, target

@@ -1,0 +1,84 @@
+-- title: How much each head attends to the token at every offset, from ten before to ten after
+-- paper: Clark et al. 2019, section 3.1
+-- grain: one row per (layer, head, offset)
+-- runs: run.unit in ('word', 'token')
+-- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by the
+--   length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
+--   positions that have a token there, and leaves out inputs that have none.
+-- note: offset is a word of SQL: write "offset", or qualify it.
+-- param offsets integer[] = range(-10, 11): the offsets
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column offset integer: position attended to minus position that attends: 1 is the next token
+-- column weight double: mean weight there, by the length of the input
+-- column present double: mean weight there, by the positions that have a token there; null where none has
+-- column sequences bigint: inputs that the mean is over
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'pair' and run.unit = 'token' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+tried as (
+    select unnest($offsets) as "offset"
+),
+
+input as (
+    select
+        sequence.id as sequence,
+        tried."offset",
+        cast(sequence.positions as double) as positions,
+        cast(sequence.positions - abs(tried."offset") as double) as present
+    from sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+    cross join tried
+),
+
+inputs as (
+    select
+        input."offset",
+        count(*) as n,
+        sum(case when input.present > 0 then 1 else 0 end) as n_present
+    from input
+    group by input."offset"
+),
+
+total as (
+    select
+        attention.layer,
+        attention.head,
+        input."offset",
+        sum(
+            coalesce(weight_at(attention.weights, attention.from_position + input."offset"), cast(0 as double))
+            / input.positions
+        ) as weight,
+        sum(
+            case
+                when input.present > 0
+                    then weight_at(attention.weights, attention.from_position + input."offset") / input.present
+            end
+        ) as present
+    from attention
+    inner join input on input.sequence = attention.sequence
+    group by attention.layer, attention.head, input."offset"
+)
+
+select
+    total.layer,
+    total.head,
+    total."offset",
+    total.weight / inputs.n as weight,
+    case when inputs.n_present > 0 then total.present / inputs.n_present end as present,
+    inputs.n as sequences
+from total
+inner join inputs on inputs."offset" = total."offset"
+order by total.layer, total.head, total."offset"

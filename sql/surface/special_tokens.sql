@@ -1,0 +1,97 @@
+-- title: How much each head attends to [CLS], to [SEP], to punctuation and to everything else
+-- paper: Clark et al. 2019, section 3.2, figure 2
+-- grain: one row per (layer, head)
+-- runs: run.unit in ('word', 'token')
+-- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and , alone.
+-- note: as in the published code, the weights to a target are summed and divided by the length of the input;
+--   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An input
+--   without [SEP] has no part in these two.
+-- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. That of
+--   sep_to_sep and other_to_sep is sep_chance.
+-- param run varchar = null: name or id of the run; by default the newest finished one of token pairs, else the newest
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column cls double: mean weight on [CLS]
+-- column sep double: mean weight on [SEP]
+-- column punctuation double: mean weight on . and ,
+-- column other double: mean weight on everything else
+-- column sep_to_sep double: mean weight of a [SEP] on itself and the other [SEP]
+-- column other_to_sep double: mean weight of every other position on [SEP]
+-- column cls_chance double: share of [CLS] among the positions
+-- column sep_chance double: share of [SEP]
+-- column punctuation_chance double: share of . and ,
+-- column other_chance double: share of everything else
+-- column sequences bigint: inputs that the means are over
+with
+
+chosen_run as (
+    select run.id
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'pair' and run.unit = 'token' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+per_sequence as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        cast(placement.positions as double) as positions,
+        cast(place_count(placement.cls) as double) as n_cls,
+        cast(place_count(placement.sep) as double) as n_sep,
+        cast(place_count(placement.punctuation) as double) as n_punctuation,
+        sum(weight_on(attention.weights, placement.cls)) as cls,
+        sum(weight_on(attention.weights, placement.sep)) as sep,
+        sum(weight_on(attention.weights, placement.punctuation)) as punctuation,
+        sum(weight_total(attention.weights)) as total,
+        sum(
+            case
+                when is_place_in(attention.from_position, placement.sep) then weight_on(attention.weights, placement.sep)
+                else cast(0 as double)
+            end
+        ) as sep_to_sep
+    from chosen_run
+    inner join placement on placement.run = chosen_run.id
+    inner join attention on attention.sequence = placement.sequence
+    group by
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        placement.positions,
+        place_count(placement.cls),
+        place_count(placement.sep),
+        place_count(placement.punctuation)
+)
+
+select
+    per_sequence.layer,
+    per_sequence.head,
+    avg(per_sequence.cls / per_sequence.positions) as cls,
+    avg(per_sequence.sep / per_sequence.positions) as sep,
+    avg(per_sequence.punctuation / per_sequence.positions) as punctuation,
+    avg(
+        (per_sequence.total - per_sequence.cls - per_sequence.sep - per_sequence.punctuation) / per_sequence.positions
+    ) as other,
+    avg(case when per_sequence.n_sep > 0 then per_sequence.sep_to_sep / per_sequence.n_sep end) as sep_to_sep,
+    avg(
+        case
+            when per_sequence.n_sep > 0 and per_sequence.positions > per_sequence.n_sep
+                then (per_sequence.sep - per_sequence.sep_to_sep) / (per_sequence.positions - per_sequence.n_sep)
+        end
+    ) as other_to_sep,
+    avg(per_sequence.n_cls / per_sequence.positions) as cls_chance,
+    avg(per_sequence.n_sep / per_sequence.positions) as sep_chance,
+    avg(per_sequence.n_punctuation / per_sequence.positions) as punctuation_chance,
+    avg(
+        (per_sequence.positions - per_sequence.n_cls - per_sequence.n_sep - per_sequence.n_punctuation)
+        / per_sequence.positions
+    ) as other_chance,
+    count(*) as sequences
+from per_sequence
+group by per_sequence.layer, per_sequence.head
+order by per_sequence.layer, per_sequence.head

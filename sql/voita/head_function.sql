@@ -1,0 +1,245 @@
+-- title: What the heads are for: how sure they are, and whether they look at an offset, a relation or the rarest word
+-- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
+-- grain: one row per (layer, head)
+-- runs: run.unit in ('word', 'token')
+-- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but [SEP];
+--   [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
+-- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals). They
+--   call a head positional from 0.9.
+-- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten of a
+--   hundred more) than the relation's commonest offset. Punctuation is left out. Null where there is none, as in
+--   every run without words that have trees.
+-- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
+--   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
+--   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. They leave out
+--   sentences whose rarest token is among the 500 most frequent; here none is.
+-- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
+-- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
+-- param min_count integer = 10: leave out relations with fewer dependents
+-- param run varchar = null: name or id of the run; by default the newest finished one of single sentences of words, else
+--   the newest
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column confidence double: mean of the largest weight of a position
+-- column positional double: share of maxima at the commonest offset
+-- column offset integer: that offset: 1 is the next position
+-- column syntactic varchar: relations that it finds better than their commonest offset, separated by commas; null for none
+-- column rare_word double: share of inputs whose commonest maximum is the rarest word; null where none has words
+-- column rare_word_maxima double: share of all maxima that are on the rarest word of their input
+-- column rare_word_chance double: share of the rarest word among the positions, a mean over inputs
+-- column positions bigint: positions whose maxima are counted
+-- column sequences bigint: inputs that rare_word is over
+with
+
+chosen_run as (
+    select run.id, run.corpus
+    from run
+    where run.unit in ('word', 'token')
+        and case
+            when $run is null then run.finished is not null
+            else run.name = $run or cast(run.id as varchar) = $run
+        end
+    order by case when run.context = 'sentence' and run.unit = 'word' then 0 else 1 end, run.id desc
+    limit 1
+),
+
+input as (
+    select
+        position.sequence,
+        list_sort(list(cast(position.position + 1 as integer))) as places
+    from position
+    inner join sequence on sequence.id = position.sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+    where position.kind <> 'sep'
+    group by position.sequence
+),
+
+maximum as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        attention.from_position,
+        cast(first_largest_on(attention.weights, input.places) - 1 as integer) as to_position,
+        largest_on(attention.weights, input.places) as weight
+    from attention
+    inner join input on input.sequence = attention.sequence
+    where is_place_in(attention.from_position, input.places)
+),
+
+confidence as (
+    select maximum.layer, maximum.head, avg(maximum.weight) as confidence, count(*) as positions
+    from maximum
+    group by maximum.layer, maximum.head
+),
+
+at_offset as (
+    select
+        maximum.layer,
+        maximum.head,
+        maximum.to_position - maximum.from_position as distance,
+        count(*) as n
+    from maximum
+    group by maximum.layer, maximum.head, maximum.to_position - maximum.from_position
+),
+
+commonest_offset as (
+    select at_offset.layer, at_offset.head, at_offset.distance, at_offset.n
+    from at_offset
+    qualify row_number() over (
+        partition by at_offset.layer, at_offset.head
+        order by at_offset.n desc, abs(at_offset.distance), at_offset.distance
+    ) = 1
+),
+
+relation_at_offset as (
+    select
+        gold.relation,
+        gold.head_position - gold.position as distance,
+        count(*) as n
+    from gold_dependency(run := $run) as gold
+    where not gold.is_root
+    group by gold.relation, gold.head_position - gold.position
+),
+
+relation_baseline as (
+    select
+        relation_at_offset.relation,
+        cast(max(relation_at_offset.n) as double) / cast(sum(relation_at_offset.n) as double) as accuracy,
+        sum(relation_at_offset.n) as n
+    from relation_at_offset
+    where relation_at_offset.relation <> 'punct'
+        and relation_at_offset.relation <> 'p'
+    group by relation_at_offset.relation
+),
+
+found_relation as (
+    select distinct scored.layer, scored.head, scored.relation
+    from head_accuracy(run := $run) as scored
+    inner join relation_baseline on relation_baseline.relation = scored.relation
+    where scored.accuracy >= relation_baseline.accuracy + $margin
+        and relation_baseline.n >= $min_count
+),
+
+syntactic as (
+    select
+        found_relation.layer,
+        found_relation.head,
+        joined(list_sort(list(found_relation.relation))) as relations
+    from found_relation
+    group by found_relation.layer, found_relation.head
+),
+
+loaded_frequency as (
+    select lower(word_frequency.form) as form, sum(word_frequency.frequency) as frequency
+    from word_frequency
+    group by lower(word_frequency.form)
+),
+
+frequency as (
+    select loaded_frequency.form, loaded_frequency.frequency
+    from loaded_frequency
+    union all
+    select lower(word.form) as form, cast(count(*) as double) as frequency
+    from word
+    inner join sentence on sentence.id = word.sentence
+    inner join document on document.id = sentence.document
+    inner join chosen_run on chosen_run.corpus = document.corpus
+    where not exists (select 1 from loaded_frequency)
+    group by lower(word.form)
+),
+
+placed_word as (
+    select
+        position.sequence,
+        position.position,
+        coalesce(frequency.frequency, cast(0 as double)) as frequency
+    from position
+    inner join input on input.sequence = position.sequence
+    inner join word on word.id = position.word
+    left join frequency on frequency.form = lower(word.form)
+),
+
+rarest as (
+    select placed_word.sequence, placed_word.position
+    from placed_word
+    qualify rank() over (partition by placed_word.sequence order by placed_word.frequency) = 1
+),
+
+attracted as (
+    select
+        maximum.sequence,
+        maximum.layer,
+        maximum.head,
+        maximum.to_position,
+        count(*) as n
+    from maximum
+    group by maximum.sequence, maximum.layer, maximum.head, maximum.to_position
+),
+
+pointed as (
+    select
+        attracted.sequence,
+        attracted.layer,
+        attracted.head,
+        arg_max(
+            case when rarest.position is null then 0 else 1 end,
+            (attracted.n, -attracted.to_position)
+        ) as is_on_rarest,
+        sum(case when rarest.position is null then 0 else attracted.n end) as on_rarest,
+        sum(attracted.n) as n
+    from attracted
+    left join rarest
+        on rarest.sequence = attracted.sequence
+        and rarest.position = attracted.to_position
+    where attracted.sequence in (select rarest.sequence from rarest)
+    group by attracted.sequence, attracted.layer, attracted.head
+),
+
+rare_word as (
+    select
+        pointed.layer,
+        pointed.head,
+        avg(cast(pointed.is_on_rarest as double)) as rare_word,
+        cast(sum(pointed.on_rarest) as double) / cast(sum(pointed.n) as double) as maxima,
+        count(*) as sequences
+    from pointed
+    group by pointed.layer, pointed.head
+),
+
+rarest_count as (
+    select rarest.sequence, count(*) as n
+    from rarest
+    group by rarest.sequence
+),
+
+chance as (
+    select avg(cast(rarest_count.n as double) / place_count(input.places)) as chance
+    from rarest_count
+    inner join input on input.sequence = rarest_count.sequence
+)
+
+select
+    confidence.layer,
+    confidence.head,
+    confidence.confidence,
+    cast(commonest_offset.n as double) / cast(confidence.positions as double) as positional,
+    commonest_offset.distance as "offset",
+    syntactic.relations as syntactic,
+    rare_word.rare_word,
+    rare_word.maxima as rare_word_maxima,
+    chance.chance as rare_word_chance,
+    confidence.positions,
+    coalesce(rare_word.sequences, 0) as sequences
+from confidence
+inner join commonest_offset
+    on commonest_offset.layer = confidence.layer
+    and commonest_offset.head = confidence.head
+cross join chance
+left join syntactic
+    on syntactic.layer = confidence.layer
+    and syntactic.head = confidence.head
+left join rare_word
+    on rare_word.layer = confidence.layer
+    and rare_word.head = confidence.head
+order by confidence.layer, confidence.head

@@ -1,0 +1,91 @@
+"""A bank of a few rows, given as CSV text; what a case leaves out gets a neutral value."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.sql.opening import open_to_write
+
+ALWAYS = ("corpus", "document", "sentence", "model", "run")
+"""Tables that have a row, number 1, where a case does not give them."""
+
+_NEUTRAL = {
+    "corpus.annotation": "gold",
+    "run.context": "sentence",
+    "run.unit": "word",
+    "run.subword": "mean",
+    "run.finished": "2020-01-02 03:04:05",
+    "position.kind": "word",
+}
+_BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05"}
+
+
+def make_bank(path: Path, given: Mapping[str, str]) -> Path:
+    """Make a bank of the given tables."""
+    path.write_bytes(_empty())
+    connection = open_to_write(path, "test")
+    try:
+        for table in ALWAYS:
+            if table not in given:
+                _insert(connection, table, [{}])
+        for table, text in given.items():
+            _insert(connection, table, read_rows(text))
+    finally:
+        connection.close()
+    return path
+
+
+@cache
+def _empty() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "empty.duckdb")
+        open_to_write(path, "test").close()
+        return path.read_bytes()
+
+
+def read_rows(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV text; the separator is ; where the header holds one."""
+    lines = text.strip("\n")
+    separator = ";" if ";" in lines.split("\n", 1)[0] else ","
+    reader = csv.DictReader(io.StringIO(lines), delimiter=separator, skipinitialspace=True)
+    rows = list(reader)
+    for row in rows:
+        assert None not in row and None not in row.values(), f"ragged row: {row}"
+    return rows
+
+
+def _insert(connection: DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
+    columns = connection.execute(
+        "select column_name, data_type, is_nullable from duckdb_columns()"
+        " where table_name = ? and schema_name = 'main' order by column_index",
+        [table],
+    ).fetchall()
+    assert columns, f"there is no table {table}"
+    known = {name for name, _, _ in columns}
+    for row in rows:
+        assert row.keys() <= known, f"{table} has no column {row.keys() - known}"
+        values = [
+            (row[name] or None) if name in row else _neutral(table, name, type_, nullable)
+            for name, type_, nullable in columns
+        ]
+        places = ", ".join(f"cast(? as {type_})" for _, type_, _ in columns)
+        connection.execute(f"insert into {table} values ({places})", values)
+
+
+def _neutral(table: str, column: str, type_: str, is_nullable: bool) -> str | None:
+    if f"{table}.{column}" in _NEUTRAL:
+        return _NEUTRAL[f"{table}.{column}"]
+    if is_nullable:
+        return None
+    if type_.endswith("[]"):
+        return "[]"
+    if type_.startswith("MAP"):
+        return "{}"
+    return _BY_TYPE.get(type_, "1")

@@ -1,0 +1,297 @@
+"""The loss with heads and layers disabled: a slow implementation, known answers, and the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import slow_masked_lm as slow
+import torch
+from torch import Tensor
+
+from attnbank.ingest import IngestOptions, ingest, models
+from attnbank.ingest.ablation import Ablation, Tally, Variant, variants
+from attnbank.ingest.masking import Masked
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.opening import open_to_write
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+Maker = Callable[[str], Path]
+Row = tuple[str, int | None, int | None, str | None, float, int]
+
+
+def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> IngestOptions:
+    return IngestOptions((str(corpus),), bank, str(model), **{"ablate": "heads"} | others)
+
+
+def rows(bank: Path, run: int = 1) -> list[Row]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(
+            "select disabled, layer, head, replacement, loss, tokens from ablation where run = ?"
+            " order by layer nulls first, head",
+            [run],
+        ).fetchall()
+
+
+@pytest.fixture(scope="module")
+def few(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six sentences of the sample."""
+    path = tmp_path_factory.mktemp("corpus") / "stories.conllu"
+    sentences = (sample / "stories.conllu").read_text(encoding="utf-8").split("\n\n")
+    path.write_text("\n\n".join(sentences[:6]) + "\n\n", encoding="utf-8")
+    return path
+
+
+def slow_loss(
+    bank: Path, folder: Path, variant: tuple[int | None, int | None], replacement: str, seed: int
+) -> tuple[float, int]:
+    """The mean loss over all masked tokens, and their number: one input at a time."""
+    tokenizer, model = slow.load(folder)
+    draw = slow.masking(tokenizer, seed)
+    layer, head = variant
+
+    def edit(now: int, weights: Tensor) -> Tensor:
+        if now == layer:
+            chosen = range(weights.shape[1]) if head is None else [head - 1]
+            for each in chosen:
+                size = weights.shape[-1]
+                weights[0, each] = 1 / size if replacement == "uniform" else 0.0
+        return weights
+
+    total, tokens = 0.0, 0
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        inputs = slow.inputs(connection, tokenizer)
+    for one in inputs.values():
+        masked = draw.of(one)
+        with torch.no_grad(), slow.attention(model, edit):
+            mean = float(slow.loss(model, one, masked).loss)
+        total += mean * len(masked.tokens)
+        tokens += len(masked.tokens)
+    return total / tokens, tokens
+
+
+@pytest.mark.parametrize(
+    ("kind", "ablate", "replacement"),
+    [
+        ("bert", "heads", "uniform"),
+        ("bert", "layers", "zero"),
+        ("roberta", "heads", "zero"),
+        ("electra", "layers", "uniform"),
+        ("distilbert", "heads", "uniform"),
+        ("albert", "heads", "uniform"),  # one layer, called three times
+    ],
+)
+def test_the_losses_are_those_of_a_slow_implementation(
+    tiny_masked_lm: Maker, few: Path, tmp_path: Path, kind: str, ablate: str, replacement: str
+) -> None:
+    folder, path = tiny_masked_lm(kind), tmp_path / "x.duckdb"
+    ingest(options(path, few, folder, ablate=ablate, replacement=replacement, mask_seed=2))
+    found = rows(path)
+    what = "head" if ablate == "heads" else "layer"
+    assert found[0][:4] == ("none", None, None, None)
+    assert [row[:4] for row in found[1:]] == [
+        (what, layer, head, replacement)
+        for layer in (1, 2, 3)
+        for head in ((1, 2, 3, 4) if ablate == "heads" else (None,))
+    ]
+    losses = set()
+    for _, layer, head, _, loss, tokens in found:
+        expected, count = slow_loss(path, folder, (layer, head), replacement, 2)
+        assert tokens == count
+        assert loss == pytest.approx(expected, rel=2e-6)
+        losses.add(round(loss, 9))
+    assert len(losses) == len(found)  # every variant does something of its own
+
+
+def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
+    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+) -> None:
+    """Head 2-3 hands on its bias whatever it looks at; without weights it hands on nothing."""
+    tokenizer, model = slow.load(tiny_masked_lm("bert"))
+    with torch.no_grad():
+        value = model.bert.encoder.layer[1].attention.self.value
+        value.weight[16:24] = 0
+        value.bias[16:24] = 3
+    model.save_pretrained(tmp_path / "m")
+    tokenizer.save_pretrained(tmp_path / "m")
+    change = {}
+    for replacement in ("uniform", "zero"):
+        path = tmp_path / f"{replacement}.duckdb"
+        ingest(options(path, few, tmp_path / "m", replacement=replacement))
+        found = rows(path)
+        change[replacement] = {row[1:3]: abs(row[4] - found[0][4]) for row in found[1:]}
+    assert change["uniform"].pop((2, 3)) < 1e-6 < min(change["uniform"].values())
+    assert change["zero"][2, 3] > 1e-3
+
+
+def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> None:
+    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    assert loaded.masked_lm is not None
+    ablation = Ablation(loaded.masked_lm, "heads", "uniform")
+    ids = torch.tensor([[2, 40, 50, 60, 3]])
+    masked = [Masked((2,), (4,), (50,))]
+    alone = ablation.losses(ids, torch.ones_like(ids), torch.zeros_like(ids), masked)
+    wide = torch.nn.functional.pad(ids, (0, 4))
+    padded = ablation.losses(wide, (wide > 0).long(), torch.zeros_like(wide), masked)
+    assert padded == pytest.approx(alone, rel=1e-6)
+
+
+def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
+    loaded = models.load(str(tiny_masked_lm("albert")), masked_lm=True)
+    assert loaded.masked_lm is not None
+    ids = torch.tensor([[2, 40, 50, 60, 3]])
+    ones = torch.ones_like(ids)
+    before = loaded.attentions(ids, ones, ones - 1)
+    ablation = Ablation(loaded.masked_lm, "layers", "zero")
+    for _ in range(2):
+        ablation.losses(ids, ones, ones - 1, [Masked((2,), (4,), (50,))])
+    after = loaded.attentions(ids, ones, ones - 1)
+    assert all(torch.equal(*each) for each in zip(before, after, strict=True))
+    assert loaded.masked_lm.module.config._attn_implementation == "eager"
+    assert not [each for each in loaded.module.modules() if "forward" in vars(each)]
+
+
+def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Maker) -> None:
+    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    assert loaded.masked_lm is not None
+    ablation = Ablation(loaded.masked_lm, "heads", "uniform")
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    for layer in loaded.module.encoder.layer:
+        layer.attention.register_forward_hook(count)
+    ids = torch.tensor([[2, 40, 50, 60, 3]])
+    ones = torch.ones_like(ids)
+    ablation.losses(ids, ones, ones - 1, [Masked((2,), (4,), (50,))])
+    assert calls == 3 + 4 * (3 + 2 + 1)
+
+
+def test_words_and_tokens_give_the_same_losses_and_attention_stays(
+    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+) -> None:
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    ingest(options(path, few, folder, ablate="layers"))
+    ingest(options(path, few, folder, ablate="layers", unit="token"))
+    assert rows(path, 1) == rows(path, 2)
+    other = tmp_path / "plain.duckdb"
+    ingest(options(other, few, folder, ablate=None))
+    attention = []
+    for bank in (path, other):
+        with duckdb.connect(str(bank), read_only=True) as connection:
+            attention.append(
+                connection.execute(
+                    "select attention.* from attention"
+                    " inner join sequence on sequence.id = sequence where run = 1 order by all"
+                ).fetchall()
+            )
+    assert attention[0] == attention[1]
+    assert rows(other) == []
+
+
+def test_every_option_of_an_ablation_makes_a_run_of_its_own(
+    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+) -> None:
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    asked: list[dict[str, Any]] = [
+        {},
+        {"replacement": "zero"},
+        {"ablate": "layers"},
+        {"ablate": "layers", "mask_seed": 4},
+    ]
+    for one in asked:
+        assert ingest(options(path, few, folder, **one)).state == "new"
+    for one in asked:
+        assert ingest(options(path, few, folder, **one)).state == "unchanged"
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found = connection.execute(
+            "select name, options['ablate'], options['replacement'], options['mask_seed']"
+            " from run order by id"
+        ).fetchall()
+    model = folder.name
+    assert found == [
+        (f"stories/{model}/ablate-heads", "heads", "uniform", "0"),
+        (f"stories/{model}/ablate-heads/zero", "heads", "zero", "0"),
+        (f"stories/{model}/ablate-layers", "layers", "uniform", "0"),
+        (f"stories/{model}/ablate-layers/mask4", "layers", "uniform", "4"),
+    ]
+    assert [len(rows(path, run)) for run in (1, 2, 3, 4)] == [13, 13, 4, 4]
+    whole = [rows(path, run)[0][4] for run in (1, 2, 3, 4)]
+    assert whole[0] == whole[1] == whole[2] != whole[3]
+    assert ingest(options(path, few, folder, replace=True)).state == "new"
+    assert [len(rows(path, run)) for run in (1, 2, 3, 4, 5)] == [0, 13, 4, 4, 13]
+
+
+def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    chosen = variants("layers", 2, 3)
+    batches = [(chance.random(3) * n, n) for n in (5, 1, 0, 12)]
+    connection = open_to_write(tmp_path / "x.duckdb", "test")
+    whole = Tally(connection, 1, chosen, "zero")
+    for sums, tokens in batches:
+        whole.add(sums, tokens)
+    whole.write(connection)
+    for sums, tokens in batches:  # each time by another process
+        one = Tally(connection, 2, chosen, "zero")
+        one.add(sums, tokens)
+        one.write(connection)
+    found = [
+        connection.execute(
+            "select disabled, layer, replacement, loss, tokens from ablation where run = ?"
+            " order by layer nulls first",
+            [run],
+        ).fetchall()
+        for run in (1, 2)
+    ]
+    connection.close()
+    assert found[0] == found[1]
+    assert [row[3] for row in found[0]] == pytest.approx(sum(each for each, _ in batches) / 18)
+    assert [(*row[:3], row[4]) for row in found[0]] == [
+        ("none", None, None, 18),
+        ("layer", 1, "zero", 18),
+        ("layer", 2, "zero", 18),
+    ]
+
+
+def test_variants_are_the_whole_model_and_then_every_head_or_layer() -> None:
+    assert variants("layers", 2, 9) == [Variant("none"), Variant("layer", 1), Variant("layer", 2)]
+    heads = variants("heads", 2, 3)
+    assert [(each.layer, each.head) for each in heads[1:]] == [
+        (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3),
+    ]  # fmt: skip
+    assert {each.disabled for each in heads[1:]} == {"head"}
+
+
+def test_attention_outside_of_transformers_functions_is_refused_before_anything_is_written(
+    tiny_masked_lm: Maker, few: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(AttnbankError, match="DebertaV2ForMaskedLM cannot be replaced"):
+        ingest(options(tmp_path / "x.duckdb", few, tiny_masked_lm("deberta")))
+    assert not (tmp_path / "x.duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"ablate": "neurons"}, "--ablate takes no neurons"),
+        ({"replacement": "mean"}, "--replacement takes no mean"),
+        ({"ablate": None, "replacement": "zero"}, "Give --ablate too"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    few: Path, tmp_path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(CallError, match=said):
+        ingest(options(tmp_path / "x.duckdb", few, "minilm", **wrong))
+
+
+def test_minilm_has_no_head_to_lose(few: Path, tmp_path: Path) -> None:
+    with pytest.raises(models.ModelError, match="no whole masked language model"):
+        ingest(options(tmp_path / "x.duckdb", few, "minilm"))

@@ -1,0 +1,93 @@
+"""Every analysis on rows small enough to check by hand: `tests/cases/<name>[.<what>].toml`.
+
+Each case goes through the doors that need nothing installed: the Python call, the macro, and
+the statement with its macros inlined.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from case_bank import make_bank, read_rows
+from polars.testing import assert_frame_equal
+
+from attnbank.queries import Bank, analyses, open_bank, to_dialect
+from attnbank.queries.parameters import literal
+from attnbank.sql import Analysis
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.toml"))
+
+
+def _analysis(case: Path) -> Analysis:
+    return analyses()[case.name.split(".")[0]]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.removesuffix(".toml"))
+def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
+    told = tomllib.loads(case.read_text(encoding="utf-8"))
+    assert told.keys() <= {"about", "expect", "params", "given"}, "expect stands above [given]"
+    assert told["about"]
+    analysis, params = _analysis(case), told.get("params", {})
+    with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
+        found = bank.query(analysis.name, **params)
+        _check(found, read_rows(told["expect"]), is_ordered=_is_ordered(analysis))
+        for door in (_by_macro(bank, analysis, params), _inlined(bank, analysis, params)):
+            assert_frame_equal(door, found, check_row_order=_is_ordered(analysis))
+
+
+def test_every_analysis_has_a_case() -> None:
+    without = set(analyses()) - {_analysis(case).name for case in CASES}
+    assert not without
+
+
+def _by_macro(bank: Bank, analysis: Analysis, params: dict[str, Any]) -> pl.DataFrame:
+    if analysis.is_view:
+        return bank.sql(f"from {analysis.relation}")
+    values = ", ".join(f"{name} := {literal(value)}" for name, value in params.items())
+    return bank.sql(f"from {analysis.name}({values})")
+
+
+def _inlined(bank: Bank, analysis: Analysis, params: dict[str, Any]) -> pl.DataFrame:
+    text = to_dialect(analysis.name, "duckdb", **params)
+    assert not any(f"{name}(" in text for name in analyses())
+    return bank.sql(text)
+
+
+def _is_ordered(analysis: Analysis) -> bool:
+    return "order by" in analysis.statement.rsplit("\nfrom ", 1)[-1]
+
+
+def _check(found: pl.DataFrame, expected: list[dict[str, str]], *, is_ordered: bool) -> None:
+    columns = list(expected[0]) if expected else []
+    assert set(columns) <= set(found.columns)
+    rows = [[_text(value) for value in row] for row in found.select(columns).iter_rows()]
+    wanted = [list(row.values()) for row in expected]
+    if not is_ordered:
+        rows, wanted = sorted(rows), sorted(wanted)
+    assert len(rows) == len(wanted), (rows, wanted)
+    for row, want in zip(rows, wanted, strict=True):
+        for column, cell, asked in zip(columns, row, want, strict=True):
+            assert _same(cell, asked), f"{column} is {cell}, not {asked}, in {row}"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _same(cell: str, asked: str) -> bool:
+    if cell == asked:
+        return True
+    try:
+        return math.isclose(Decimal(cell), Decimal(asked), rel_tol=0, abs_tol=1e-9)
+    except ArithmeticError:
+        return False

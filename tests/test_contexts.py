@@ -1,0 +1,582 @@
+"""Contexts: every sentence ends in one input or is left out with its reason, and inputs are full.
+
+The references below pack sentences in another way than the package: by documents held in memory,
+trying every length from scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import planning
+import pytest
+import slow_reference as slow
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnbank.ingest import IngestOptions, estimate, ingest, pipeline
+from attnbank.ingest.contexts import DocumentContext, PairContext, Room, SentenceContext
+from attnbank.ingest.inputs import Draft, Skip, TokenisedSentence
+from attnbank.ingest.models import MINILM, _place
+from attnbank.ingest.options import Progress
+from attnbank.ingest.tokens import Piece
+from attnbank.sql.errors import CallError
+
+STORY = """\
+Rain fell.
+The dogs barked.
+It stopped.
+
+A door closed.
+"""
+
+
+def story(folder: Path, text: str = STORY) -> Path:
+    path = folder / "story.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def made_of(batches: Sequence[Any]) -> list[str]:
+    """Each input of a plan as its pieces, in the order of the text."""
+    inputs = sorted((each for b in batches for each in b.inputs), key=lambda each: each.words)
+    return [" ".join(each.encoded.pieces) for each in inputs]
+
+
+# Exact inputs of a text that anyone can pack by hand.
+
+
+def test_document_inputs_by_hand(tmp_path: Path) -> None:
+    with planning.text_bank(tmp_path / "b.duckdb", story(tmp_path)) as connection:
+
+        def inputs(max_tokens: int, **options: Any) -> list[str]:
+            return made_of(
+                planning.plan(
+                    connection, MINILM, context="document", max_tokens=max_tokens, **options
+                )
+            )
+
+        first, second, third = "rain fell .", "the dogs barked .", "it stopped ."
+        assert inputs(128) == [
+            f"[CLS] {first} {second} {third} [SEP]",
+            "[CLS] a door closed . [SEP]",
+        ]
+        assert inputs(12) == inputs(128)  # exactly full
+        assert inputs(11) == [
+            f"[CLS] {first} {second} [SEP]",
+            f"[CLS] {third} [SEP]",
+            "[CLS] a door closed . [SEP]",
+        ]
+        assert inputs(6) == [
+            f"[CLS] {first} [SEP]",
+            f"[CLS] {second} [SEP]",
+            f"[CLS] {third} [SEP]",
+            "[CLS] a door closed . [SEP]",
+        ]
+        assert inputs(11, truncate=True) == [
+            f"[CLS] {first} {second} [SEP]",
+            "[CLS] a door closed . [SEP]",
+        ]
+        assert inputs(5) == [f"[CLS] {first} [SEP]", f"[CLS] {third} [SEP]"]
+
+
+def test_what_is_left_out_says_why(tmp_path: Path) -> None:
+    with planning.text_bank(tmp_path / "b.duckdb", story(tmp_path)) as connection:
+
+        def left_out(**options: Any) -> list[tuple[str, str, str]]:
+            batches = planning.plan(connection, MINILM, context="document", **options)
+            skips = sorted((s for b in batches for s in b.skips), key=lambda s: s.sentence)
+            return [(each.place.rsplit("/", 1)[-1], each.reason, each.detail) for each in skips]
+
+        assert left_out(max_tokens=5) == [
+            ("story.txt:2", "too-long", "6 tokens, more than 5"),
+            ("story.txt:5", "too-long", "6 tokens, more than 5"),
+        ]
+        cut = "the document is cut after its first input"
+        assert left_out(max_tokens=11, truncate=True) == [("story.txt:3", "truncated", cut)]
+        assert left_out(max_tokens=5, truncate=True) == [
+            ("story.txt:2", "too-long", "6 tokens, more than 5"),
+            ("story.txt:3", "truncated", cut),
+            ("story.txt:5", "too-long", "6 tokens, more than 5"),
+        ]
+
+
+def test_words_and_positions_of_a_document_input(tmp_path: Path) -> None:
+    """Words are numbered on through the sentences, and their pieces stay together."""
+    text = "Rain unbelievably fell.\nThe dogs barked.\n"
+    with planning.text_bank(tmp_path / "b.duckdb", story(tmp_path, text)) as connection:
+        (batch,) = planning.plan(connection, MINILM, context="document", unit="word")
+        (one,) = batch.inputs
+        assert one.words == (1, 2, 3, 4, 5, 6, 7, 8)
+        assert [each.text for each in one.encoded.positions] == [
+            "[CLS]", "Rain", "unbelievably", "fell", ".", "The", "dogs", "barked", ".", "[SEP]",
+        ]  # fmt: skip
+        split = one.encoded.positions[2]
+        assert split.end - split.start > 1
+        assert [each.word for each in one.encoded.positions] == [None, *range(8), None]
+        assert {each.segment for each in one.encoded.positions} == {0}
+        assert [each.id for each in one.sentences] == [1, 2]
+
+
+# The contexts against slow references, on any lengths.
+
+Lengths = list[list[tuple[int, int]]]  # of each document's sentences: opening and following
+
+
+@st.composite
+def corpora_of_lengths(draw: st.DrawFn) -> Lengths:
+    """Documents of sentences: (pieces at the start of an input, pieces elsewhere); 0: unusable."""
+    sentence = st.one_of(
+        st.just((0, 0)),
+        st.tuples(st.integers(1, 6), st.integers(0, 1)).map(lambda pair: (pair[0], sum(pair))),
+    )
+    return draw(st.lists(st.lists(sentence, min_size=1, max_size=9), max_size=4))
+
+
+def sentences(lengths: Lengths) -> list[TokenisedSentence]:
+    found: list[TokenisedSentence] = []
+    for document, sizes in enumerate(lengths, start=1):
+        for index, (opening, following) in enumerate(sizes, start=1):
+            id = len(found) + 1
+
+            def pieces(count: int, id: int = id) -> tuple[Piece, ...]:
+                return tuple(Piece(1000 * id + at, "x", at) for at in range(count))
+
+            fault = None if opening else Skip(id, None, "", "no-pieces", "")
+            found.append(
+                TokenisedSentence(
+                    id=id, document=70 + document, document_index=document, index=index,
+                    name=None, place="", words=tuple(range(following)), forms=("x",) * following,
+                    opening=pieces(opening), following=pieces(following), fault=fault,
+                )
+            )  # fmt: skip
+    return found
+
+
+def results(items: Any) -> tuple[list[tuple[int, ...]], dict[int, str]]:
+    """The sentences of each input, and the reason of each sentence left out."""
+    inputs: list[tuple[int, ...]] = []
+    reasons: dict[int, str] = {}
+    for item in items:
+        if isinstance(item, Draft):
+            inputs.append(tuple(each.id for each in item.sentences))
+            skips: tuple[Skip, ...] = item.cut
+        else:
+            skips = (item,)
+        for skip in skips:
+            assert skip.sentence not in reasons
+            reasons[skip.sentence] = skip.reason
+    return inputs, reasons
+
+
+def slow_documents(
+    lengths: Lengths, room: int, first_only: bool
+) -> tuple[list[tuple[int, ...]], dict[int, str]]:
+    inputs: list[tuple[int, ...]] = []
+    reasons: dict[int, str] = {}
+    number = 0
+    for sizes in lengths:
+        ids = list(range(number + 1, number + 1 + len(sizes)))
+        number += len(sizes)
+        mine: list[tuple[int, ...]] = []
+        at = 0
+        while at < len(sizes):
+            if not 0 < sizes[at][0] <= room:
+                reasons[ids[at]] = "too-long" if sizes[at][0] else "no-pieces"
+                at += 1
+                continue
+            best = at + 1
+            for end in range(at + 1, len(sizes) + 1):
+                inside = sizes[at:end]
+                usable = all(0 < opening <= room for opening, _ in inside)
+                if usable and inside[0][0] + sum(each for _, each in inside[1:]) <= room:
+                    best = end
+            mine.append(tuple(ids[at:best]))
+            at = best
+        if first_only:
+            reasons.update((id, "truncated") for later in mine[1:] for id in later)
+            mine = mine[:1]
+        inputs += mine
+    return inputs, reasons
+
+
+@settings(max_examples=300)
+@given(corpora_of_lengths(), st.integers(1, 12), st.booleans())
+def test_documents_are_packed_as_by_the_slow_reference(
+    lengths: Lengths, room: int, first_only: bool
+) -> None:
+    context = DocumentContext(Room(room + 2, 2), first_only)
+    found = results(context.drafts(sentences(lengths)))
+    assert found == slow_documents(lengths, room, first_only)
+
+
+@given(corpora_of_lengths(), st.integers(2, 20), st.integers(0, 3), st.booleans())
+def test_every_sentence_is_accounted_for_once_in_any_context(
+    lengths: Lengths, room: int, seed: int, flag: bool
+) -> None:
+    every = sorted(each.id for each in sentences(lengths))
+    for context in (
+        SentenceContext(Room(room + 2, 2)),
+        DocumentContext(Room(room + 2, 2), flag),
+        PairContext(Room(room + 3, 3), seed, flag),
+    ):
+        drafts = list(context.drafts(iter(sentences(lengths))))
+        inputs, reasons = results(drafts)
+        assert sorted([id for each in inputs for id in each] + list(reasons)) == every
+        for draft in drafts:
+            if isinstance(draft, Draft):
+                assert draft.tokens <= context.room.max_tokens
+                assert all(draft.segments)
+                assert len({each.document for each in draft.sentences}) == 1
+                owners = [each.id for segment in draft.segments for each, _ in segment]
+                assert owners == sorted(owners)
+                assert set(owners) == {each.id for each in draft.sentences}
+
+
+# Whole runs.
+
+
+def bank(path: Path, corpus: Path, model: str, **options: Any) -> duckdb.DuckDBPyConnection:
+    ingest(IngestOptions((str(corpus),), path, model, **options))
+    return duckdb.connect(str(path), read_only=True)
+
+
+CHOICES: list[dict[str, Any]] = [
+    {"context": "document"},
+    {"context": "document", "unit": "token", "truncate": True, "max_tokens": 60},
+    {"context": "document", "max_tokens": 20},
+    {"context": "pair", "unit": "token", "max_tokens": 40},
+    {"context": "pair", "unit": "token", "limit": 7, "seed": 5},
+    {"context": "document", "limit": 3},
+    {"limit": 20, "seed": 1},
+    {},
+]
+
+
+@pytest.mark.parametrize(
+    "options", CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "usual"
+)
+def test_the_estimate_is_what_the_ingest_does(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], options: dict[str, Any]
+) -> None:
+    chosen = IngestOptions(
+        (str(sample),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options
+    )
+    expected = estimate(chosen)
+    found = ingest(chosen)
+    assert (found.inputs, found.sentences, found.words, found.weights, found.skipped) == (
+        expected.inputs, expected.sentences, expected.words, expected.weights, expected.skipped,
+    )  # fmt: skip
+    assert found.inputs > 0
+    with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
+        inside, outside, every = (
+            {row[0] for row in connection.execute(statement).fetchall()}
+            for statement in (
+                "select word.sentence from position inner join word on word.id = position.word",
+                "select skipped.sentence from skipped",
+                "select sentence.id from sentence",
+            )
+        )
+        once = connection.execute(
+            "select count(*), count(distinct sentence) from skipped"
+        ).fetchone()
+        assert once is not None and once[0] == once[1]
+        assert len(inside) == found.sentences and not inside & outside
+        assert inside | outside == every or "limit" in options
+        rows = connection.execute(
+            "select sequence.sentence is null, count(*) from sequence group by all"
+        ).fetchall()
+        assert rows == [(options.get("context", "sentence") != "sentence", found.inputs)]
+        ids = connection.execute("select min(id), max(id), count(*) from sequence").fetchone()
+        assert ids == (1, found.inputs, found.inputs)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    tmp_path: Path,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # so that every batch is committed
+
+    def options(name: str) -> IngestOptions:
+        return IngestOptions(
+            (str(sample),), tmp_path / name, str(tiny_model("bert")), context="document",
+            unit="token", max_tokens=60, batch_tokens=200, limit=25,
+        )  # fmt: skip
+
+    done: list[int] = []
+
+    def stop(progress: Progress) -> None:
+        if progress.stage == "running" and progress.done:
+            done.append(progress.done)
+            if len(done) == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(options("a.duckdb"), stop)
+    last: list[Progress] = []
+    resumed = ingest(options("a.duckdb"), last.append)
+    whole = ingest(options("b.duckdb"))
+    assert (resumed.state, whole.state) == ("resumed", "new")
+    assert resumed.inputs == whole.inputs == 25
+    assert last[-1].done == last[-1].total == 127
+    with duckdb.connect() as connection:
+        for name in "ab":
+            connection.execute(f"attach '{tmp_path / name}.duckdb' as {name} (read_only)")
+        for table in ("sequence", "position", "attention", "peak", "skipped"):
+            differing = connection.execute(
+                f"select count(*) from (from a.{table} except all from b.{table})"
+            ).fetchone()
+            counts = connection.execute(
+                f"select (select count(*) from a.{table}) - (select count(*) from b.{table})"
+            ).fetchone()
+            assert differing == counts == (0,), table
+
+
+def test_inputs_do_not_depend_on_the_batches(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model = str(tiny_model("bert"))
+    with planning.text_bank(tmp_path / "b.duckdb", sample) as connection:
+        for options in CHOICES:
+            chosen = {"unit": "token"} | options
+            plans = [
+                planning.plan(connection, model, **chosen, batch_tokens=budget)
+                for budget in (1, 300, 300, 10_000)
+            ]
+            assert plans[1] == plans[2]
+            one, several, _, large = map(made_of, plans)
+            assert one == several == large
+            assert [len(batch.inputs) for batch in plans[0]] == [1] * len(one)
+            assert len(plans[3]) < len(plans[1]) < len(plans[0])
+
+
+def test_long_inputs_share_a_batch_by_their_weights(tmp_path: Path) -> None:
+    path = story(tmp_path, ("the dogs barked\n" * 60 + "\n") * 3)  # 182 tokens each
+    with planning.text_bank(tmp_path / "b.duckdb", path) as connection:
+        for budget, sizes in ((3 * 182, [2, 1]), (3 * 182 * 182 // 128 + 1, [3])):
+            batches = planning.plan(
+                connection, MINILM, context="document", max_tokens=200, batch_tokens=budget
+            )
+            assert [len(batch.inputs) for batch in batches] == sizes
+
+
+def test_a_run_is_found_again_by_what_shapes_it(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    def state(**options: Any) -> tuple[str, str]:
+        report = ingest(
+            IngestOptions(
+                (str(sample),), tmp_path / "b.duckdb", str(tiny_model("bert")), max_tokens=90,
+                **options,
+            )
+        )  # fmt: skip
+        return report.state, report.run.split("/", 2)[2]
+
+    document: dict[str, Any] = {"context": "document"}
+    pair: dict[str, Any] = {"context": "pair", "unit": "token"}
+    assert state(**document) == ("new", "document/max90")
+    assert state(**document, seed=4) == ("unchanged", "document/max90")  # nothing is drawn
+    assert state(**document, truncate=True) == ("new", "document/max90/first")
+    assert state(**document, limit=4) == ("new", "document/max90/limit4")
+    assert state(**document, limit=4, seed=1) == ("new", "document/max90/limit4/seed1")
+    assert state(**document, limit=4) == ("unchanged", "document/max90/limit4")
+    assert state(**pair) == ("new", "pair/token/max90")
+    assert state(**pair, seed=2) == ("new", "pair/token/max90/seed2")
+    assert state(**pair, seed=2) == ("unchanged", "pair/token/max90/seed2")
+    with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
+        rows = connection.execute(
+            "select options['truncate'], options['limit'], options['seed'] from run order by id"
+        ).fetchall()
+    assert rows == [
+        (None, None, None),
+        ("true", None, None),
+        (None, "4", "0"),
+        (None, "4", "1"),
+        (None, None, "0"),
+        (None, None, "2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"context": "paragraph"}, "Unknown context"),
+        ({"context": "pair"}, "cut between tokens"),
+        ({"truncate": True}, "--truncate keeps the first input"),
+        ({"context": "pair", "unit": "token", "truncate": True}, "--truncate keeps the first"),
+        ({"limit": 0}, "--limit must be positive"),
+        ({"context": "document", "max_tokens": 97}, "takes at most 96 tokens"),
+        ({"context": "document", "max_tokens": 2}, "no room for text beside 2 special tokens"),
+        (
+            {"context": "pair", "unit": "token", "max_tokens": 4},
+            "no room for text beside 3 special tokens",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    tmp_path: Path,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    options: dict[str, Any],
+    fact: str,
+) -> None:
+    chosen = IngestOptions(
+        (str(sample),), tmp_path / "b.duckdb", str(tiny_model("bert")), **options
+    )
+    for call in (ingest, estimate):
+        with pytest.raises(CallError, match=fact) as caught:
+            call(chosen)
+        assert caught.value.remedy
+    assert not (tmp_path / "b.duckdb").exists()
+
+
+def test_the_usual_length_is_the_papers(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """128 tokens, or what the model takes where that is less."""
+    for model, most in ((MINILM, 128), (str(tiny_model("bert")), 96)):
+        options = IngestOptions(
+            (str(sample),), tmp_path / f"{most}.duckdb", model, context="document"
+        )
+        ingest(options)
+        with duckdb.connect(str(tmp_path / f"{most}.duckdb"), read_only=True) as connection:
+            assert connection.execute("select max_tokens from run").fetchone() == (most,)
+            longest = connection.execute("select max(tokens) from sequence").fetchone()
+            assert longest is not None and most - 30 < longest[0] <= most
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta"])
+def test_stored_attention_is_that_of_the_text_as_a_whole(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+) -> None:
+    """The model is given the same ids as the tokenizer makes of the text, white space and all."""
+    folder = tiny_model(kind)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with bank(
+        tmp_path / "b.duckdb", sample, str(folder), context="document", unit="token"
+    ) as connection:
+        inputs = connection.execute(
+            "select sequence, list(text order by position),"
+            " list(word order by position) from position group by sequence order by sequence"
+        ).fetchall()
+        words = {
+            row[0]: row[1:]
+            for row in connection.execute("select id, form, space_after from word").fetchall()
+        }
+        assert len(inputs) > 10
+        for sequence, texts, owners in inputs:
+            ids = tokenizer.convert_tokens_to_ids(texts)
+            own = [each for each in dict.fromkeys(owners) if each is not None]
+            forms = [words[each][0] for each in own]
+            if kind in ("roberta", "gpt2", "llama"):
+                forms = [
+                    (" " if at and words[own[at - 1]][1] else "") + form
+                    for at, form in enumerate(forms)
+                ]
+            one_by_one = [
+                id
+                for form in forms
+                for id in tokenizer(form, add_special_tokens=False)["input_ids"]
+            ]
+            if kind in ("bert", "roberta", "deberta"):
+                one_by_one = [tokenizer.cls_token_id, *one_by_one, tokenizer.sep_token_id]
+            assert ids == one_by_one
+            with torch.no_grad():
+                maps = module(input_ids=torch.tensor([ids]), output_attentions=True).attentions
+            stored = connection.execute(
+                "select weights from attention where sequence = ?"
+                " order by layer, head, from_position",
+                [sequence],
+            ).fetchall()
+            direct = np.concatenate([each[0].reshape(-1, len(ids)).numpy() for each in maps])
+            np.testing.assert_allclose(
+                np.array([row[0] for row in stored]), direct, atol=2e-5, rtol=0
+            )
+
+
+# The analyses of words, on a run of documents.
+
+
+def as_one(trees: Sequence[slow.Tree]) -> slow.Tree:
+    """Sentences as one tree with several roots."""
+    whole = slow.Tree()
+    for tree in trees:
+        start = len(whole.words)
+        whole.words += tree.words
+        whole.space_before += tree.space_before
+        whole.relations += tree.relations
+        whole.heads += [head + start if head else 0 for head in tree.heads]
+    return whole
+
+
+def slow_inputs(
+    path: Path, tokenizer: Any, max_tokens: int, truncate: bool
+) -> list[tuple[int, slow.Tree]]:
+    """Packed inputs of a CoNLL-U file in order, each with the index of its first sentence."""
+    text = path.read_text(encoding="utf-8")
+    starts = [block.startswith("# newdoc") for block in text.split("\n\n") if block.strip()]
+    trees = slow.trees([path])
+    assert len(starts) == len(trees)
+
+    def size(tree: slow.Tree) -> int:
+        return sum(
+            len(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in tree.words
+        )
+
+    documents: list[list[int]] = []
+    for at, starting in enumerate(starts):
+        if starting:
+            documents.append([])
+        documents[-1].append(at)
+    found: list[tuple[int, slow.Tree]] = []
+    for document in documents:
+        rest = list(document)
+        while rest:
+            most = max(
+                count for count in range(1, len(rest) + 1)
+                if sum(size(trees[each]) for each in rest[:count]) + 2 <= max_tokens
+            )  # fmt: skip
+            found.append((rest[0], as_one([trees[each] for each in rest[:most]])))
+            rest = [] if truncate else rest[most:]
+    return found
+
+
+@pytest.mark.parametrize(
+    "truncate", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "all"]
+)
+def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
+    corpus = corpora / "gum-dev.conllu"
+    folder = _place(MINILM, None)[0]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)
+    with bank(
+        tmp_path / "b.duckdb", corpus, MINILM, context="document", truncate=truncate
+    ) as connection:
+        placed = connection.execute(
+            "select sequence.batch, min(word.sentence), count(*) from sequence"
+            " inner join position on position.sequence = sequence.id"
+            " inner join word on word.id = position.word"
+            " group by sequence.id, sequence.batch order by sequence.id"
+        ).fetchall()
+        assert sorted((first - 1, count) for _, first, count in placed) == [
+            (first, len(tree.words)) for first, tree in expected_inputs
+        ]
+        trees = dict(expected_inputs)
+        batches: dict[int, list[slow.Tree]] = {}
+        for batch, first, _ in placed:
+            batches.setdefault(batch, []).append(trees[first - 1])
+        expected = slow.count(list(batches.values()), tokenizer, module, subword="mean")
+        rows = connection.execute(
+            "select relation, layer, head, direction, correct, n from head_accuracy(run := '1')"
+        ).fetchall()
+        assert {tuple(row[:4]): (row[4], row[5]) for row in rows} == expected

@@ -1,0 +1,134 @@
+"""The fourth door: the statement for another engine, with no macro, no view, no parameter."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlglot
+from polars.testing import assert_frame_equal
+from sqlglot import exp
+
+from attnbank.queries import Bank, analyses, open_bank, to_dialect
+from attnbank.queries.exporting import export
+from attnbank.sql import Analysis
+from attnbank.sql.errors import CallError
+
+every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
+
+
+@pytest.fixture(scope="module")
+def bank(sample_bank: Path) -> Iterator[Bank]:
+    with open_bank(sample_bank) as opened:
+        yield opened
+
+
+@every
+def test_the_inlined_statement_gives_the_same_frame(analysis: Analysis, bank: Bank) -> None:
+    asked = _of_the_sample(analysis)
+    inlined = bank.sql(to_dialect(analysis.name, "duckdb", **asked))
+    order = "order by" in analysis.statement.rsplit("\nfrom ", 1)[-1]
+    if not (analysis.runs and "'word'" not in analysis.runs):
+        assert_frame_equal(inlined, bank.query(analysis.name, **asked), check_row_order=order)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"relation": "nmod:poss", "subtypes": True, "possessive": True},
+        {"offsets": [4, -4], "min_count": 100},
+        {"run": "sample/minilm", "relation": None},
+    ],
+)
+def test_parameters_become_literals(given: dict[str, Any], bank: Bank) -> None:
+    inlined = to_dialect("best_head", "duckdb", **given)
+    assert "$" not in inlined
+    assert_frame_equal(bank.sql(inlined), bank.query("best_head", **given))
+
+
+def test_a_quote_in_a_value_stays_one(bank: Bank) -> None:
+    evil = "x'y\\'; drop table word"
+    for dialect, escape in (("duckdb", "x''y"), ("spark", "x\\'y")):
+        text = to_dialect("head_accuracy", dialect, relation=evil)
+        assert escape in text
+        strings = [
+            each.this for each in sqlglot.parse_one(text, dialect=dialect).find_all(exp.Literal)
+        ]
+        assert evil in strings
+
+
+@every
+def test_the_statement_for_spark_calls_nothing_of_the_bank(analysis: Analysis) -> None:
+    text = to_dialect(analysis.name, "spark")
+    tree = sqlglot.parse_one(text, dialect="spark")
+    tables = {
+        table.name for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)
+    }
+    own = {cte.alias for cte in tree.find_all(exp.CTE)}
+    known = {"word", "sentence", "document", "corpus", "mention", "model", "run", "sequence",
+             "position", "attention", "peak", "skipped"}  # fmt: skip
+    assert tables - own <= known
+    assert "qualify" not in text.lower() and ":=" not in text
+    names = [cte.alias for cte in tree.find_all(exp.CTE)]
+    assert len(names) == len(set(names))
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(CallError, match=r"no dialect sprak\.\nDid you mean spark"):
+        to_dialect("best_head", "sprak")
+    with pytest.raises(CallError, match="no parameter relaton"):
+        to_dialect("best_head", "spark", relaton="x")
+
+
+SPARK = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+folder, statements, answers = map(Path, sys.argv[1:])
+session = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "2")
+    .getOrCreate()
+)
+for part in folder.iterdir():
+    if part.suffix != ".sql":
+        session.read.parquet(str(part)).createOrReplaceTempView(part.stem)
+found = {
+    name: [row.asDict() for row in session.sql(text).collect()]
+    for name, text in json.loads(statements.read_text()).items()
+}
+answers.write_text(json.dumps(found, default=float))
+session.stop()
+"""
+
+
+@pytest.mark.slow
+def test_spark_gives_the_same_rows(bank: Bank, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs java, which is not installed")
+    export(bank, tmp_path / "parquet")
+    names = [each.name for each in analyses().values() if "'word'" in (each.runs or "'word'")]
+    statements = {name: to_dialect(name, "spark") for name in names}
+    (tmp_path / "statements.json").write_text(json.dumps(statements))
+    subprocess.run(
+        [sys.executable, "-c", SPARK, "parquet", "statements.json", "answers.json"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    answers = json.loads((tmp_path / "answers.json").read_text())
+    for name in names:
+        mine = json.loads(json.dumps(bank.query(name).to_dicts(), default=float))
+        assert sorted(map(json.dumps, answers[name])) == sorted(map(json.dumps, mine)), name
+
+
+def _of_the_sample(analysis: Analysis) -> dict[str, Any]:
+    return {"relation": "obj"} if any(p.name == "relation" for p in analysis.parameters) else {}

@@ -1,0 +1,155 @@
+"""A bank as Parquet, and back into a bank with nothing but a DuckDB shell."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from case_bank import make_bank
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.exporting import BY_RUN, export
+from attnbank.sql.errors import CallError
+
+TABLES = ("corpus", "document", "sentence", "word", "mention", "model", "run", "skipped",
+          "sequence", "position", "attention", "peak")  # fmt: skip
+
+TWO_RUNS = {
+    "corpus": "id,name\n1,one\n2,two\n",
+    "document": "id,corpus,index\n1,1,1\n2,2,1\n",
+    "sentence": "id,document,index,words\n1,1,1,1\n2,2,1,1\n",
+    "word": "id,sentence,index,form\n1,1,1,it's\n2,2,1,b\n",
+    "model": "id,name\n1,m\n2,n\n",
+    "run": "id,name,model,corpus,decimals\n1,one/m,1,1,\n2,two/n,2,2,5\n",
+    "sequence": "id,run,sentence\n1,1,1\n2,2,2\n",
+    "position": "sequence,position,word\n1,1,1\n2,1,2\n",
+    "attention": """
+sequence;layer;head;from_position;weights
+1;1;1;0;[0.5, 0.5]
+1;1;1;1;[0.25, 0.75]
+2;1;1;0;[1.0]
+""",
+    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,1,0,0.5\n",
+    "skipped": "corpus,run,reason\n1,,bad-id\n2,2,too-long\n",
+}
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> Iterator[Bank]:
+    with open_bank(make_bank(tmp_path / "two.duckdb", TWO_RUNS)) as opened:
+        yield opened
+
+
+def _shells() -> list[object]:
+    beside = Path(sys.executable).parent / "duckdb"
+    found = str(beside) if beside.exists() else shutil.which("duckdb")
+    missing = pytest.mark.skip(reason="the DuckDB shell (pip install duckdb-cli) is not installed")
+    return [
+        pytest.param("", id="python"),
+        pytest.param(found, id="shell", marks=[] if found else [missing]),
+    ]
+
+
+def _load(folder: Path, new: Path, shell: str) -> None:
+    """Make a bank of an export, as load.sql says."""
+    if shell:
+        done = subprocess.run(
+            [shell, str(new), "-c", ".read schema.sql", "-c", ".read load.sql"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return
+    with duckdb.connect(str(new)) as connection:
+        connection.execute(f"set file_search_path = '{folder}'")
+        for name in ("schema.sql", "load.sql"):
+            connection.execute((folder / name).read_text())
+
+
+def _rows(bank: Bank, table: str) -> pl.DataFrame:
+    return bank.sql(f"select * from {table} order by all")
+
+
+@pytest.mark.parametrize("shell", _shells())
+def test_an_export_makes_the_same_bank_again(shell: str, sample_bank: Path, tmp_path: Path) -> None:
+    folder, new = tmp_path / "parquet", tmp_path / "new.duckdb"
+    with open_bank(sample_bank) as old:
+        export(old, folder)
+        _load(folder, new, shell)
+        with open_bank(new) as made:
+            for table in TABLES:
+                assert_frame_equal(_rows(made, table), _rows(old, table))
+            assert made.query("best_head").equals(old.query("best_head"))
+            assert made.query("table_1").equals(old.query("table_1"))
+            assert made.schema().equals(old.schema())
+            assert made.schema("attention").equals(old.schema("attention"))
+
+
+def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
+    folder = tmp_path / "parquet"
+    written = export(two_runs, folder)
+    assert sorted(written) == sorted(each for each in folder.rglob("*") if each.is_file())
+    for table in BY_RUN:
+        for number in (1, 2):
+            rows = pl.read_parquet(folder / table / f"run={number}" / "rows.parquet")
+            assert rows["sequence"].unique().to_list() in ([number], [])
+    parts = f"{folder}/attention/*/*.parquet"
+    with duckdb.connect() as connection:
+        by_hive = connection.execute(f"select run, count(*) from '{parts}' group by run").fetchall()
+        encodings = connection.execute(
+            f"select distinct file_name, encodings from parquet_metadata('{parts}')"
+            " where path_in_schema like 'weights%'"
+        ).fetchall()
+    assert sorted(by_hive) == [(1, 2), (2, 1)]
+    assert len(encodings) == 2
+    assert not any("BYTE_STREAM" in each for name, each in encodings if "run=2" in name)
+
+
+def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:
+    folder, new = tmp_path / "parquet", tmp_path / "one.duckdb"
+    export(two_runs, folder, run="two/n")
+    _load(folder, new, "")
+    with open_bank(new) as made:
+        for table, ids in (("corpus", [2]), ("document", [2]), ("model", [2]), ("run", [2]),
+                           ("sentence", [2]), ("word", [2]), ("sequence", [2])):  # fmt: skip
+            assert _rows(made, table)["id"].to_list() == ids, table
+        assert _rows(made, "attention")["sequence"].to_list() == [2]
+        assert _rows(made, "skipped")["reason"].to_list() == ["too-long"]
+    with pytest.raises(CallError, match=r"no run two .*\nDid you mean two/n"):
+        export(two_runs, tmp_path / "other", run="two")
+
+
+def test_a_bank_without_runs_is_exported_too(tmp_path: Path) -> None:
+    path = make_bank(tmp_path / "bare.duckdb", {"run": "id,name\n"})
+    with open_bank(path) as bare:
+        export(bare, tmp_path / "parquet")
+    _load(tmp_path / "parquet", tmp_path / "again.duckdb", "")
+    with open_bank(tmp_path / "again.duckdb") as again:
+        assert again.runs().height == 0 and again.info().corpora.height == 1
+
+
+def test_a_folder_with_files_is_refused_unless_forced(
+    two_runs: Bank, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "it's here"  # a quote in the path
+    args = ["-b", str(two_runs.path), "export", str(folder)]
+    assert run(args) == 0
+    assert "Wrote " in capsys.readouterr().err
+    (folder / "mine.txt").write_text("mine")
+    assert run(args) == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert run([*args, "--force", "--run", "1", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert not list(folder.glob("*/run=2/*"))  # nothing of the earlier export is left to be loaded
+    assert (folder / "mine.txt").read_text() == "mine"
+    assert run([*args[:-1], str(two_runs.path)]) == 2  # a file

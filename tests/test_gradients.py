@@ -1,0 +1,415 @@
+"""Gradients of the masked-LM loss: finite differences, a slow implementation, and the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import slow_masked_lm as slow
+import torch
+import transformers
+from torch import Tensor
+
+from attnbank.ingest import IngestOptions, estimate, gradients, ingest, masking, models, pipeline
+from attnbank.ingest.attention_rows import padded
+from attnbank.ingest.gradients import Gradients
+from attnbank.ingest.masking import Masked
+from attnbank.ingest.options import Progress
+from attnbank.sql.errors import AttnbankError, CallError
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+Maker = Callable[[str], Path]
+TABLES = ("sequence", "position", "attention", "gradient", "peak", "skipped")
+
+
+def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> IngestOptions:
+    chosen: dict[str, Any] = {"unit": "token", "gradients": True}
+    return IngestOptions((str(corpus),), bank, str(model), **chosen | others)
+
+
+def rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(f"select * from {table} order by all").fetchall()
+
+
+def stored(connection: duckdb.DuckDBPyConnection, sequence: int) -> np.ndarray:
+    """The gradients of a sequence as [L, H, T, T]."""
+    found = connection.execute(
+        "select layer, head, from_position, gradients from gradient where sequence = ?"
+        " order by layer, head, from_position",
+        [sequence],
+    ).fetchall()
+    layers, heads = found[-1][0], found[-1][1]
+    flat = np.array([row[3] for row in found], dtype=np.float32)
+    assert [row[:3] for row in found] == [
+        (layer, head, place)
+        for layer in range(1, layers + 1)
+        for head in range(1, heads + 1)
+        for place in range(flat.shape[1])
+    ]
+    return flat.reshape(layers, heads, flat.shape[1], flat.shape[1])
+
+
+@pytest.fixture(scope="module")
+def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten sentences of the sample."""
+    path = tmp_path_factory.mktemp("corpus") / "press.conllu"
+    sentences = (sample / "press.conllu").read_text(encoding="utf-8").split("\n\n")
+    path.write_text("\n\n".join(sentences[:10]) + "\n\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("gradients") / "bert.duckdb"
+    ingest(options(path, press, tiny_masked_lm("bert")))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
+def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
+    tiny_masked_lm: Maker, kind: str
+) -> None:
+    """Central differences, in float64, of the transformers' own loss of a single input."""
+    loaded = models.load(str(tiny_masked_lm(kind)), masked_lm=True)
+    assert loaded.masked_lm is not None
+    loaded.masked_lm.module.double()
+    tokenizer, model = slow.load(tiny_masked_lm(kind))
+    model = model.double()
+    draw = slow.masking(tokenizer, 5)
+    texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
+    batch = _batch(loaded, texts)
+    masked = [draw.of(each.encoded) for each in batch.inputs]
+    found = Gradients(loaded.masked_lm).of(*padded(batch, loaded.layout.padding), masked)
+
+    chance = np.random.default_rng(1)
+    largest = 0.0
+    for at, each in enumerate(batch.inputs):
+        length = len(each.encoded.ids)
+        for _ in range(40):
+            layer, head = int(chance.integers(1, 4)), int(chance.integers(4))
+            to = int(chance.integers(length))
+            # In the last layer the loss sees the masked tokens alone.
+            choices = range(length) if layer < 3 else masked[at].tokens
+            place = int(chance.choice(list(choices)))
+
+            def moved(
+                step: float, layer: int = layer, spot: tuple[int, ...] = (head, place, to)
+            ) -> Callable[[int, Tensor], Tensor]:
+                def edit(now: int, weights: Tensor) -> Tensor:
+                    if now == layer:
+                        weights[0][spot] += step
+                    return weights
+
+                return edit
+
+            ends = []
+            for step in (1e-5, -1e-5):
+                with torch.no_grad(), slow.attention(model, moved(step)):
+                    ends.append(float(slow.loss(model, each.encoded, masked[at]).loss))
+            difference = (ends[0] - ends[1]) / 2e-5
+            largest = max(largest, abs(difference))
+            got = found[layer - 1][at, head, place, to]
+            assert got == pytest.approx(difference, rel=1e-4, abs=1e-6)
+    assert largest > 0.01
+
+
+def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
+    from attnbank.ingest.plan import Batch, Input
+
+    batch = Batch(1)
+    for words in texts:
+        (pieces,) = loaded.layout.pieces([(words, [True] * len(words))])
+        assert isinstance(pieces, tuple)
+        encoded = loaded.layout.assemble([pieces], words, "token")
+        batch.inputs.append(Input(0, 1, (), (), encoded))
+    return batch
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
+def test_the_bank_holds_the_gradients_of_each_input_alone(
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str
+) -> None:
+    """Batches, padding and the choice of the masked tokens change nothing."""
+    folder = tiny_masked_lm(kind)
+    path = tmp_path / "x.duckdb"
+    report = ingest(options(path, press, folder, mask_seed=7))
+    tokenizer, model = slow.load(folder)
+    draw = slow.masking(tokenizer, 7)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found = slow.inputs(connection, tokenizer)
+        assert len(found) == report.sentences == 10
+        for sequence, one in found.items():
+            expected = slow.gradients(model, one, draw.of(one))
+            got = stored(connection, sequence)
+            assert np.abs(expected).max() > 1e-3
+            assert np.abs(got - expected).max() <= 1e-5 * max(1, np.abs(expected).max())
+
+
+def test_gradients_of_pairs_of_segments(
+    tiny_masked_lm: Maker, corpora: Path, tmp_path: Path
+) -> None:
+    folder = tiny_masked_lm("bert")
+    path = tmp_path / "x.duckdb"
+    ingest(options(path, corpora / "wiki-text.txt", folder, context="pair", limit=6, max_tokens=60))
+    tokenizer, model = slow.load(folder)
+    draw = slow.masking(tokenizer, 0)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found = slow.inputs(connection, tokenizer)
+        assert len(found) == 6
+        assert any(1 in one.segments for one in found.values())
+        for sequence, one in found.items():
+            expected = slow.gradients(model, one, draw.of(one))
+            got = stored(connection, sequence)
+            assert np.abs(got - expected).max() <= 1e-5 * max(1, np.abs(expected).max())
+
+
+def test_gradients_are_signed_and_stand_beside_every_row_of_attention(bank: Path) -> None:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        counts = connection.execute(
+            "select count(*), count(*) filter (where len(weights) = len(gradients)) from attention"
+            " full join gradient using (sequence, layer, head, from_position)"
+        ).fetchone()
+        signs = connection.execute(
+            "select count(*) filter (where g > 0), count(*) filter (where g < 0)"
+            " from (select unnest(gradients) as g from gradient)"
+        ).fetchone()
+    assert counts is not None and counts[0] == counts[1] > 0
+    assert signs is not None and min(signs) > 5_000
+
+
+def test_in_the_last_layer_only_masked_tokens_have_gradients(
+    bank: Path, tiny_masked_lm: Maker
+) -> None:
+    """Nothing else of what the last layer hands on reaches the loss."""
+    tokenizer, _ = slow.load(tiny_masked_lm("bert"))
+    draw = slow.masking(tokenizer, 0)
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        for sequence, one in slow.inputs(connection, tokenizer).items():
+            by_row = np.abs(stored(connection, sequence)).max(axis=(1, 3))  # [L, T]
+            assert tuple(np.flatnonzero(by_row[-1])) == draw.of(one).tokens
+            assert by_row[0].all()
+
+
+def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
+    bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain.duckdb"
+    ingest(options(plain, press, tiny_masked_lm("bert"), gradients=False))
+    assert rows(plain, "attention") == rows(bank, "attention")
+    assert rows(plain, "gradient") == []
+
+
+def test_batches_do_not_change_the_gradients(
+    bank: Path,
+    tiny_masked_lm: Maker,
+    press: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = tmp_path / "x.duckdb"
+    monkeypatch.setattr(gradients, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
+    ingest(options(other, press, tiny_masked_lm("bert"), batch_tokens=300))
+    with (
+        duckdb.connect(str(bank), read_only=True) as one,
+        duckdb.connect(str(other), read_only=True) as two,
+    ):
+        ids = [row[0] for row in one.execute("select id from sequence").fetchall()]
+        batches = [
+            each.execute("select max(batch) from sequence").fetchone() for each in (one, two)
+        ]
+        assert batches[0] != batches[1]
+        for sequence in ids:
+            here, there = stored(one, sequence), stored(two, sequence)
+            assert np.abs(here - there).max() <= 1e-5 * max(1, np.abs(here).max())
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_an_interrupted_run_ends_with_the_same_rows(
+    tiny_masked_lm: Maker,
+    press: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # a transaction a batch
+    asked = {"batch_tokens": 100, "ablate": "layers"}
+    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    ingest(options(whole, press, tiny_masked_lm("bert"), **asked))
+    calls = 0
+
+    def stop(progress: Progress) -> None:
+        nonlocal calls
+        calls += progress.stage == "running"
+        if calls > 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        ingest(options(broken, press, tiny_masked_lm("bert"), **asked), stop)
+    held = len(rows(broken, "sequence"))
+    assert 0 < held < len(rows(whole, "sequence"))
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 10**9)  # the rest in one
+    report = ingest(options(broken, press, tiny_masked_lm("bert"), **asked))
+    assert report.state == "resumed"
+    for table in (*TABLES, "ablation"):
+        assert rows(broken, table) == rows(whole, table), table
+    assert rows(whole, "ablation")
+
+
+def test_the_mask_seed_is_part_of_what_a_run_is(
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+) -> None:
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    first = ingest(options(path, press, folder))
+    assert (first.state, ingest(options(path, press, folder)).state) == ("new", "unchanged")
+    second = ingest(options(path, press, folder, mask_seed=1))
+    third = ingest(options(path, press, folder, gradients=False))
+    assert (second.state, third.state) == ("new", "new")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found = connection.execute(
+            "select name, options['gradients'], options['mask_seed'] from run order by id"
+        ).fetchall()
+        same = connection.execute(
+            "select count(*) from (select first.gradients from gradient as first"
+            " where gradients in (select gradients from gradient where sequence > 10)"
+            " and sequence <= 10 and layer = 1)"
+        ).fetchone()
+    assert [row[1:] for row in found] == [("true", "0"), ("true", "1"), (None, None)]
+    assert found[0][0].endswith("/token/gradients")
+    assert found[1][0].endswith("/token/gradients/mask1")
+    assert same == (0,)
+
+
+def test_replacing_a_run_takes_its_gradients_away(
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+) -> None:
+    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    ingest(options(path, press, folder, ablate="layers"))
+    before = {table: len(rows(path, table)) for table in (*TABLES, "ablation", "run")}
+    losses = rows(path, "ablation")
+    assert ingest(options(path, press, folder, ablate="layers", replace=True)).state == "new"
+    assert {table: len(rows(path, table)) for table in before} == before
+    assert rows(path, "ablation") == losses
+
+
+def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) -> None:
+    path = Path("never-made.duckdb")
+    without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
+    found = estimate(options(path, press, tiny_masked_lm("bert")))
+    assert found.weights == without.weights
+    assert found.bytes - without.bytes == pytest.approx(4.2 * found.weights, abs=1)
+
+
+def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
+    press: Path, tmp_path: Path, tiny_model: Maker
+) -> None:
+    for model in ("minilm", str(tiny_model("roberta"))):
+        with pytest.raises(
+            models.ModelError, match=r"no whole masked language model.* lacks"
+        ) as error:
+            ingest(options(tmp_path / "x.duckdb", press, model))
+        assert "google-bert/bert-base-uncased" in error.value.remedy
+    assert not (tmp_path / "x.duckdb").exists()
+
+
+def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+) -> None:
+    tokenizer, model = slow.load(tiny_masked_lm("bert"))
+    weights = model.state_dict()
+    del weights["cls.predictions.transform.dense.bias"]
+    model.save_pretrained(tmp_path / "cut", state_dict=weights)
+    tokenizer.save_pretrained(tmp_path / "cut")
+    with pytest.raises(models.ModelError) as error:
+        ingest(options(tmp_path / "x.duckdb", press, tmp_path / "cut"))
+    assert error.value.fact.endswith("lacks cls.predictions.transform.dense.bias.")
+
+
+def test_random_weights_have_a_random_head(press: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.duckdb"
+    ingest(options(path, press, "minilm", random_weights=3))
+    assert rows(path, "model")[0][4] == "BertForMaskedLM"
+    assert len(rows(path, "gradient")) == len(rows(path, "attention")) > 0
+
+
+def test_a_decoder_is_refused(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
+    for call in (ingest, estimate):
+        with pytest.raises(models.ModelError, match="is no masked language model"):
+            call(options(tmp_path / "x.duckdb", press, tiny_model("gpt2")))
+
+
+def test_a_tokenizer_without_a_mask_token_is_refused(
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path
+) -> None:
+    tokenizer, model = slow.load(tiny_masked_lm("bert"))
+    model.save_pretrained(tmp_path / "m")
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer,
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+    ).save_pretrained(tmp_path / "m")
+    with pytest.raises(models.ModelError, match="has no mask token"):
+        ingest(options(tmp_path / "x.duckdb", press, tmp_path / "m"))
+
+
+def test_merged_weights_of_words_have_no_gradient(press: Path, tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="--unit token"):
+        ingest(options(tmp_path / "x.duckdb", press, "minilm", unit="word"))
+
+
+def test_a_mask_seed_without_masks_is_refused(press: Path, tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="--mask-seed"):
+        ingest(options(tmp_path / "x.duckdb", press, "minilm", gradients=False, mask_seed=1))
+
+
+def test_an_input_with_nothing_to_mask_is_skipped_in_words(
+    tiny_masked_lm: Maker, tmp_path: Path
+) -> None:
+    text = tmp_path / "text.conllu"
+    words = [["Rain", "fell", "."], ["[SEP]"], ["Dogs", "barked", "."]]
+    text.write_text(
+        "".join(
+            "".join(f"{at}\t{word}" + "\t_" * 8 + "\n" for at, word in enumerate(each, 1)) + "\n"
+            for each in words
+        ),
+        encoding="utf-8",
+    )
+    path = tmp_path / "x.duckdb"
+    report = ingest(options(path, text, tiny_masked_lm("bert"), ablate="layers"))
+    assert report.skipped == {"nothing-to-mask": 1}
+    assert len(rows(path, "sequence")) == 2
+    assert len({row[0] for row in rows(path, "gradient")}) == 2
+    assert {row[6] for row in rows(path, "ablation")} == {2}
+
+
+def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Maker) -> None:
+    """A model that hands out copies would have no gradients, or wrong ones."""
+    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    assert loaded.masked_lm is not None
+    module = loaded.masked_lm.module
+
+    def copies(_: Any, arguments: Any, output: Any) -> Any:
+        output.attentions = tuple(each.clone() for each in output.attentions)
+        return output
+
+    module.register_forward_hook(copies)
+    with pytest.raises(AttnbankError, match="are not the ones that it computes with"):
+        Gradients(loaded.masked_lm)
+
+
+def test_nothing_masked_gives_zeros(tiny_masked_lm: Maker) -> None:
+    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    assert loaded.masked_lm is not None
+    ids = torch.tensor([[2, 30, 31, 3]])
+    ones = torch.ones_like(ids)
+    found = Gradients(loaded.masked_lm).of(ids, ones, ones - 1, [Masked((), (), ())])
+    assert all((layer == 0).all() for layer in found)
+    assert masking.together(ids, [Masked((), (), ())]).ids.tolist() == ids.tolist()

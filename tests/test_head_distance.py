@@ -1,0 +1,161 @@
+"""Distances between heads, computed into the bank, equal a slow implementation."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+import slow_surface as slow
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries.head_distance import Distances
+from attnbank.queries.steps import compute
+from attnbank.sql.errors import CallError
+from attnbank.sql.opening import open_to_read
+
+
+@pytest.fixture
+def writable(token_bank: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    def copy(name: str) -> Path:
+        return Path(shutil.copy(token_bank(name), tmp_path / f"{name}.duckdb"))
+
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "smoothing"), [("sample", 0.001), ("wiki", 0.001), ("bert", 0.001), ("bert", 0.0)]
+)
+def test_of_every_pair(writable: Callable[[str], Path], name: str, smoothing: float) -> None:
+    path = writable(name)
+    told: list[tuple[int, int]] = []
+    done = compute(
+        path, "head_distance", tell=lambda *how_far: told.append(how_far), smoothing=smoothing
+    )
+    with open_to_read(path) as connection:
+        rows = connection.execute(
+            "from head_distance(smoothing := $s)", {"s": smoothing}
+        ).fetchall()
+        inputs = slow.inputs(connection)
+    expected = slow.divergences(inputs, smoothing)
+    found = {tuple(row[:4]): row[4] for row in rows}
+    assert done.rows == {"head_distance": len(rows)}
+    assert told[-1] == (len(inputs), len(inputs))
+    assert found.keys() == expected.keys()
+    np.testing.assert_allclose(
+        [found[key] for key in expected], list(expected.values()), rtol=1e-5, atol=1e-4
+    )
+    assert {row[5] for row in rows} == {sum(len(each.tokens) for each in inputs)}
+
+
+def test_layers_within_and_between(writable: Callable[[str], Path]) -> None:
+    path = writable("bert")
+    compute(path, "head-distance")
+    with open_to_read(path) as connection:
+        rows = connection.execute("from layer_similarity()").fetchall()
+        inputs = slow.inputs(connection)
+    tokens = sum(len(each.tokens) for each in inputs)
+    distances = slow.divergences(inputs, 0.001)
+    for layer, within, between, ratio, pairs_within, pairs_between in rows:
+        inside: list[float] = []
+        outside: list[float] = []
+        for (layer_a, _, layer_b, _), distance in distances.items():
+            if layer is None or layer in (layer_a, layer_b):
+                (inside if layer_a == layer_b else outside).append(distance / tokens)
+        assert within == pytest.approx(np.mean(inside), abs=1e-5)
+        assert between == pytest.approx(np.mean(outside), abs=1e-5)
+        assert ratio == pytest.approx(np.mean(inside) / np.mean(outside), abs=1e-4)
+        assert (pairs_within, pairs_between) == (len(inside), len(outside))
+    assert [row[0] for row in rows] == [1, 2, 3, None]
+
+
+def test_equal_heads_and_opposite_heads() -> None:
+    left, right = np.eye(4)[[0, 0, 0, 0]], np.eye(4)[[1, 1, 1, 1]]
+    found = Distances(3, smoothing=0.0)
+    found.add([np.stack([left, left, right]).astype(np.float32)])
+    assert found.matrix() == pytest.approx(
+        4 * np.log(2) * np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]]), abs=1e-6
+    )
+
+
+def test_the_same_whatever_the_threads_and_blocks() -> None:
+    random = np.random.default_rng(0)
+    maps = [random.dirichlet(np.ones(n), (5, n)).astype(np.float32) for n in (3, 40, 200)]
+    one, many = Distances(5, 0.001, threads=1), Distances(5, 0.001, threads=4)
+    one.add(maps)
+    for each in maps:
+        many.add([each])
+    assert many.matrix() == pytest.approx(one.matrix(), rel=1e-6)
+    assert one.tokens == many.tokens == 243
+
+
+def test_a_run_without_distances_says_what_to_type(writable: Callable[[str], Path]) -> None:
+    path = writable("bert")
+    with (
+        open_to_read(path) as connection,
+        pytest.raises(duckdb.Error, match="attnbank compute head_distance --run 1"),
+    ):
+        connection.execute("from head_distance()").fetchall()
+    compute(path, "head_distance", smoothing=0.5)
+    with open_to_read(path) as connection:
+        assert len(connection.execute("from head_distance(smoothing := 0.5)").fetchall()) == 66
+        with pytest.raises(duckdb.Error, match=r"--smoothing 0\.001"):
+            connection.execute("from head_distance()").fetchall()
+
+
+def test_computing_again_replaces(writable: Callable[[str], Path]) -> None:
+    path = writable("bert")
+    for smoothing in (0.001, 0.001, 0.25):
+        compute(path, "head_distance", run="1", smoothing=smoothing)
+    with open_to_read(path) as connection:
+        rows = connection.execute(
+            "select smoothing, count(*) from head_distance group by smoothing order by smoothing"
+        )
+        assert rows.fetchall() == [(0.001, 66), (0.25, 66)]
+
+
+@pytest.mark.parametrize(
+    ("step", "options", "message"),
+    [
+        ("head_distances", {}, "head_distance, head_embedding"),
+        ("head_distance", {"run": "nowhere"}, "Its runs: stories"),
+        ("head_distance", {"seed": 1}, "It takes: smoothing"),
+        ("head_distance", {"smoothing": 1}, "from 0 to below 1"),
+    ],
+)
+def test_wrong_calls(
+    writable: Callable[[str], Path], step: str, options: dict[str, float], message: str
+) -> None:
+    with pytest.raises(CallError, match=message):
+        compute(writable("bert"), step, **options)  # type: ignore[arg-type]
+
+
+def test_a_bank_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="There is no bank"):
+        compute(tmp_path / "none.duckdb", "head_distance")
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_an_unfinished_run_is_refused(writable: Callable[[str], Path]) -> None:
+    path = writable("bert")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update run set finished = null")
+    with pytest.raises(CallError, match="unfinished"):
+        compute(path, "head_distance", run=1)
+    with pytest.raises(CallError, match="no finished run"):
+        compute(path, "head_distance")
+
+
+def test_ingesting_again_forgets_what_was_computed(
+    writable: Callable[[str], Path], sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    path = writable("bert")
+    compute(path, "head_distance")
+    options = {"context": "pair", "max_tokens": 48, "unit": "token"}
+    corpus = (str(sample / "stories.conllu"),)
+    ingest(IngestOptions(corpus, path, str(tiny_model("bert")), replace=True, **options))  # type: ignore[arg-type]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("select count(*) from head_distance").fetchone() == (0,)

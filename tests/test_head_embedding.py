@@ -1,0 +1,110 @@
+"""The heads in a plane, and what they do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries.head_embedding import scaled, stress, turned
+from attnbank.queries.steps import compute
+from attnbank.sql.opening import open_to_read
+
+pytest.importorskip("sklearn", reason="multidimensional scaling needs scikit-learn")
+
+
+def _distances(places: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.linalg.norm(places[:, None] - places, axis=-1)
+    return found
+
+
+def test_a_picture_of_the_plane_is_found_again() -> None:
+    places = np.random.default_rng(1).normal(size=(12, 2))
+    found = turned(scaled(_distances(places), seed=0, starts=8))
+    assert stress(_distances(places), found) < 1e-3
+    assert _distances(found) == pytest.approx(_distances(places), abs=0.01)
+    assert found.mean(axis=0) == pytest.approx([0, 0], abs=1e-9)
+    assert np.abs(found[:, 0]).mean() > np.abs(found[:, 1]).mean()
+    assert (found[0] <= 0).all()
+
+
+def test_stress_of_one_point_is_1_and_of_the_plane_itself_0() -> None:
+    places = np.random.default_rng(1).normal(size=(5, 2))
+    assert stress(_distances(places), places) == pytest.approx(0)
+    assert stress(_distances(places), np.zeros((5, 2))) == pytest.approx(1)
+
+
+def test_turning_keeps_distances_and_is_the_same_for_a_mirror_image() -> None:
+    places = np.random.default_rng(2).normal(size=(7, 2)) * [1, 3]
+    found = turned(places)
+    assert _distances(found) == pytest.approx(_distances(places))
+    assert turned(places[:, ::-1] * [1, -1] + 5) == pytest.approx(found)
+
+
+def test_seeded(token_bank: Callable[[str], Path], tmp_path: Path) -> None:
+    pictures = []
+    for name, seed in (("a", 0), ("b", 0)):
+        path = Path(shutil.copy(token_bank("bert"), tmp_path / f"{name}.duckdb"))
+        done = compute(path, "head_embedding", seed=seed)
+        assert done.rows == {"head_distance": 66, "head_embedding": 12}
+        with open_to_read(path) as connection:
+            rows = connection.execute("from head_embedding() order by layer, head")
+            pictures.append(rows.fetchall())
+    assert pictures[0] == pictures[1]
+
+
+def test_behaviours_and_roles(tmp_path: Path, sample: Path) -> None:
+    path = tmp_path / "bank.duckdb"
+    for unit in ("token", "word"):
+        ingest(IngestOptions((str(sample),), path, "minilm", unit=unit))
+    compute(path, "head_embedding", run=1)
+    thresholds = {"position_threshold": 0.4, "broad_threshold": 2.2, "target_threshold": 0.55}
+    given = ", ".join(f"{name} := {value}" for name, value in thresholds.items())
+    with open_to_read(path) as connection:
+        rows = connection.execute(
+            f"select layer, head, behaviour, strength from head_embedding(run := '1', {given})"
+        ).fetchall()
+        figures = connection.execute(
+            "select layer, head, next, previous, entropy, cls, sep, punctuation"
+            " from relative_position(run := '1') join entropy(run := '1') using (layer, head)"
+            " join special_tokens(run := '1') using (layer, head)"
+        ).fetchall()
+        best = connection.execute(
+            "select layer, head, relation, gain, accuracy from best_head()"
+        ).fetchall()
+    roles: dict[tuple[int, int], tuple[float, str, float]] = {}
+    for layer, head, relation, gain, accuracy in best:
+        if relation not in ("all", "punct") and gain > 0.1:
+            known = roles.get((layer, head))
+            if known is None or (-gain, relation) < (-known[0], known[1]):
+                roles[layer, head] = (gain, relation, accuracy)
+    expected = {}
+    for layer, head, next_, previous, entropy, cls, sep, punctuation in figures:
+        behaviour, strength = "other", None
+        for name, value, least in (
+            ("next", next_, 0.4),
+            ("previous", previous, 0.4),
+            ("broad", entropy, 2.2),
+            ("cls", cls, 0.55),
+            ("sep", sep, 0.55),
+            ("punctuation", punctuation, 0.55),
+        ):
+            if value > least:
+                behaviour, strength = name, value
+                break
+        else:
+            if (layer, head) in roles:
+                _, behaviour, strength = roles[layer, head]
+        expected[layer, head] = (behaviour, strength)
+    found = {row[:2]: row[2:] for row in rows}
+    assert found.keys() == expected.keys()
+    for key, (behaviour, strength) in expected.items():
+        assert found[key][0] == behaviour
+        assert found[key][1] == (None if strength is None else pytest.approx(strength))
+    named = {behaviour for behaviour, _ in expected.values()}
+    assert {"next", "previous", "broad", "cls", "other"} < named
+    assert named & {relation for _, relation, _ in roles.values()}

@@ -1,0 +1,121 @@
+"""Every command and option is explained, quickly, and the reference pages say the same."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from attnbank.cli.app import app
+from attnbank.cli.reference import pages
+
+HEAVY = ("torch", "transformers", "spacy", "duckdb", "polars", "numpy", "pyarrow", "sqlglot",
+         "tokenizers", "tqdm")  # fmt: skip
+QUICK: tuple[list[str], ...] = (
+    ["--help"],
+    ["--version"],
+    [],
+    ["ingest", "--help"],
+    ["query", "--help"],
+    ["query"],
+    ["query", "best_head", "--help"],
+    ["query", "best_head", "--show-sql"],
+    ["queries"],
+    ["sql", "--help"],
+    ["export", "--help"],
+    ["nonsense"],
+)
+WATCH = """
+import sys
+from attnbank.cli.app import run
+status = run(sys.argv[1:])
+heavy = [name for name in {heavy!r} if name in sys.modules]
+assert not heavy, heavy
+sys.exit(status)
+"""
+
+
+def commands(
+    command: click.Command = app, path: str = "attnbank"
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Every command with its path, the analyses' too."""
+    context = click.Context(command, info_name=path)
+    yield path, command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, f"{path} {name}")
+
+
+EVERY = [pytest.param(*each, id=each[0]) for each in commands()]
+
+
+@pytest.mark.parametrize(("path", "command", "context"), EVERY)
+def test_a_command_is_explained(path: str, command: click.Command, context: click.Context) -> None:
+    first = command.get_short_help_str(200)
+    assert first.endswith(".") and first[0].isupper() and "..." not in first, first
+    assert "Example:\n  attnbank " in inspect.cleandoc(command.help or "")
+    spelled = [spelling for each in command.params for spelling in each.opts]
+    assert len(spelled) == len(set(spelled)), "one option twice"
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help and parameter.help.endswith("."), parameter.name
+            assert parameter.help[0].isupper(), parameter.name
+
+
+@pytest.mark.parametrize(("path", "command", "context"), EVERY)
+def test_the_example_of_a_command_is_one_that_parses(
+    path: str, command: click.Command, context: click.Context
+) -> None:
+    example = re.search(r"Example:\n  (attnbank .*)", inspect.cleandoc(command.help or ""))
+    assert example is not None
+    words = shlex.split(example[1])[1:]
+    at: click.Command = app
+    while isinstance(at, click.Group) and words:
+        inner = at.get_command(click.Context(at), words[0])
+        assert inner is not None, words
+        at, words = inner, words[1:]
+    at.make_context(path, words)  # raises where an option or argument is wrong
+
+
+@pytest.mark.parametrize("args", QUICK, ids=" ".join)
+def test_help_imports_nothing_heavy(args: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH.format(heavy=HEAVY), *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
+    )
+    assert done.returncode == (2 if args == ["nonsense"] else 0), done.stderr
+    assert done.stdout or args == ["nonsense"]
+
+
+def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
+    from attnbank.cli.app import run
+    from attnbank.sql import analyses
+
+    assert run(["query", "best_head", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    analysis = analyses()["best_head"]
+    for told in (analysis.title, analysis.paper, *(each.help for each in analysis.columns)):
+        assert " ".join(told.split()).lower() in text.lower()
+    for option in ("--min-count INTEGER", "--subtypes / --no-subtypes", "--offsets INTEGER,..."):
+        assert option in text
+    assert "Default: 10." in text and "Default: -3,-2,-1,1,2,3." in text
+
+
+@pytest.mark.parametrize("name", ["commands.md", "schema.md"])
+def test_the_reference_pages_are_true(name: str) -> None:
+    file = Path(__file__).resolve().parents[1] / "docs" / name
+    assert file.read_text(encoding="utf-8") == pages()[name], (
+        "make them anew: python -m attnbank.cli.reference docs"
+    )

@@ -1,0 +1,160 @@
+"""Unlabelled text: a sentence a line, an empty line between documents."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.document import BadInput, Problem, Sentence
+from attnbank.ingest.lines import read_lines, split_words
+from attnbank.ingest.models import MINILM
+from attnbank.ingest.sources import find_sources, read
+from attnbank.sql.errors import CallError
+
+
+def items(text: str | bytes) -> list[Sentence | Problem]:
+    raw = text.encode() if isinstance(text, str) else text
+    return list(read_lines(raw.splitlines(keepends=True), "file.txt", "file"))
+
+
+def sentences(text: str | bytes) -> list[Sentence]:
+    return [item for item in items(text) if isinstance(item, Sentence)]
+
+
+def forms(text: str) -> list[str]:
+    return [word.form for word in split_words(text)]
+
+
+def test_sentences_and_documents() -> None:
+    found = sentences("Rain fell.\nIt stopped.\n\n\n \t\nThe dogs barked.\n")
+    assert [each.text for each in found] == ["Rain fell.", "It stopped.", "The dogs barked."]
+    assert [each.line for each in found] == [1, 2, 6]
+    names = [each.document.name if each.document else None for each in found]
+    assert names == ["file-1", None, "file-2"]
+    assert [word.upos for each in found for word in each.words] == [None] * 10
+    assert [word.head_index for each in found for word in each.words] == [None] * 10
+
+
+def test_ends_of_lines_and_of_the_file() -> None:
+    expected = ["Rain fell.", "It stopped."]
+    for text in (
+        b"Rain fell.\r\nIt stopped.",
+        b"\xef\xbb\xbfRain fell.\n\n It stopped. \n",
+        "Rain fell.\n\u00a0\nIt stopped.\u2003\n".encode(),
+    ):
+        assert [each.text for each in sentences(text)] == expected
+    assert len([each for each in sentences("a\n\u00a0\nb\n") if each.document]) == 2
+    assert items(b"") == []
+
+
+def test_words() -> None:
+    assert forms("He's 3.5% [sic] x_y — “no”.") == [
+        "He", "'", "s", "3", ".", "5", "%", "[", "sic", "]", "x", "_", "y",
+        "—", "“", "no", "”", ".",
+    ]  # fmt: skip
+    assert forms("bɛʁnʊli cafe\u0301 हिन्दी co\u00adop ❤\ufe0f") == [
+        "bɛʁnʊli", "cafe\u0301", "हिन्दी", "co\u00adop", "❤\ufe0f",
+    ]  # fmt: skip
+    assert [(word.form, word.space_after) for word in split_words("a, b\u2009c d")] == [
+        ("a", False), (",", True), ("b", True), ("c", True), ("d", True),
+    ]  # fmt: skip
+    assert forms("\u200b \u0301") == []  # nothing that can be seen by itself
+
+
+@given(st.text())
+def test_words_hold_every_character_that_can_stand_alone(text: str) -> None:
+    rest = "".join(forms(text))
+
+    def seen(each: str) -> str:
+        return "".join(
+            c for c in each
+            if not c.isspace() and unicodedata.category(c)[0] != "M"
+            and unicodedata.category(c) != "Cf"
+        )  # fmt: skip
+
+    assert seen(rest) == seen(text)
+    assert all(form and not any(c.isspace() for c in form) for form in forms(text))
+
+
+def test_a_faulty_line_does_not_hide_the_others() -> None:
+    found = items(b"Rain fell.\nIt\x07 stopped.\nThe dogs \xff\n\nA door closed.\n")
+    assert [isinstance(item, Problem) for item in found] == [False, True, True, False]
+    assert [item.id for item in found if isinstance(item, Problem)] == [
+        "control-character",
+        "not-utf8",
+    ]
+    assert [item.line for item in found] == [1, 2, 3, 5]
+
+
+def test_a_document_whose_first_line_is_faulty() -> None:
+    for first in (b"\xff\n", b"a " * 32_768 + b"\n"):
+        found = sentences(first + b"Rain fell.\n\nIt stopped.\n")
+        assert [each.document.name if each.document else None for each in found] == [
+            "file-1",
+            "file-2",
+        ]
+
+
+def test_text_is_read_as_lines_unless_something_annotates_it(
+    tmp_path: Path, tiny_pipeline: Path
+) -> None:
+    path = tmp_path / "story.txt"
+    path.write_text("Rain fell . It\nstopped .\n")
+
+    def texts(format: str | None, spacy: str | None) -> list[str | None]:
+        sources = find_sources([str(path)], format)
+        read_items = read(sources, format, spacy)
+        return [item.text for item in read_items if isinstance(item, Sentence)]
+
+    assert texts(None, None) == texts("lines", None) == ["Rain fell . It", "stopped ."]
+    assert texts(None, str(tiny_pipeline)) == ["Rain fell .", "It stopped ."]
+    with pytest.raises(CallError, match="plain text") as caught:
+        texts("text", None)
+    assert "--spacy" in str(caught.value.remedy) and "--format lines" in str(caught.value.remedy)
+    with pytest.raises(CallError, match="--spacy annotates plain text"):
+        texts("lines", str(tiny_pipeline))
+
+
+def test_a_bank_of_lines(tmp_path: Path) -> None:
+    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
+    path.write_text("Rain fell.\nIt stopped.\n\n\u200b\nThe dogs barked.\n")
+    report = ingest(IngestOptions((str(path),), bank, MINILM))
+    assert (report.inputs, report.skipped) == (3, {"empty": 1})
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        assert connection.execute(
+            "select name, format, annotation, annotator from corpus"
+        ).fetchall() == [("story", "lines", "none", None)]
+        assert connection.execute("select name, index from document order by id").fetchall() == [
+            ("story-1", 1),
+            ("story-2", 2),
+        ]
+        assert connection.execute(
+            "select count(*), count(upos), count(head_index), count(lemma) from word"
+        ).fetchone() == (10, 0, 0, 0)
+        assert connection.execute("select count(*) from head_accuracy()").fetchone() == (0,)
+
+
+def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path) -> None:
+    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
+    path.write_text("Rain fell.\nIt stopped.\n")
+    gold = sample / "press.conllu"
+    report = ingest(IngestOptions((str(path), str(gold)), bank, MINILM, limit=3))
+    assert report.inputs == 3
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        assert connection.execute("select format, annotation from corpus").fetchall() == [
+            ("conllu+lines", "gold")
+        ]
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "story.txt"
+    path.write_bytes(b"\xff\n")
+    with pytest.raises((BadInput, CallError)):
+        ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", MINILM, format="lines"))
+    assert not (tmp_path / "b.duckdb").exists()

@@ -1,0 +1,116 @@
+"""A bank speaks for itself: in DuckDB 2.0 and in the 1.5 shell, with a comment on everything."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from attnbank.queries import analyses
+from attnbank.sql import Analysis
+
+every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
+VIEWS = ("dependency", "head", "attention_weight")
+
+
+@pytest.fixture(scope="module")
+def shell() -> str:
+    """The duckdb program that people have, of the 1.5 line."""
+    beside = Path(sys.executable).parent / "duckdb"
+    found = str(beside) if beside.exists() else shutil.which("duckdb")
+    if found is None:
+        pytest.skip("the DuckDB shell (pip install duckdb-cli) is not installed")
+    return found
+
+
+def in_shell(shell: str, bank: Path, statement: str) -> list[dict[str, Any]]:
+    """What a statement gives in the shell."""
+    done = subprocess.run(
+        [shell, "-readonly", str(bank), "-json", "-c", statement],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return rows
+
+
+def in_python(bank: Path, statement: str) -> list[dict[str, Any]]:
+    """What it gives in Python."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        rows = connection.query(f"select to_json(t) as row from ({statement}) as t").fetchall()
+    return [json.loads(row[0]) for row in rows]
+
+
+@every
+def test_an_analysis_answers_the_same_in_both(
+    analysis: Analysis, sample_bank: Path, shell: str
+) -> None:
+    statement = f"select * from {analysis.relation} order by all"
+    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    assert [list(row) for row in old] == [list(row) for row in new]
+    assert _equal(old, new)
+    assert new or "'word'" not in (analysis.runs or "'word'")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_answers_the_same_in_both(view: str, sample_bank: Path, shell: str) -> None:
+    statement = f"select * from {view} order by all limit 1000"
+    if view == "attention_weight":
+        statement = f"select * from {view} where sequence = 1 and layer = 2 and head = 3"
+    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    assert len(new) > 10
+    assert _equal(old, new)
+
+
+def test_parameters_go_by_name_in_the_shell(sample_bank: Path, shell: str) -> None:
+    statement = (
+        "select * from best_head(relation := 'nmod:poss', subtypes := true,"
+        " possessive := true, offsets := [2, 1], run := 'sample/minilm')"
+    )
+    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    assert len(new) == 1 and _equal(old, new)
+
+
+def test_the_scalar_functions_answer_the_same_in_both(sample_bank: Path, shell: str) -> None:
+    statement = "select wilson_low(7, 10) as low, wilson_high(7, 10) as high"
+    new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
+    assert _equal(old, new)
+    assert new == [pytest.approx({"low": 0.3967781, "high": 0.8922087}, abs=1e-7)]
+
+
+def test_everything_has_a_comment(sample_bank: Path) -> None:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        without = connection.execute(
+            """
+            select 'table' as kind, table_name from duckdb_tables() where comment is null
+            union all
+            select 'view', view_name from duckdb_views() where comment is null and not internal
+            union all
+            select 'column', concat(table_name, '.', column_name) from duckdb_columns()
+            where comment is null and not internal
+            union all
+            select 'macro', function_name from duckdb_functions()
+            where comment is null and not internal
+            """
+        ).fetchall()
+    assert without == []
+
+
+def _equal(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Equal, numbers to 12 digits (the shell prints them its own way, decimals as text)."""
+    assert len(old) == len(new)
+    for one, other in zip(old, new, strict=True):
+        for name, value in other.items():
+            if isinstance(value, float):
+                assert float(one[name]) == pytest.approx(value, rel=1e-12), (name, one, other)
+            else:
+                assert one[name] == value, (name, one, other)
+    return True

@@ -1,0 +1,150 @@
+"""BERT's masking: how many tokens, which, what stands in their place, and under which seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+import slow_masked_lm as slow
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnbank.ingest import IngestOptions, ingest, models
+from attnbank.ingest.masking import Masked, Masking, together
+from attnbank.ingest.tokens import Encoded, Position
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+CLS, SEP, MASK, UNKNOWN, FIRST, LAST = 0, 1, 2, 3, 10, 1009
+MASKING = Masking(0, MASK, frozenset({CLS, SEP, MASK}), tuple(range(FIRST, LAST + 1)))
+
+
+def encoded(*words: int) -> Encoded:
+    """[CLS], a token for each word, [SEP]."""
+    ids = (CLS, *words, SEP)
+    kinds = ["cls", *["token"] * len(words), "sep"]
+    positions = [
+        Position(kind, None if kind != "token" else at - 1, str(id), at, at + 1)
+        for at, (id, kind) in enumerate(zip(ids, kinds, strict=True))
+    ]
+    return Encoded(ids, (0,) * len(ids), tuple(map(str, ids)), tuple(positions))
+
+
+ENCODED = st.lists(st.integers(FIRST, LAST), min_size=1, max_size=126).map(
+    lambda words: encoded(*words)
+)
+
+
+@given(ENCODED)
+def test_fifteen_percent_are_masked_and_at_least_one(one: Encoded) -> None:
+    masked = MASKING.of(one)
+    share = 0.15 * len(one.ids)
+    assert len(masked.tokens) == min(len(one.ids) - 2, max(1, round(share)))
+    assert list(masked.tokens) == sorted(set(masked.tokens))
+
+
+@given(ENCODED)
+def test_special_tokens_are_neither_masked_nor_put_in_for_others(one: Encoded) -> None:
+    masked = MASKING.of(one)
+    assert not {0, len(one.ids) - 1} & set(masked.tokens)
+    assert masked.target == tuple(one.ids[token] for token in masked.tokens)
+    assert {CLS, SEP, UNKNOWN}.isdisjoint(masked.seen)
+
+
+def test_a_special_token_that_the_text_spells_is_not_masked_but_an_unknown_word_is() -> None:
+    assert MASKING.of(encoded(SEP, MASK, 20)).tokens == (3,)
+    assert MASKING.of(encoded(UNKNOWN)) == Masked((1,), MASKING.of(encoded(UNKNOWN)).seen, (3,))
+    assert MASKING.of(encoded(SEP, MASK)).tokens == ()
+
+
+def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None:
+    found: Counter[str] = Counter()
+    places: Counter[int] = Counter()
+    for start in range(2000):
+        one = encoded(*(FIRST + (start * 7 + at * 13) % 1000 for at in range(38)))
+        masked = MASKING.of(one)
+        places.update(masked.tokens)
+        for seen, target in zip(masked.seen, masked.target, strict=True):
+            found["mask" if seen == MASK else "same" if seen == target else "other"] += 1
+    total = found.total()
+    assert total == 2000 * 6
+    # Five standard errors of a share; a random token is the same one in a thousand times.
+    assert found["mask"] / total == pytest.approx(0.8, abs=0.019)
+    assert found["same"] / total == pytest.approx(0.1, abs=0.014)
+    assert found["other"] / total == pytest.approx(0.1, abs=0.014)
+    assert set(places) == set(range(1, 39))
+    assert max(places.values()) - min(places.values()) < 0.45 * total / 38
+
+
+@given(ENCODED, st.integers(0, 5))
+def test_the_seed_and_the_tokens_decide_and_nothing_else(one: Encoded, seed: int) -> None:
+    here = Masking(seed, MASK, MASKING.never, MASKING.vocabulary)
+    MASKING.of(encoded(11, 12, 13))  # whatever was masked before
+    copy = Encoded(one.ids, one.segments, one.pieces, one.positions)
+    assert here.of(one) == here.of(copy)
+
+
+def test_another_seed_and_another_text_give_another_mask() -> None:
+    text = encoded(*range(20, 120))
+    seeds = {Masking(seed, MASK, MASKING.never, MASKING.vocabulary).of(text) for seed in range(20)}
+    assert len(seeds) == 20
+    texts = {MASKING.of(encoded(first, *range(21, 120))).tokens for first in range(200, 220)}
+    assert len(texts) == 20
+
+
+def test_the_masks_of_a_seed_stay_what_they_are() -> None:
+    # Figures in people's banks hang on these draws: a change of them is a change of results.
+    assert MASKING.of(encoded(*range(20, 58))) == Masked(
+        tokens=(4, 9, 25, 27, 32, 37),
+        seen=(MASK, MASK, MASK, 372, MASK, MASK),
+        target=(23, 28, 44, 46, 51, 56),
+    )
+
+
+def test_masks_go_into_their_own_rows_of_a_padded_batch() -> None:
+    ids = torch.tensor([[0, 11, 12, 1, 9, 9], [0, 21, 22, 23, 24, 1]])
+    given = ids.clone()
+    batch = together(ids, [Masked((2,), (MASK,), (12,)), Masked((1, 4), (MASK, 77), (21, 24))])
+    assert batch.ids.tolist() == [[0, 11, MASK, 1, 9, 9], [0, MASK, 22, 23, 77, 1]]
+    assert batch.input.tolist() == [0, 1, 1]
+    assert batch.token.tolist() == [2, 1, 4]
+    assert batch.target.tolist() == [12, 21, 24]
+    assert torch.equal(ids, given)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_a_model_says_which_tokens_are_special(
+    tiny_masked_lm: Callable[[str], Path], kind: str
+) -> None:
+    model = models.load(str(tiny_masked_lm(kind)), masked_lm=True).masked_lm
+    assert model is not None
+    tokenizer, _ = slow.load(tiny_masked_lm(kind))
+    names = tokenizer.convert_ids_to_tokens
+    assert names(model.mask) == tokenizer.mask_token
+    special = {"[PAD]", "[CLS]", "[SEP]", "[MASK]", "<s>", "<pad>", "</s>", "<mask>"}
+    unknown = {"[UNK]", "<unk>"}
+    assert {names(each) for each in model.special} == set(tokenizer.get_vocab()) & special
+    others = {names(each) for each in model.vocabulary}
+    assert others == set(tokenizer.get_vocab()) - special - unknown
+
+
+def test_pieces_of_words_are_masked_one_by_one(
+    tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
+) -> None:
+    """Runs over words and over tokens mask the same tokens."""
+    folder = tiny_masked_lm("bert")
+    masks = {}
+    for unit in ("word", "token"):
+        bank = tmp_path / f"{unit}.duckdb"
+        ingest(IngestOptions((str(sample / "press.conllu"),), bank, str(folder), unit=unit))
+        tokenizer, _ = slow.load(folder)
+        with duckdb.connect(str(bank), read_only=True) as connection:
+            found = slow.inputs(connection, tokenizer)
+        masking = slow.masking(tokenizer, 3)
+        masks[unit] = [masking.of(one) for one in found.values()]
+    assert masks["word"] == masks["token"]
+    assert len({each.tokens for each in masks["word"]}) > 10

@@ -1,0 +1,400 @@
+"""Pairs of segments, as in BERT's pre-training, and random samples of inputs."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import planning
+import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.contexts import PairContext, Room
+from attnbank.ingest.inputs import Draft, Skip, TokenisedSentence
+from attnbank.ingest.models import MINILM, _place
+from attnbank.ingest.tokens import Piece
+
+TWO = "Rain fell.\nThe dogs barked.\n"
+
+
+def lines(folder: Path, text: str) -> Path:
+    path = folder / "story.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def pairs(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[str]:
+    batches = planning.plan(connection, model, context="pair", **options)
+    inputs = sorted((each for b in batches for each in b.inputs), key=lambda each: each.words)
+    return [" ".join(each.encoded.pieces) for each in inputs]
+
+
+def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+        (batch,) = planning.plan(connection, MINILM, context="pair")
+        (one,) = batch.inputs
+        found = [(each.kind, each.text, each.segment, each.word) for each in one.encoded.positions]
+        assert found == [
+            ("cls", "[CLS]", 0, None),
+            ("token", "rain", 0, 0),
+            ("token", "fell", 0, 1),
+            ("token", ".", 0, 2),
+            ("sep", "[SEP]", 0, None),
+            ("token", "the", 1, 3),
+            ("token", "dogs", 1, 4),
+            ("token", "barked", 1, 5),
+            ("token", ".", 1, 6),
+            ("sep", "[SEP]", 1, None),
+        ]
+        assert one.encoded.segments == (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
+        assert one.words == (1, 2, 3, 4, 5, 6, 7)
+        assert [each.id for each in one.sentences] == [1, 2]
+
+
+def test_the_longer_segment_is_cut_at_either_end(tmp_path: Path) -> None:
+    """A has 3 tokens and B 4: with room for 5, B loses two, as it loses ties."""
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+        found = Counter(
+            one for seed in range(60) for one in pairs(connection, MINILM, max_tokens=8, seed=seed)
+        )
+        assert set(found) == {
+            "[CLS] rain fell . [SEP] the dogs [SEP]",
+            "[CLS] rain fell . [SEP] dogs barked [SEP]",
+            "[CLS] rain fell . [SEP] barked . [SEP]",
+        }
+        assert found["[CLS] rain fell . [SEP] dogs barked [SEP]"] == max(found.values())
+
+
+def test_every_place_between_sentences_can_part_them(tmp_path: Path) -> None:
+    text = "It stopped.\nRain fell.\nA door closed.\nThe dogs barked.\n"
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+        found = Counter(pairs(connection, MINILM, seed=seed)[0] for seed in range(60))
+        assert set(found) == {
+            "[CLS] it stopped . [SEP] rain fell . a door closed . the dogs barked . [SEP]",
+            "[CLS] it stopped . rain fell . [SEP] a door closed . the dogs barked . [SEP]",
+            "[CLS] it stopped . rain fell . a door closed . [SEP] the dogs barked . [SEP]",
+        }
+        assert min(found.values()) > 8
+
+
+def test_a_sentence_without_another_is_left_out(tmp_path: Path) -> None:
+    """At the end of a document, and where one sentence is a document; none is paired across."""
+    text = f"It stopped.\n\n{TWO}A door closed.\n\n{TWO}"
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+        batches = planning.plan(connection, MINILM, context="pair", max_tokens=10)
+        assert sorted(
+            tuple(s.id for s in each.sentences) for b in batches for each in b.inputs
+        ) == [
+            (2, 3),
+            (5, 6),
+        ]
+        skips = sorted((each.sentence, each.reason) for b in batches for each in b.skips)
+        assert skips == [(1, "unpaired"), (4, "unpaired")]
+
+
+def test_a_sentence_that_is_cut_off_whole_says_so(tmp_path: Path) -> None:
+    """Nothing of a short first sentence is left where A loses more from its front."""
+    text = f"Stop.\n{'the dogs barked ' * 2}\n{'rain fell . ' * 2}\n"  # 2, 6 and 6 tokens
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
+        reasons = set()
+        for seed in range(40):
+            (batch,) = planning.plan(connection, MINILM, context="pair", max_tokens=13, seed=seed)
+            (one,) = batch.inputs
+            inside = {each.id for each in one.sentences}
+            outside = {each.sentence for each in batch.skips}
+            assert inside | outside == {1, 2, 3} and not inside & outside
+            assert len(one.encoded.ids) == 13
+            reasons |= {(each.sentence, each.reason) for each in batch.skips}
+        assert reasons == {(1, "cut-off")}
+
+
+# Any lengths, against lists that lose their first or last item one by one.
+
+Lengths = list[list[int]]
+
+
+def slow_pairs(
+    lengths: Lengths, room: int, seed: int
+) -> tuple[list[tuple[list[tuple[int, int]], list[tuple[int, int]]]], set[int]]:
+    """A and B of each input as (sentence, piece), and the sentences that are in no gathering."""
+    made, alone = [], set()
+    number = 0
+    for document, sizes in enumerate(lengths, start=1):
+        stretches: list[list[tuple[int, int, int]]] = [[]]
+        for index, size in enumerate(sizes, start=1):
+            number += 1
+            if size:
+                stretches[-1].append((number, index, size))
+            else:
+                stretches.append([])
+        for stretch in stretches:
+            rest = list(stretch)
+            while len(rest) > 1:
+                count = 2
+                while count < len(rest) and sum(size for *_, size in rest[:count]) < room:
+                    count += 1
+                chunk, rest = rest[:count], rest[count:]
+                chance = random.Random(f"pair {seed} {document} {chunk[0][1]}")
+                split = 1 + int(chance.random() * (count - 1))
+                a, b = (
+                    [(id, at) for id, _, size in part for at in range(size)]
+                    for part in (chunk[:split], chunk[split:])
+                )
+                while len(a) + len(b) > room:
+                    longer = a if len(a) > len(b) else b
+                    if chance.random() < 0.5:
+                        del longer[0]
+                    else:
+                        longer.pop()
+                made.append((a, b))
+            alone |= {id for id, *_ in rest}
+    return made, alone
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=9), max_size=4),
+    st.integers(2, 24),
+    st.integers(0, 5),
+)
+def test_pairs_are_those_of_the_slow_reference(lengths: Lengths, room: int, seed: int) -> None:
+    sentences: list[TokenisedSentence] = []
+    for document, sizes in enumerate(lengths, start=1):
+        for index, size in enumerate(sizes, start=1):
+            id = len(sentences) + 1
+            pieces = tuple(Piece(at, "x", at) for at in range(size))
+            fault = None if size else Skip(id, None, "", "no-pieces", "")
+            sentences.append(
+                TokenisedSentence(
+                    id, 50 + document, document, index, None, "", tuple(range(size)),
+                    ("x",) * size, pieces, pieces, fault,
+                )
+            )  # fmt: skip
+    items = list(PairContext(Room(room + 3, 3), seed, parted=True).drafts(iter(sentences)))
+    expected, alone = slow_pairs(lengths, room, seed)
+    drafts = [each for each in items if isinstance(each, Draft)]
+    found = [[[(s.id, piece.id) for s, piece in seg] for seg in d.segments] for d in drafts]
+    assert found == [[a, b] for a, b in expected]
+    skips = [each for each in items if isinstance(each, Skip)]
+    assert {each.sentence for each in skips if each.reason == "unpaired"} == alone
+    gathered = {each.id for each in sentences if not each.fault} - alone
+    inside = {id for a, b in expected for id, _ in a + b}
+    assert {each.sentence for d in drafts for each in d.cut} == gathered - inside
+
+
+# Models with other special tokens.
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta", "electra"])
+def test_stored_attention_is_that_of_the_tokenizers_own_pair(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
+) -> None:
+    folder = tiny_model(kind)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    bank = tmp_path / "b.duckdb"
+    ingest(IngestOptions((str(sample),), bank, str(folder), context="pair", unit="token", limit=12))
+    byte_level = kind in ("roberta", "gpt2", "llama")
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        inputs = connection.execute(
+            "select sequence, list(text order by position), list(segment order by position),"
+            " list(kind order by position) from position group by sequence order by sequence"
+        ).fetchall()
+        assert len(inputs) == 12
+        for sequence, texts, segments, kinds in inputs:
+            ids = tokenizer.convert_tokens_to_ids(texts)
+            text = [
+                [id for id, own, role in zip(ids, segments, kinds, strict=True)
+                 if own == segment and role == "token"]
+                for segment in (0, 1)
+            ]  # fmt: skip
+            cls, sep = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
+            if kind == "roberta":
+                assert ids == cls + text[0] + sep + sep + text[1] + sep
+            elif byte_level:
+                assert ids == text[0] + text[1]
+            else:
+                assert ids == cls + text[0] + sep + text[1] + sep
+            if kind == "roberta":
+                assert kinds.count("sep") == 3  # <s> A </s></s> B </s>
+                between = kinds.index("sep")
+                assert kinds[between : between + 2] == ["sep", "sep"]
+                assert segments[between : between + 3] == [0, 0, 1]
+            if byte_level:
+                assert set(segments) == {0, 1} and segments == sorted(segments)
+            else:
+                assert segments == [0] * (len(text[0]) + 2) + [1] * (len(text[1]) + 1)
+            given = {"input_ids": torch.tensor([ids])}
+            if kind in ("bert", "electra"):
+                given["token_type_ids"] = torch.tensor([segments])
+            with torch.no_grad():
+                maps = module(**given, output_attentions=True).attentions
+            stored = connection.execute(
+                "select weights from attention where sequence = ?"
+                " order by layer, head, from_position",
+                [sequence],
+            ).fetchall()
+            direct = np.concatenate([each[0].reshape(-1, len(ids)).numpy() for each in maps])
+            np.testing.assert_allclose(
+                np.array([row[0] for row in stored]), direct, atol=2e-5, rtol=0
+            )
+
+
+def test_white_space_before_the_second_segment(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """B begins a text of its own after </s>; in a decoder nothing but a space parts it from A."""
+    with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
+        for kind, expected in (
+            ("roberta", "<s>Rain fell.</s></s>The dogs barked.</s>"),
+            ("gpt2", "Rain fell. The dogs barked."),
+        ):
+            folder = str(tiny_model(kind))
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+            (batch,) = planning.plan(connection, folder, context="pair", max_tokens=90)
+            assert tokenizer.decode(batch.inputs[0].encoded.ids) == expected
+
+
+# Samples.
+
+
+def test_a_sample_is_seeded_nested_and_of_whole_inputs(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model = str(tiny_model("bert"))
+    contexts: list[dict[str, Any]] = [
+        {"context": "pair", "max_tokens": 40},
+        {"context": "document", "max_tokens": 40},
+        {"context": "sentence", "unit": "word"},
+    ]
+    with planning.text_bank(tmp_path / "b.duckdb", sample) as connection:
+        for context in contexts:
+
+            def inputs(context: dict[str, Any] = context, **options: Any) -> set[tuple[int, ...]]:
+                batches = planning.plan(connection, model, **context, **options)
+                found = [(*each.words, *each.encoded.ids) for b in batches for each in b.inputs]
+                assert len(found) == len(set(found))
+                return set(found)
+
+            every, ten, twenty = inputs(), inputs(limit=10), inputs(limit=20)
+            assert len(ten) == 10 and len(twenty) == 20
+            assert ten < twenty < every
+            assert inputs(limit=10, batch_tokens=100) == ten
+            assert inputs(limit=10_000) == every
+            if context["context"] != "pair":
+                assert ten != inputs(limit=10, seed=1) < every
+
+
+def test_a_sample_is_fair() -> None:
+    """Every input is drawn about as often as any other."""
+    from attnbank.ingest.sampling import Passed, sampled
+
+    sentences = [
+        TokenisedSentence(id, 1, 1, id, None, "", (id,), ("x",), (), (), None)
+        for id in range(1, 41)
+    ]
+    drafts = [Draft((each,), (), 0) for each in sentences]
+    drawn: Counter[int] = Counter()
+    for seed in range(400):
+        items = list(sampled(lambda: iter(drafts), 10, seed))
+        chosen = [each.sentences[0].id for each in items if isinstance(each, Draft)]
+        assert chosen == sorted(chosen) and len(chosen) == 10
+        assert sum(each.sentences for each in items if isinstance(each, Passed)) == 30
+        drawn.update(chosen)
+    assert set(drawn) == set(range(1, 41))
+    # 400 draws with chance 1/4: mean 100, standard deviation 8.7.
+    assert all(60 < count < 140 for count in drawn.values())
+
+
+def test_few_of_many_inputs_still_share_batches(tmp_path: Path) -> None:
+    path = lines(tmp_path, "Rain fell.\n" * 5000)
+    with planning.text_bank(tmp_path / "b.duckdb", path) as connection:
+        batches = planning.plan(connection, MINILM, context="sentence", limit=12)
+        assert [len(each.inputs) for each in batches] == [12]
+        assert batches[0].sentences == 5000
+
+
+# Real text.
+
+
+def slow_count(path: Path, tokenizer: Any, room: int) -> int:
+    """How many pairs a text gives: gather sentences until they fill the input, two at least."""
+    inputs = 0
+    for document in path.read_text(encoding="utf-8").split("\n\n"):
+        gathered: list[int] = []
+        for line in document.splitlines():
+            gathered.append(len(tokenizer.tokenize(line)))
+            if sum(gathered) >= room and len(gathered) > 1:
+                inputs += 1
+                gathered = []
+        inputs += len(gathered) > 1
+    return inputs
+
+
+def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
+    path = corpora / "wiki-text.txt"
+    folder = _place(MINILM, None)[0]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with planning.text_bank(tmp_path / "text.duckdb", path) as connection:
+        batches = planning.plan(connection, MINILM, context="pair")
+        inputs = [each for batch in batches for each in batch.inputs]
+        assert len(inputs) == slow_count(path, tokenizer, 125)
+        assert max(len(each.encoded.ids) for each in inputs) == 128
+        assert sum(len(each.encoded.ids) == 128 for each in inputs) > 0.8 * len(inputs)
+        accounted = [s.id for each in inputs for s in each.sentences]
+        accounted += [each.sentence for batch in batches for each in batch.skips]
+        assert sorted(accounted) == list(range(1, 1264))
+
+    bank = tmp_path / "b.duckdb"
+    report = ingest(
+        IngestOptions((str(path),), bank, MINILM, context="pair", unit="token", limit=10)
+    )
+    assert report.inputs == 10
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        facts = connection.execute(
+            "select corpus.annotation, corpus.format, run.max_tokens, run.context from run"
+            " inner join corpus on corpus.id = run.corpus"
+        ).fetchone()
+        assert facts == ("none", "lines", 128, "pair")
+        assert connection.execute(
+            "select max(abs(list_sum(weights) - 1)) < 1e-5, count(*) from attention"
+        ).fetchone() == (True, 72 * sum(_lengths(connection)))
+        texts = path.read_text(encoding="utf-8").lower()
+        words = connection.execute(
+            "select form from word inner join position on position.word = word.id"
+        ).fetchall()
+        assert all(form.lower() in texts for (form,) in words)
+        for sequence, ids, segments in connection.execute(
+            "select sequence, list(text order by position), list(segment order by position)"
+            " from position group by sequence order by sequence limit 4"
+        ).fetchall():
+            ids = tokenizer.convert_tokens_to_ids(ids)
+            with torch.no_grad():
+                maps = module(
+                    input_ids=torch.tensor([ids]),
+                    token_type_ids=torch.tensor([segments]),
+                    output_attentions=True,
+                ).attentions
+            stored = connection.execute(
+                "select weights from attention where sequence = ?"
+                " order by layer, head, from_position",
+                [sequence],
+            ).fetchall()
+            direct = np.concatenate([each[0].reshape(-1, len(ids)).numpy() for each in maps])
+            np.testing.assert_allclose(
+                np.array([row[0] for row in stored]), direct, atol=1e-5, rtol=0
+            )
+
+
+def _lengths(connection: duckdb.DuckDBPyConnection) -> list[int]:
+    return [row[0] for row in connection.execute("select positions from sequence").fetchall()]

@@ -1,0 +1,235 @@
+"""The Python door: analyses, their parameters and runs, lazy tables, an analysis in Polars."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from case_bank import make_bank
+from polars.testing import assert_frame_equal
+
+from attnbank.queries import Bank, UnfinishedRunWarning, analyses, open_bank
+from attnbank.queries.frames import head_accuracy
+from attnbank.sql.errors import BankError, CallError, QueryError
+
+RUNS = """
+id,name,context,unit,finished
+1,words,sentence,word,2020-01-01
+2,documents,document,word,2020-01-02
+3,tokens,sentence,token,2020-01-03
+4,half,sentence,word,
+"""
+WORDS = """
+id,sentence,index,form,head_index,deprel
+1,1,1,Dogs,2,nsubj
+2,1,2,chase,0,root
+3,1,3,my,4,nmod:poss
+4,1,4,cat,2,obj
+"""
+
+
+@pytest.fixture(scope="module")
+def bank(sample_bank: Path) -> Iterator[Bank]:
+    with open_bank(sample_bank) as opened:
+        yield opened
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Bank]:
+    with open_bank(make_bank(tmp_path / "small.duckdb", {"run": RUNS, "word": WORDS})) as opened:
+        yield opened
+
+
+def test_an_analysis_gives_the_columns_of_its_header(bank: Bank) -> None:
+    for analysis in analyses().values():
+        if analysis.runs is None or "'word'" in analysis.runs:
+            frame = bank.query(analysis.name)
+            assert frame.columns == [column.name for column in analysis.columns]
+            assert frame.height > 0
+
+
+def test_parameters_mean_the_same_as_in_the_macro(bank: Bank) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, ""),
+        ({"relation": "obj"}, "relation := 'obj'"),
+        ({"relation": None, "min_count": 50}, "min_count := 50"),
+        ({"subtypes": True, "possessive": True}, "subtypes := true, possessive := true"),
+        ({"offsets": [2, -5]}, "offsets := [2, -5]"),
+        ({"offsets": (1,), "run": "sample/minilm"}, "offsets := [1], run := 'sample/minilm'"),
+        ({"run": 1}, "run := '1'"),
+    ]
+    with duckdb.connect(str(bank.path), read_only=True) as plain:
+        for given, text in cases:
+            by_macro = plain.query(f"from best_head({text})").pl()
+            assert_frame_equal(bank.query("best_head", **given), by_macro)
+
+
+def test_names_of_analyses_may_be_written_in_several_ways(bank: Bank) -> None:
+    assert bank.query("best-head").equals(bank.query("best_head"))
+    assert bank.query("paper.table_1").equals(bank.query("table_1"))
+    for name in ("best_hed", "paper.best_head"):
+        with pytest.raises(CallError, match=r"Did you mean best_head"):
+            bank.query(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"relaton": "obj"}, r"no parameter relaton\.\nDid you mean relation\?"),
+        ({"min_count": "many"}, "min_count takes integer, not 'many'"),
+        ({"min_count": 1.5}, r"min_count takes integer, not 1\.5"),
+        ({"min_count": True}, "min_count takes integer, not True"),
+        ({"min_count": 2**40}, "min_count takes integer"),
+        ({"subtypes": 1}, "subtypes takes boolean, not 1"),
+        ({"relation": 3}, "relation takes varchar, not 3"),
+        ({"offsets": 1}, "offsets takes a list of integer, not 1"),
+        ({"offsets": "1,2"}, "offsets takes a list of integer"),
+        ({"offsets": [1, "x"]}, "offsets takes a list of integer, not 'x'"),
+    ],
+)
+def test_a_wrong_parameter_is_told(bank: Bank, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(CallError, match=message):
+        bank.query("best_head", **given)
+
+
+def test_a_parameter_with_few_values_takes_no_other(bank: Bank) -> None:
+    assert bank.query("best_head_held_out", choose="half").height > 0
+    with pytest.raises(CallError, match=r"Did you mean train\? It is one of: half, train"):
+        bank.query("best_head_held_out", choose="trian")
+
+
+def test_a_relation_that_the_corpus_does_not_have_is_told(small: Bank) -> None:
+    with pytest.raises(CallError, match=r"has the relation nsub to its head\.\nDid you mean nsubj"):
+        small.query("best_head", relation="nsub")
+    with pytest.raises(CallError, match="nmod:poss is counted with nmod"):
+        small.query("best_head", relation="nmod:poss")
+    with pytest.raises(CallError, match="the relation nmod to its head"):
+        small.query("best_head", relation="nmod", subtypes=True)
+    with pytest.raises(CallError, match="the relation root to its head"):
+        small.query("best_head", relation="root")
+    small.query("best_head", relation="nmod:poss", subtypes=True)
+    small.query("best_head", relation="all")
+
+
+def test_a_corpus_without_trees_is_told(tmp_path: Path) -> None:
+    words = "id,sentence,index,form\n1,1,1,Dogs\n"
+    with (
+        open_bank(make_bank(tmp_path / "flat.duckdb", {"word": words})) as flat,
+        pytest.raises(CallError, match="has no dependency relations"),
+    ):
+        flat.query("best_head", relation="obj")
+
+
+def test_a_run_must_exist_and_fit(small: Bank) -> None:
+    with pytest.raises(CallError, match=r"no run wrds .*\nDid you mean words\? Runs that fit"):
+        small.query("best_head", run="wrds")
+    with pytest.raises(
+        CallError,
+        match="takes runs with unit = 'word'; tokens is none"
+        r"\.\nRuns that fit best_head: words, documents, half",
+    ):
+        small.query("best_head", run="tokens")
+    with pytest.raises(CallError, match="takes runs"):
+        small.query("best_head", run=3)
+    assert small.chosen_run("best_head") == "words"
+    assert small.chosen_run("best_head", run="documents") == "documents"
+    assert small.chosen_run("table_1") == "words"
+
+
+def test_an_unfinished_run_is_read_with_a_warning(small: Bank) -> None:
+    with pytest.warns(UnfinishedRunWarning, match="run half is not finished"):
+        small.query("gold_dependency", run="half")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small.query("gold_dependency", run="words")
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (
+            "id,name,finished",
+            r"No finished run of .* has unit = 'word'.*\nMake one: attnbank -b .*",
+        ),
+        ("id,name,unit\n1,t,token", r"has unit = 'word', as best_head needs"),
+        ("id,name,context\n1,d,document", r"takes by itself\.\nName one of these \(run\): d"),
+        ("id,name,finished\n1,h,", r"Name one of these \(run\): h \(not finished\)"),
+    ],
+)
+def test_no_run_that_fits_is_told(tmp_path: Path, runs: str, message: str) -> None:
+    path = make_bank(tmp_path / "bank.duckdb", {"run": runs + "\n"})
+    with open_bank(path) as opened, pytest.raises(QueryError, match=message):
+        opened.query("best_head")
+
+
+def test_a_lazy_table_reads_what_is_collected(bank: Bank) -> None:
+    word = bank.table("word")
+    rows = bank.sql("select id, upos from word order by id")
+    verbs = rows.filter(pl.col("upos") == "VERB")
+    assert word.select(pl.len()).collect().item() == rows.height
+    assert word.select("id", "upos").collect().equals(rows)
+    assert word.filter(pl.col("upos") == "VERB").select("id", "upos").collect().equals(verbs)
+    assert word.filter(pl.col("upos") == "VERB").head(3).select("id").collect()["id"].to_list() == (
+        verbs["id"].head(3).to_list()
+    )
+    assert word.head(3).filter(pl.col("upos") == "VERB").collect().height == (
+        rows.head(3).filter(pl.col("upos") == "VERB").height
+    )
+    ids = word.select("id")
+    twice = word.join(bank.table("word").select("id"), on="id").join(ids, on="id")  # three scans
+    assert twice.select(pl.len()).collect().item() == rows.height
+
+
+def test_a_lazy_table_of_one_run(small: Bank, bank: Bank) -> None:
+    assert bank.table("peak", run="sample/minilm").collect().height == (
+        bank.table("peak").collect().height
+    )
+    assert small.table("sequence", run=2).collect().height == 0
+    assert bank.table("paper.table_1").collect().height > 0
+    with pytest.raises(CallError, match="Did you mean word"):
+        bank.table("wrod")
+    with pytest.raises(CallError, match="no run nothing"):
+        bank.table("peak", run="nothing")
+    with pytest.raises(CallError, match="No row of word belongs to a run"):
+        bank.table("word", run=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"relation": "obj"},
+        {"relation": "all", "run": 1},
+        {"subtypes": True},
+        {"possessive": True},
+        {"subtypes": True, "possessive": True, "relation": "nmod:poss"},
+    ],
+)
+def test_the_polars_expression_gives_the_same_frame(bank: Bank, given: dict[str, Any]) -> None:
+    frame = head_accuracy(bank, **given).collect()
+    assert_frame_equal(frame, bank.query("head_accuracy", **given), check_exact=True)
+    assert frame.height > 0
+
+
+def test_closing_lets_go(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as opened:
+        opened.sql("select 1")
+    opened.close()
+    with pytest.raises(duckdb.Error):
+        opened.runs()
+
+
+def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BankError, match=r"There is no bank .*\nFill one"):
+        open_bank(tmp_path / "missing.duckdb")
+    (tmp_path / "text.duckdb").write_text("no database")
+    with pytest.raises(BankError, match="is not a bank"):
+        open_bank(tmp_path / "text.duckdb")
+    duckdb.connect(str(tmp_path / "other.duckdb")).close()
+    with pytest.raises(BankError, match="is a DuckDB file, but no bank"):
+        open_bank(tmp_path / "other.duckdb")
