@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import torch
 from duckdb import DuckDBPyConnection
@@ -35,7 +36,7 @@ from attnbank.queries.probes.sentences import Ints
 from attnbank.queries.probes.tasks import Part, Task, read_task
 from attnbank.queries.probes.training import hold_out, learn, loss_of
 from attnbank.sql.errors import CallError
-from attnbank.sql.opening import open_to_read, open_to_write
+from attnbank.sql.opening import explain, open_to_read, open_to_write
 
 _MEGABYTE = 1_000_000
 
@@ -67,10 +68,15 @@ def train_probe(
         task = read_task(connection, kind, learns_from, str(test_run), options)
     began, started = time.perf_counter(), _now()
     # Open to write from the start: better to be refused now than after the training.
-    with open_to_write(bank, metadata.version("attnbank")) as connection:
+    connection = open_to_write(bank, metadata.version("attnbank"), {"memory_limit": "1GB"})
+    try:
         with connection.cursor() as reading:
             outcome = run_task(reading, task, options, device, tell)
         probe = recording.write(connection, task, options, outcome, str(device), (started, _now()))
+    except duckdb.Error as error:
+        raise explain(error, Path(bank)) from error
+    finally:
+        connection.close()
     return ProbeReport(
         probe=probe,
         kind=kind,

@@ -41,65 +41,66 @@ def make_bank(
     `look` changes. Positions are [CLS], the words and [SEP].
     """
     chance = np.random.default_rng(seed)
-    tables: dict[str, list[tuple[object, ...]]] = {}
+    tables: dict[str, list[dict[str, object]]] = {}
 
-    def add(table: str, *row: object) -> None:
+    def add(table: str, **row: object) -> None:
         tables.setdefault(table, []).append(row)
 
-    add("model", 1, "./toy", None, "aa" * 32, "Toy", LAYERS, HEADS, None, "Toy", None)
+    add("model", id=1, name="./toy", sha256="aa" * 32, architecture="Toy", layers=LAYERS,
+        heads=HEADS, tokenizer="Toy")  # fmt: skip
     word = sentence = document = 0
     for number, (name, size) in enumerate(sizes.items(), start=1):
-        add("corpus", number, name, "text", name, "bb" * 32, "gold", None)
+        add("corpus", id=number, name=name, format="text", path=name, sha256="bb" * 32,
+            annotation="gold")  # fmt: skip
         add(
-            "run", number, name, 1, number, "sentence", "word", "mean", 512, None, 2048, None,
-            "cpu", "0", {}, sentence + 1, 1, "2020-01-01 00:00:00", "2020-01-01 00:00:01",
+            "run", id=number, name=name, model=1, corpus=number, context="sentence", unit="word",
+            subword="mean", max_tokens=512, batch_tokens=2048, device="cpu", code_version="0",
+            libraries={}, first_sequence=sentence + 1, batches=1,
+            started="2020-01-01 00:00:00", finished="2020-01-01 00:00:01",
         )  # fmt: skip
         for at in range(size):
             if at % 5 == 0:
                 document += 1
                 split = splits[at // 5 % len(splits)] if splits else None
-                add("document", document, number, at // 5 + 1, f"d{document}", split, None, None)
+                add("document", id=document, corpus=number, index=at // 5 + 1,
+                    name=f"d{document}", split=split)  # fmt: skip
             sentence += 1
             count = int(chance.integers(1, 10))
             heads = random_tree(count, chance)
-            add("sentence", sentence, document, at % 5 + 1, None, None, None, count, 0, None)
-            add("sequence", sentence, number, 1, document, sentence, count + 2, count + 2)
-            add("position", sentence, 0, "cls", None, "[CLS]", ["[CLS]"])
-            for index in range(1, count + 1):
+            add("sentence", id=sentence, document=document, index=at % 5 + 1, words=count,
+                empty_nodes=0)  # fmt: skip
+            add("sequence", id=sentence, run=number, batch=1, document=document,
+                sentence=sentence, positions=count + 2, tokens=count + 2)  # fmt: skip
+            here = {"sequence": sentence, "segment": 0}
+            add("position", **here, position=0, kind="cls", text="[CLS]", pieces=["[CLS]"])
+            for index, head in enumerate(heads, start=1):
                 word += 1
                 form = f"w{chance.integers(20)}"
-                head = heads[index - 1]
                 relation = "root" if head == 0 else RELATIONS[int(chance.integers(3))]
-                add(
-                    "word", word, sentence, index, form, None, None, None, None,
-                    head if has_trees else None, relation if has_trees else None,
-                    None, True, None, None,
-                )  # fmt: skip
-                add("position", sentence, index, "word", word, form, [form])
-            add("position", sentence, count + 1, "sep", None, "[SEP]", ["[SEP]"])
+                add("word", id=word, sentence=sentence, index=index, form=form, space_after=True,
+                    head_index=head if has_trees else None,
+                    deprel=relation if has_trees else None)  # fmt: skip
+                add("position", **here, position=index, kind="word", word=word, text=form,
+                    pieces=[form])  # fmt: skip
+            last = count + 1
+            add("position", **here, position=last, kind="sep", text="[SEP]", pieces=["[SEP]"])
             maps = chance.dirichlet(np.ones(count + 2), size=(LAYERS * HEADS, count + 2))
             look(maps, heads)
             for k, weights in enumerate(maps):
                 for place, row in enumerate(weights):
-                    layer, head_number = k // HEADS + 1, k % HEADS + 1
-                    add("attention", sentence, layer, head_number, place, row.tolist())
+                    add("attention", sequence=sentence, layer=k // HEADS + 1, head=k % HEADS + 1,
+                        from_position=place, weights=row.tolist())  # fmt: skip
     with open_to_write(path, "test") as connection:
         for table, rows in tables.items():
-            columns = [
-                each[0]
-                for each in connection.execute(
-                    "select column_name from duckdb_columns() where table_name = ?"
-                    " and schema_name = 'main' order by column_index",
-                    [table],
-                ).fetchall()
-            ]
-            if table in ("attention", "position", "word", "sequence", "sentence"):
-                frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
-                connection.register("arriving", frame.to_arrow())
-                connection.execute(f"insert into {table} select * from arriving")
+            if table in ("attention", "position", "word"):
+                connection.register("arriving", pl.DataFrame(rows).to_arrow())
+                connection.execute(f"insert into {table} by name select * from arriving")
                 connection.unregister("arriving")
-            else:
-                places = ", ".join("?" for _ in columns)
-                for row in rows:
-                    connection.execute(f"insert into {table} values ({places})", list(row))
+                continue
+            for each in rows:
+                places = ", ".join("?" for _ in each)
+                columns = ", ".join(each)
+                connection.execute(
+                    f"insert into {table} ({columns}) values ({places})", list(each.values())
+                )
     return path
