@@ -118,7 +118,8 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
-        connection = open_to_write(Path(folder, "estimate.duckdb"), runs.version(), _WRITER)
+        path = Path(folder, "estimate.duckdb")
+        connection = open_to_write(path, runs.version(), _WRITER)
         problems = _check_corpus(corpus, options, tell)
         corpus_id = _write_corpus(connection, corpus, options, tell)
         planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
@@ -138,9 +139,10 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
                 found.weights += maps * len(each.encoded.positions) ** 2
                 peaks += maps * len(each.encoded.positions)
         connection.close()
+        text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
     per_weight += _BYTES_PER_GRADIENT * options.gradients
-    found.bytes = round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
+    found.bytes = text + round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
     return found
 
 

@@ -134,8 +134,11 @@ def finish_run(connection: DuckDBPyConnection, run: int) -> None:
 
 
 def delete_run(connection: DuckDBPyConnection, run: Run) -> None:
-    """Take a run and everything that it wrote out of the bank."""
+    """Take a run, everything that it wrote, and the probes that used it out of the bank."""
     connection.execute("begin")
+    probes = "select id from probe where train_run = $run or test_run = $run"
+    for table, column in (("probe_score", "probe"), ("probe_weight", "probe"), ("probe", "id")):
+        connection.execute(f"delete from {table} where {column} in ({probes})", {"run": run.id})
     for table in ("attention", "gradient", "peak", "position"):
         connection.execute(
             f"delete from {table} where sequence in (select id from sequence where run = ?)",

@@ -1,0 +1,186 @@
+"""`attnbank probe KIND`: train a probe on one run and score it on another."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.options import BankCommand, bank_path, output_options
+from attnbank.cli.progress import duration
+from attnbank.queries.probes.options import KINDS, ROOT_AT, ProbeOptions
+
+if TYPE_CHECKING:
+    from attnbank.queries.probes.options import Epoch, ProbeReport
+
+_DEFAULTS = ProbeOptions()
+
+
+@output_options
+@click.command(cls=BankCommand)
+@click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
+@click.option(
+    "--train-run",
+    metavar="RUN",
+    help="Name or id of the run to learn from. right_branching needs none.",
+)
+@click.option(
+    "--test-run", required=True, metavar="RUN", help="Name or id of the run to be scored on."
+)
+@click.option("--train-split", metavar="SPLIT", help="Learn from documents of this split only.")
+@click.option("--test-split", metavar="SPLIT", help="Score on documents of this split only.")
+@click.option(
+    "--embeddings",
+    metavar="SOURCE",
+    default=_DEFAULTS.embeddings,
+    show_default=True,
+    help="Word vectors: model (the model's own input embeddings), a GloVe or word2vec text file,"
+    " or a spaCy pipeline.",
+)
+@click.option(
+    "--root-at",
+    type=click.Choice(ROOT_AT),
+    default=_DEFAULTS.root_at,
+    show_default=True,
+    help="Where the zero vector of ROOT stands; published: after the last word, as in the"
+    " published code.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.seed,
+    show_default=True,
+    help="Seed of everything that is drawn.",
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.epochs,
+    show_default=True,
+    help="At most so many epochs.",
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.patience,
+    show_default=True,
+    help="Stop after so many epochs without a lower held-out loss.",
+)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=_DEFAULTS.learning_rate,
+    show_default=True,
+    help="Learning rate of Adam.",
+)
+@click.option(
+    "--batch-sentences",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.batch_sentences,
+    show_default=True,
+    help="Sentences in a batch.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    default=_DEFAULTS.held_out,
+    show_default=True,
+    help="Share of the training sentences, in whole documents, that decide when to stop.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=1),
+    default=_DEFAULTS.resamples,
+    show_default=True,
+    help="Bootstrap resamples of the intervals.",
+)
+@click.option(
+    "--device",
+    metavar="DEVICE",
+    default=_DEFAULTS.device,
+    show_default=True,
+    help="Device to train on: auto, cpu, cuda.",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.memory,
+    show_default=True,
+    metavar="MEGABYTES",
+    help="Attention to keep between epochs; the rest is read from the bank in each.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print the scores and nothing else.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    kind: str,
+    train_run: str | None,
+    test_run: str,
+    quiet: bool,
+    format_: str | None,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Train a classifier that finds syntactic heads in attention, and score it.
+
+    KIND is right_branching (each word's head is the next word), attention (a weight for each
+    attention head and direction), attention_words (weights that depend on the two words) or
+    distance_words (the distance and the two words, no attention). The scores, by relation, are
+    printed and kept in the bank: see probe_accuracy, probe_heads and paper.table_3.
+
+    \b
+    Example:
+      attnbank probe attention --train-run gum-train/minilm --test-run gum-dev/minilm
+    """
+    from attnbank.cli.output import choose_format, write_frame
+    from attnbank.queries.probes import train_probe
+
+    choose_format(format_, output)
+    with _Display(quiet=quiet) as tell:
+        report = train_probe(
+            bank_path(ctx), kind, train_run, test_run, ProbeOptions(**options), tell
+        )
+    if not quiet:
+        _print_report(report)
+    write_frame(ctx, report.scores, format_, output)
+
+
+def _print_report(report: ProbeReport) -> None:
+    of_all = report.scores.row(0, named=True)
+    learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
+    click.echo(
+        f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"
+        f" {report.test_run} (95 % interval {100 * of_all['uas_low']:.1f} to"
+        f" {100 * of_all['uas_high']:.1f}); {duration(report.seconds)}{learnt}",
+        err=True,
+    )
+
+
+class _Display:
+    """How the training goes: one line on a terminal, otherwise a line at every tenth epoch."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty()
+        self._is_open = False
+
+    def __enter__(self) -> _Display:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_open:
+            click.echo(err=True)
+
+    def __call__(self, epoch: Epoch) -> None:
+        """Show what an epoch came to."""
+        if self._quiet or not (self._is_terminal or epoch.number % 10 == 1):
+            return
+        held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
+        text = f"Epoch {epoch.number} of at most {epoch.most}: loss {epoch.loss:.3f}{held_out}"
+        click.echo(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
+        self._is_open = self._is_terminal
+
+
+command.name = "probe"

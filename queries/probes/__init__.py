@@ -1,0 +1,28 @@
+"""Probes: classifiers that find syntactic heads in attention (section 5 of the paper).
+
+    from attnbank.queries.probes import train_probe
+
+    report = train_probe("x.duckdb", "attention", "gum-train/minilm", "gum-dev/minilm")
+    print(report.scores)
+
+Nothing heavy (torch, duckdb, polars) is imported until a probe is trained.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attnbank.queries.probes.options import KINDS, ROOT_AT, Epoch, ProbeOptions, ProbeReport
+
+if TYPE_CHECKING:
+    from attnbank.queries.probes.probing import train_probe
+
+__all__ = ["KINDS", "ROOT_AT", "Epoch", "ProbeOptions", "ProbeReport", "train_probe"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "train_probe":
+        from attnbank.queries.probes.probing import train_probe
+
+        return train_probe
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

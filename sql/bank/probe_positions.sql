@@ -1,0 +1,17 @@
+-- The positions of a run, with their words and trees, in order; of one split where $split is given.
+select
+    sequence.id as sequence,
+    sequence.document,
+    position.kind,
+    cast(word.index as integer) as index,
+    cast(word.head_index as integer) as head_index,
+    split_part(word.deprel, ':', 1) as relation,
+    case when position.word is not null then position.text end as form,
+    case when position.word is not null then array_to_string(position.pieces, chr(31)) end as pieces
+from sequence
+inner join document on document.id = sequence.document
+inner join position on position.sequence = sequence.id
+left join word on word.id = position.word
+where sequence.run = $run
+    and (cast($split as varchar) is null or document.split = cast($split as varchar))
+order by sequence.id, position.position

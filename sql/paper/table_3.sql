@@ -1,0 +1,81 @@
+-- title: Table 3 as the paper prints it: what each probe finds, in per cent of the words
+-- paper: Clark et al. 2019, section 5, table 3
+-- grain: one row per kind of probe that the bank has, in the paper's order
+-- note: of the newest probe of each kind for one model and test corpus, those of the newest probe on trained weights;
+--   random weights are the controls. Probes with ROOT at the published place are left out. Punctuation is left out.
+-- note: the paper's structural probe is not here: it is no probe of attention.
+-- column probe varchar: what the probe reads
+-- column embeddings varchar: where its word vectors come from; null where it uses none
+-- column uas decimal(4,1): per cent of the words whose head it finds
+-- column interval varchar: 95 % interval of uas
+-- column uuas decimal(4,1): per cent of the edges between words that it finds in either direction
+with
+
+described_probe as (
+    select
+        probe.id,
+        probe.kind,
+        probe.embeddings,
+        probe.test_split,
+        test_run.corpus,
+        model.name as model,
+        model.random_seed is not null as is_random,
+        model.random_seed is not null
+            and probe.kind in ('attention', 'attention_words') as is_control
+    from probe
+    inner join run as test_run on test_run.id = probe.test_run
+    inner join model on model.id = test_run.model
+    where probe.root_at = 'root'
+),
+
+shown as (
+    select described_probe.model, described_probe.corpus, described_probe.test_split
+    from described_probe
+    order by described_probe.is_random, described_probe.id desc
+    limit 1
+),
+
+newest_probe as (
+    select
+        described_probe.id,
+        described_probe.embeddings,
+        case
+            when described_probe.kind = 'right_branching' then 1
+            when described_probe.kind = 'distance_words' then 2
+            when described_probe.is_control and described_probe.kind = 'attention' then 3
+            when described_probe.is_control then 4
+            when described_probe.kind = 'attention' then 5
+            else 6
+        end as place
+    from described_probe
+    inner join shown
+        on shown.model = described_probe.model
+        and shown.corpus = described_probe.corpus
+        and shown.test_split is not distinct from described_probe.test_split
+    qualify row_number() over (
+        partition by described_probe.kind, described_probe.is_control
+        order by described_probe.id desc
+    ) = 1
+)
+
+select
+    case newest_probe.place
+        when 1 then 'Right-branching'
+        when 2 then 'Distances + words'
+        when 3 then 'Random attention'
+        when 4 then 'Random attention + words'
+        when 5 then 'Attention'
+        else 'Attention + words'
+    end as probe,
+    newest_probe.embeddings,
+    cast(100 * probe_score.uas as decimal(4, 1)) as uas,
+    concat(
+        cast(cast(100 * probe_score.uas_low as decimal(4, 1)) as varchar),
+        ' - ',
+        cast(cast(100 * probe_score.uas_high as decimal(4, 1)) as varchar)
+    ) as interval,
+    cast(100 * probe_score.uuas as decimal(4, 1)) as uuas
+from newest_probe
+inner join probe_score on probe_score.probe = newest_probe.id
+where probe_score.relation = 'all'
+order by newest_probe.place

@@ -1,0 +1,52 @@
+-- title: How many syntactic heads each probe finds, with intervals
+-- paper: Clark et al. 2019, section 5
+-- grain: one row per (probe, relation), the probes in the order of their training
+-- note: UAS counts words, roots included; UUAS counts the edges between two words. Punctuation is left out of both.
+-- note: the intervals are of resampled sentences of the test run; what another training run would give is not in them.
+-- param relation varchar = 'all': only this relation (or all); null for every one
+-- param probe integer = null: only the probe of this number; by default every one
+-- column probe integer: probe.id
+-- column kind varchar: right_branching, attention, attention_words or distance_words
+-- column model varchar: the model whose attention it reads
+-- column random_seed integer: seed of the model's random weights (a control); null for trained weights
+-- column train_run varchar: the run it was trained on; null where nothing is learnt
+-- column test_run varchar: the run it was scored on
+-- column embeddings varchar: where its word vectors come from; null where it uses none
+-- column root_at varchar: where the zero vector of ROOT stands: root, or published
+-- column seed integer: seed of the training
+-- column relation varchar: the relation, or all
+-- column n bigint: words of that relation
+-- column uas double: share of those whose head it finds, in [0, 1]
+-- column low double: lower end of its 95 % interval
+-- column high double: upper end of its 95 % interval
+-- column edges bigint: gold edges between two words
+-- column uuas double: share of those that it finds in either direction, in [0, 1]; null where there is none
+-- column uuas_low double: lower end of its 95 % interval
+-- column uuas_high double: upper end of its 95 % interval
+select
+    probe.id as probe,
+    probe.kind,
+    model.name as model,
+    model.random_seed,
+    train_run.name as train_run,
+    test_run.name as test_run,
+    probe.embeddings,
+    probe.root_at,
+    probe.seed,
+    probe_score.relation,
+    probe_score.n,
+    probe_score.uas,
+    probe_score.uas_low as low,
+    probe_score.uas_high as high,
+    probe_score.edges,
+    probe_score.uuas,
+    probe_score.uuas_low,
+    probe_score.uuas_high
+from probe
+inner join probe_score on probe_score.probe = probe.id
+inner join run as test_run on test_run.id = probe.test_run
+inner join model on model.id = test_run.model
+left join run as train_run on train_run.id = probe.train_run
+where ($relation is null or probe_score.relation = $relation)
+    and ($probe is null or probe.id = $probe)
+order by probe.id, probe_score.relation != 'all', probe_score.n desc, probe_score.relation

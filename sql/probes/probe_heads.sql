@@ -1,0 +1,54 @@
+-- title: Which attention heads a probe uses
+-- paper: Clark et al. 2019, section 5
+-- grain: one row per (layer, head, direction), the most used first
+-- note: a large weight on a head that never looks at a word's head does nothing; contribution is the weight times the
+--   attention, so heads are ranked by it. Heads that do the same share the work between them.
+-- param probe integer = null: number of the probe; by default the newest one that reads attention
+-- column rank bigint: 1 for the largest contribution (of equals the lowest layer, then the lowest head)
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column direction varchar: dependent_to_head or head_to_dependent
+-- column weight double: mean weight, in nats per unit of attention
+-- column contribution double: nats by which it lifts the gold head above the other words, on average
+-- column share double: part of the contributions of all heads and directions that lift, in [0, 1]; 0 for one that does not
+-- column probe integer: probe.id
+with
+
+chosen_probe as (
+    select probe.id
+    from probe
+    where probe.id in (select probe_weight.probe from probe_weight)
+        and ($probe is null or probe.id = $probe)
+    order by probe.id desc
+    limit 1
+),
+
+lift as (
+    select
+        probe_weight.probe,
+        probe_weight.layer,
+        probe_weight.head,
+        probe_weight.direction,
+        probe_weight.weight,
+        probe_weight.contribution,
+        greatest(probe_weight.contribution, cast(0 as double)) as lifted
+    from probe_weight
+    inner join chosen_probe on chosen_probe.id = probe_weight.probe
+)
+
+select
+    row_number() over (
+        order by lift.contribution desc, lift.layer, lift.head, lift.direction
+    ) as rank,
+    lift.layer,
+    lift.head,
+    lift.direction,
+    lift.weight,
+    lift.contribution,
+    case
+        when sum(lift.lifted) over () > 0 then lift.lifted / sum(lift.lifted) over ()
+        else cast(0 as double)
+    end as share,
+    lift.probe
+from lift
+order by rank

@@ -1,0 +1,100 @@
+-- Probes: what was trained on the attention of one run and scored on another.
+
+create table probe (
+    id integer primary key,
+    kind varchar not null
+        check (kind in ('right_branching', 'attention', 'attention_words', 'distance_words')),
+    train_run integer,
+    test_run integer not null,
+    train_split varchar,
+    test_split varchar,
+    embeddings varchar,
+    dimension integer,
+    coverage double,
+    root_at varchar not null check (root_at in ('root', 'published')),
+    seed integer not null,
+    options map(varchar, varchar) not null,
+    train_sentences integer not null,
+    held_out_sentences integer not null,
+    test_sentences integer not null,
+    epochs integer not null,
+    best_epoch integer not null,
+    loss double,
+    held_out_loss double,
+    test_loss double,
+    device varchar not null,
+    code_version varchar not null,
+    libraries map(varchar, varchar) not null,
+    started timestamp not null,
+    finished timestamp not null
+);
+comment on table probe is 'A classifier that finds the syntactic head of each word, trained on one run and scored on another (section 5 of the paper).';
+comment on column probe.id is 'Number of the probe in this bank.';
+comment on column probe.kind is 'right_branching (the next word), attention (a weight for each head and direction), attention_words (weights linear in the embeddings of the two words), distance_words (distance and embeddings, no attention).';
+comment on column probe.train_run is 'run.id of the run it was trained on; null for right_branching, which learns nothing.';
+comment on column probe.test_run is 'run.id of the run it was scored on.';
+comment on column probe.train_split is 'The document.split that it was trained on; null for every document of the run.';
+comment on column probe.test_split is 'The document.split that it was scored on; null for every document of the run.';
+comment on column probe.embeddings is 'Where its word vectors come from: model (input embeddings of the trained model, mean over the pieces of a word), a file or a spaCy pipeline; null where it uses none.';
+comment on column probe.dimension is 'Numbers in a word vector; null where it uses none.';
+comment on column probe.coverage is 'Share of the words of the test run that have a vector, in [0, 1]; the others are zero. Null where it uses none.';
+comment on column probe.root_at is 'Where the zero vector of ROOT stands among the candidates: root (at ROOT) or published (after the last word, as in the published code, which shifts the vectors of all candidates by one).';
+comment on column probe.seed is 'Seed of the held-out documents, the order of the batches, the first weights and the resamples.';
+comment on column probe.options is 'Further options of the training, by name.';
+comment on column probe.train_sentences is 'Sentences that it learnt from.';
+comment on column probe.held_out_sentences is 'Sentences of the train run that were kept to decide when to stop.';
+comment on column probe.test_sentences is 'Sentences that it was scored on.';
+comment on column probe.epochs is 'Epochs that it was trained for.';
+comment on column probe.best_epoch is 'The epoch whose weights were kept: the lowest held_out_loss.';
+comment on column probe.loss is 'Mean negative log-likelihood of the gold head over the training words during the best epoch, in nats; null where nothing is learnt.';
+comment on column probe.held_out_loss is 'The same over the held-out words, after that epoch; null where none were held out.';
+comment on column probe.test_loss is 'The same over the words of the test run, punctuation included; null where nothing is learnt.';
+comment on column probe.device is 'Device that it was trained on (cpu, cuda, ...).';
+comment on column probe.code_version is 'Version of attnbank that trained it.';
+comment on column probe.libraries is 'Versions of Python and of the libraries that the figures depend on.';
+comment on column probe.started is 'When the training started, UTC.';
+comment on column probe.finished is 'When it was scored, UTC.';
+
+create table probe_score (
+    probe integer not null,
+    relation varchar not null,
+    n bigint not null,
+    correct bigint not null,
+    uas double not null,
+    uas_low double,
+    uas_high double,
+    edges bigint not null,
+    found bigint not null,
+    uuas double,
+    uuas_low double,
+    uuas_high double
+);
+comment on table probe_score is 'How many heads a probe finds, by relation. Punctuation is left out, as in the paper.';
+comment on column probe_score.probe is 'probe.id of the probe.';
+comment on column probe_score.relation is 'Relation of the dependent to its head, subtype folded (nmod for nmod:poss), or all.';
+comment on column probe_score.n is 'Words of that relation, roots included in all.';
+comment on column probe_score.correct is 'Those whose head (for a root: ROOT) is the one that the probe gives the highest probability; of equals ROOT, then the leftmost.';
+comment on column probe_score.uas is 'Unlabelled attachment score: correct / n.';
+comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over sentences; null where no resample has such a word.';
+comment on column probe_score.uas_high is 'Upper end of its 95 % interval.';
+comment on column probe_score.edges is 'Gold edges between two words, neither of them punctuation.';
+comment on column probe_score.found is 'Those of which at least one end has the other for its predicted head.';
+comment on column probe_score.uuas is 'Undirected, unlabelled attachment score: found / edges; null where there is no edge.';
+comment on column probe_score.uuas_low is 'Lower end of its 95 % interval: percentile bootstrap over sentences.';
+comment on column probe_score.uuas_high is 'Upper end of its 95 % interval.';
+
+create table probe_weight (
+    probe integer not null,
+    layer smallint not null,
+    head smallint not null,
+    direction varchar not null,
+    weight double not null,
+    contribution double not null
+);
+comment on table probe_weight is 'What weight a probe gives each attention head, in each direction.';
+comment on column probe_weight.probe is 'probe.id of the probe.';
+comment on column probe_weight.layer is '1-based layer.';
+comment on column probe_weight.head is '1-based head.';
+comment on column probe_weight.direction is 'dependent_to_head (attention from the dependent to its head) or head_to_dependent (from the head to the dependent).';
+comment on column probe_weight.weight is 'Its weight, in nats per unit of attention; for attention_words, where it depends on the two words, the mean over the gold dependencies between words of the test run, punctuation left out.';
+comment on column probe_weight.contribution is 'Mean over the same dependencies of weight times attention for the gold head, less the mean of the same over the other words of the sentence: the nats by which it lifts the gold head above the others.';

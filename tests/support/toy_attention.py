@@ -1,0 +1,106 @@
+"""A bank of made-up sentences and attention, where one head is made to look where it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from attnbank.sql.opening import open_to_write
+
+LAYERS = HEADS = 2
+RELATIONS = ("nsubj", "obj", "punct")
+
+Look = Callable[[np.ndarray, list[int]], None]
+"""Changes the maps [K, n + 2, n + 2] of a sentence, given the heads of its words."""
+
+
+def random_tree(count: int, chance: np.random.Generator) -> list[int]:
+    """Heads of a tree over words 1 to `count`: each hangs on one that was drawn before it."""
+    order = (chance.permutation(count) + 1).tolist()
+    heads = [0] * count
+    for at, word in enumerate(order[1:], start=1):
+        heads[word - 1] = order[chance.integers(at)]
+    return heads
+
+
+def make_bank(
+    path: Path,
+    sizes: dict[str, int],
+    look: Look,
+    *,
+    seed: int = 0,
+    has_trees: bool = True,
+    splits: tuple[str, ...] = (),
+) -> Path:
+    """A bank with a run for each name in `sizes`, of so many sentences in documents of five.
+
+    Sentences have 1 to 9 words, drawn from a vocabulary of 20; weights are random but for what
+    `look` changes. Positions are [CLS], the words and [SEP].
+    """
+    chance = np.random.default_rng(seed)
+    tables: dict[str, list[dict[str, object]]] = {}
+
+    def add(table: str, **row: object) -> None:
+        tables.setdefault(table, []).append(row)
+
+    add("model", id=1, name="./toy", sha256="aa" * 32, architecture="Toy", layers=LAYERS,
+        heads=HEADS, tokenizer="Toy")  # fmt: skip
+    word = sentence = document = 0
+    for number, (name, size) in enumerate(sizes.items(), start=1):
+        add("corpus", id=number, name=name, format="text", path=name, sha256="bb" * 32,
+            annotation="gold")  # fmt: skip
+        add(
+            "run", id=number, name=name, model=1, corpus=number, context="sentence", unit="word",
+            subword="mean", max_tokens=512, batch_tokens=2048, device="cpu", code_version="0",
+            libraries={}, first_sequence=sentence + 1, batches=1,
+            started="2020-01-01 00:00:00", finished="2020-01-01 00:00:01",
+        )  # fmt: skip
+        for at in range(size):
+            if at % 5 == 0:
+                document += 1
+                split = splits[at // 5 % len(splits)] if splits else None
+                add("document", id=document, corpus=number, index=at // 5 + 1,
+                    name=f"d{document}", split=split)  # fmt: skip
+            sentence += 1
+            count = int(chance.integers(1, 10))
+            heads = random_tree(count, chance)
+            add("sentence", id=sentence, document=document, index=at % 5 + 1, words=count,
+                empty_nodes=0)  # fmt: skip
+            add("sequence", id=sentence, run=number, batch=1, document=document,
+                sentence=sentence, positions=count + 2, tokens=count + 2)  # fmt: skip
+            here = {"sequence": sentence, "segment": 0}
+            add("position", **here, position=0, kind="cls", text="[CLS]", pieces=["[CLS]"])
+            for index, head in enumerate(heads, start=1):
+                word += 1
+                form = f"w{chance.integers(20)}"
+                relation = "root" if head == 0 else RELATIONS[int(chance.integers(3))]
+                add("word", id=word, sentence=sentence, index=index, form=form, space_after=True,
+                    head_index=head if has_trees else None,
+                    deprel=relation if has_trees else None)  # fmt: skip
+                add("position", **here, position=index, kind="word", word=word, text=form,
+                    pieces=[form])  # fmt: skip
+            last = count + 1
+            add("position", **here, position=last, kind="sep", text="[SEP]", pieces=["[SEP]"])
+            maps = chance.dirichlet(np.ones(count + 2), size=(LAYERS * HEADS, count + 2))
+            look(maps, heads)
+            for k, weights in enumerate(maps):
+                for place, row in enumerate(weights):
+                    add("attention", sequence=sentence, layer=k // HEADS + 1, head=k % HEADS + 1,
+                        from_position=place, weights=row.tolist())  # fmt: skip
+    with open_to_write(path, "test") as connection:
+        for table, rows in tables.items():
+            if table in ("attention", "position", "word"):
+                connection.register("arriving", pl.DataFrame(rows).to_arrow())
+                connection.execute(f"insert into {table} by name select * from arriving")
+                connection.unregister("arriving")
+                continue
+            for each in rows:
+                places = ", ".join("?" for _ in each)
+                columns = ", ".join(each)
+                connection.execute(
+                    f"insert into {table} ({columns}) values ({places})", list(each.values())
+                )
+    return path

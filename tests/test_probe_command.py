@@ -1,0 +1,73 @@
+"""`attnbank probe`: the scores on standard output, the rest on standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_attention as toy
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+
+
+def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
+    """Leave the maps random."""
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Path:
+    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 30, "test": 10}, as_drawn)
+
+
+def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["probe", "attention", "--train-run", "train", "--test-run", "test"]
+    options = ["--epochs", "12", "--patience", "12", "--seed", "5", "--resamples", "40"]
+    assert run(["-b", str(bank), *given, *options, "-f", "csv"]) == 0
+    told = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(told.out)))
+    assert rows[0]["relation"] == "all"
+    lines = told.err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "Epoch 1 of at most 12", "Epoch 11 of at most 12", "Probe 1",
+    ]  # fmt: skip
+    assert f"finds {100 * float(rows[0]['uas']):.1f} % of the heads in test" in lines[-1]
+    with open_bank(bank) as opened:
+        kept = opened.query("probe_accuracy", relation=None)
+        assert kept["relation"].to_list() == [row["relation"] for row in rows]
+        assert kept["uas"].to_list() == [float(row["uas"]) for row in rows]
+        assert kept["seed"].to_list()[0] == 5
+        assert len(opened.query("probe_heads")) == 2 * toy.LAYERS * toy.HEADS
+        assert opened.query("table_3")["probe"].to_list() == ["Attention"]
+
+
+def test_quiet(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-b", str(bank), "probe", "right-branching", "--test-run", "2", "-q"]) == 2
+    capsys.readouterr()
+    assert run(["-b", str(bank), "probe", "right_branching", "--test-run", "2", "-q"]) == 0
+    told = capsys.readouterr()
+    assert "all" in told.out and not told.err
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "fact"),
+    [
+        (["attention", "--test-run", "test"], 2, "needs a run to learn from"),
+        (["attention", "--train-run", "train"], 2, "TEST_RUN is missing"),
+        (["attention", "--train-run", "trian", "--test-run", "test"], 2, "no run trian"),
+        (["nothing", "--test-run", "test"], 2, "nothing"),
+        (["attention", "--train-run", "train", "--test-run", "test", "-o", "x.y"], 2, "ending"),
+    ],
+)
+def test_errors(
+    bank: Path, capsys: pytest.CaptureFixture[str], args: list[str], status: int, fact: str
+) -> None:
+    before = bank.read_bytes()
+    assert run(["-b", str(bank), "probe", *args]) == status
+    told = capsys.readouterr()
+    assert fact in told.err and not told.out
+    assert "Traceback" not in told.err
+    assert bank.read_bytes() == before
