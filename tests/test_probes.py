@@ -265,6 +265,7 @@ def test_where_the_vector_of_root_stands() -> None:
     batch = Batch(
         entry=torch.arange(5)[None],
         is_word=words,
+        is_barred=batches_module.barred(words),
         opens=torch.tensor([[1.0, 0, 0, 0, 0]]),
         closes=torch.tensor([[0, 0, 0, 0, 1.0]]),
         gold=torch.tensor([[-1, 0, 0, 0, -1]]),

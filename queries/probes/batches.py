@@ -25,6 +25,7 @@ class Batch:
 
     entry      [B, P] int64, index into the arrays of Sentences; -1 for padding
     is_word    [B, P] bool
+    is_barred  [B, P, P] bool, whether the second position is no candidate of the first
     opens      [B, P] float, 1 for [CLS]
     closes     [B, P] float, 1 for any other special token
     gold       [B, P] int64, the candidate that is the head; -1 for what is no word
@@ -36,6 +37,7 @@ class Batch:
 
     entry: Tensor
     is_word: Tensor
+    is_barred: Tensor
     opens: Tensor
     closes: Tensor
     gold: Tensor
@@ -138,6 +140,7 @@ def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
     return Batch(
         entry=torch.from_numpy(np.where(is_real, entry, -1)),
         is_word=is_word,
+        is_barred=barred(is_word),
         opens=field(sentences.opens, False).float(),
         closes=field(sentences.closes, False).float(),
         gold=field(sentences.gold, -1),
@@ -146,6 +149,11 @@ def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
         vector=field(vector, 0),
         attention=None,
     )
+
+
+def barred(is_word: Tensor) -> Tensor:
+    """What is no candidate [B, P, P] of a position: the position itself, and what is no word."""
+    return ~is_word[:, None, :] | torch.eye(is_word.shape[1], dtype=torch.bool)
 
 
 def read_attention(

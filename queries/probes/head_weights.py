@@ -42,12 +42,14 @@ class HeadWeights:
         ):
             shape = (*attention.shape[:3], weights.shape[3])
             rows = weights.expand(shape)[at, dependent]  # [D, P, K]
-            terms = (rows * attention[at, dependent]).double()
+            terms = rows * attention[at, dependent]
             each = torch.arange(len(at), device=at.device)
             of_gold = terms[each, gold]
             of_others = (terms * others[..., None]).sum(1) - of_gold
-            self._weight[direction] += rows[each, gold].double().sum(0).cpu()
-            self._contribution[direction] += (of_gold - of_others / number[:, None]).sum(0).cpu()
+            self._weight[direction] += rows[each, gold].sum(0).cpu().double()
+            self._contribution[direction] += (
+                (of_gold - of_others / number[:, None]).sum(0).cpu().double()
+            )
         self._count += len(at)
 
     def rows(self) -> pl.DataFrame:

@@ -51,7 +51,8 @@ def hold_out(sentences: Sentences, share: float, chance: np.random.Generator) ->
 def loss_of(scorer: Scorer, batch: Batch) -> tuple[Tensor, Tensor]:
     """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
     scores = scorer(batch)
-    loss = cross_entropy(scores[batch.is_word], batch.gold[batch.is_word], reduction="sum")
+    gold = batch.gold.flatten()
+    loss = cross_entropy(scores.flatten(0, 1), gold, reduction="sum", ignore_index=-1)
     return loss, scores
 
 
@@ -108,6 +109,6 @@ def run_epoch(
         loss, _ = loss_of(scorer, batch)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        total += loss.detach().double().cpu()
+        total += loss.detach().cpu().double()
         words += int(batch.is_word.sum())
     return float(total) / words
