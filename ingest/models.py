@@ -233,6 +233,24 @@ def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
         )
 
 
+def _complete(name: str, module: Any, missing: Iterable[str]) -> None:
+    """Set to zero what a checkpoint lacks and attention does not need; refuse one that lacks more.
+
+    transformers would draw it at random, another at every load: the digest of a model without a
+    pooler (any that was trained on masked words alone) would never be the same again.
+    """
+    lacking = sorted(key for key in missing if "pooler" not in key.split("."))
+    if lacking:
+        more = f" and {len(lacking) - 1} more of its weights" if lacking[1:] else ""
+        raise ModelError(
+            f"The checkpoint {name} lacks {lacking[0]}{more}, which would be random.",
+            "Use a whole checkpoint, or random weights on purpose (--random-weights SEED).",
+        )
+    with torch.no_grad():
+        for key in missing:
+            module.get_parameter(key).zero_()
+
+
 def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenizer: Any) -> MaskedLM:
     special = frozenset(tokenizer.all_special_ids)
     known = range(min(module.config.vocab_size, len(tokenizer)))
@@ -264,6 +282,8 @@ def _module(
             )
             if masked_lm:
                 _refuse_incomplete(name, loading["missing_keys"])
+            else:
+                _complete(name, module, loading["missing_keys"])
             return module
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(random_seed)

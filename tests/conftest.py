@@ -197,9 +197,10 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
-    ablation and what is computed from them.
+    ablation and what is computed from them; a probe.
     """
     from attnbank.ingest import IngestOptions, ingest
+    from attnbank.queries.probes import ProbeOptions, train_probe
     from attnbank.queries.steps import compute
 
     text = [
@@ -212,8 +213,10 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     model = str(tiny_models.save("bert", folder / "tiny", text, masked_lm=True))
     bank = folder / "full.duckdb"
     pairs: dict[str, Any] = {"unit": "token", "limit": 12, "gradients": True, "ablate": "heads"}
+    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
     ingest(IngestOptions((str(sample),), bank, model))
     ingest(IngestOptions((str(sample),), bank, model, context="document", decimals=5))
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **pairs))
     compute(bank, "head_embedding")
+    train_probe(bank, "attention", 1, 2, ProbeOptions(epochs=2, resamples=10))
     return bank

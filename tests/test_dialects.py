@@ -118,12 +118,14 @@ def test_spark_gives_the_same_rows(bank: Bank, tmp_path: Path) -> None:
     export(bank, tmp_path / "parquet")
     statements = {name: to_dialect(name, "spark") for name in analyses()}
     (tmp_path / "statements.json").write_text(json.dumps(statements))
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", SPARK, "parquet", "statements.json", "answers.json"],
         cwd=tmp_path,
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stderr[-2000:]
     answers = json.loads((tmp_path / "answers.json").read_text())
     for name in analyses():
         assert not isinstance(answers[name], str), f"{name}: {answers[name]}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from attnbank.ingest.models import ModelError, describe, load
 from attnbank.sql.errors import CallError
@@ -70,6 +71,38 @@ def test_the_digest_is_of_the_weights(tiny_model: Callable[[str], Path], tmp_pat
         module.embeddings.word_embeddings.weight[3, 3] += 1e-6
     module.save_pretrained(copy)
     assert load(str(copy)).facts.sha256 != load(str(tiny_model("bert"))).facts.sha256
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
+def test_a_checkpoint_without_a_pooler_is_the_same_at_every_load(
+    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str
+) -> None:
+    """Models of masked words alone have none, and transformers would draw one each time."""
+    _without(tiny_model(kind), tmp_path, "pooler")
+    first, second = load(str(tmp_path)), load(str(tmp_path))
+    assert first.facts.sha256 == second.facts.sha256 != load(str(tiny_model(kind))).facts.sha256
+    asked = {"input_ids": torch.tensor([[5, 6, 7]]), "output_attentions": True}
+    whole = load(str(tiny_model(kind)))
+    with torch.inference_mode():
+        both = [model.module(**asked).attentions for model in (first, whole)]
+    assert all(torch.equal(one, other) for one, other in zip(*both, strict=True))
+
+
+def test_a_checkpoint_that_lacks_what_attention_needs_is_refused(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    _without(tiny_model("bert"), tmp_path, "query")
+    with pytest.raises(ModelError, match=r"lacks encoder\..*query.* and 5 more of its weights"):
+        load(str(tmp_path))
+
+
+def _without(folder: Path, new: Path, part: str) -> None:
+    """A copy of a model whose checkpoint lacks the weights with this in their names."""
+    shutil.copytree(folder, new, dirs_exist_ok=True)
+    weights = load_file(new / "model.safetensors")
+    kept = {name: each for name, each in weights.items() if part not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, new / "model.safetensors", {"format": "pt"})
 
 
 def test_minilm() -> None:
