@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from attnbank.cli.options import BankGroup, help_if_alone
+from attnbank.cli.printing import closed, say, shown
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 COMMANDS = (
@@ -40,7 +41,7 @@ class App(BankGroup):
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        click.echo(f"attnbank {metadata.version('attnbank')}")
+        say(f"attnbank {metadata.version('attnbank')}")
         ctx.exit()
 
 
@@ -73,9 +74,25 @@ app = App(
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and exit with 0, 1 (the data or query is wrong) or 2 (the call is)."""
+    _open_closed()
     if "_ATTNBANK_COMPLETE" in os.environ:
         _complete()
     sys.exit(run(sys.argv[1:] if args is None else args))
+
+
+def _open_closed() -> None:
+    """Put the null device where standard input, output or error is closed.
+
+    The next file that is opened would take its place: the bank, and what is printed would go there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None and number:
+            setattr(sys, name, os.fdopen(number, "w", closefd=False))
+            closed.add(name)
 
 
 def _complete() -> NoReturn:
@@ -103,7 +120,9 @@ def run(args: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _tell("Interrupted.")
         return 1
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by DuckDB
             _tell("Interrupted.")
             return 1
@@ -117,7 +136,7 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def _explained(error: Exception) -> tuple[str, str, int]:
+def _explained(error: BaseException) -> tuple[str, str, int]:
     """What an error means, what to type, and the exit status."""
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
@@ -133,15 +152,22 @@ def _explained(error: Exception) -> tuple[str, str, int]:
         text = getattr(error, "strerror", None) or str(error) or "out of memory"
         name = getattr(error, "filename", None)
         return f"{name}: {text}." if name else f"{text}.", "See all of it with --debug.", 1
+    if type(error).__name__ == "PanicException":  # of Polars
+        return f"Polars cannot hold the result: {_first(error)}", "Cast it to varchar in SQL.", 1
     return (
-        f"unexpected {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        f"unexpected {type(error).__name__}: {_first(error)}",
         "This is a fault of attnbank; --debug shows where.",
         1,
     )
 
 
+def _first(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else ""
+
+
 def _tell(text: str) -> None:
-    click.echo(text, err=True)
+    """Print one line on standard error, and one it stays."""
+    say(shown(text), err=True)
 
 
 def _tell_warnings(debug: bool) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.options import bank_path
+from attnbank.sql.errors import AttnbankError
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -20,7 +22,13 @@ def names(kind: str) -> Completer:
     ) -> list[CompletionItem]:
         from attnbank.queries.suggestions import suggestions
 
-        return beginning(suggestions(bank_path(ctx), kind), incomplete)
+        try:
+            path = bank_path(ctx)
+        except (
+            AttnbankError
+        ):  # it names no file; the analyses are known all the same
+            path = Path()
+        return beginning(suggestions(path, kind), incomplete)
 
     return complete
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
+from attnbank.cli.printing import say
 from attnbank.queries.names import did_you_mean
+from attnbank.sql.places import bank_place
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -44,9 +46,58 @@ def _shared() -> list[click.Parameter]:
     ]
 
 
+class Seconds(click.ParamType[float]):
+    """A duration in seconds: above 0, and no infinity."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number of seconds."""
+        from attnbank.queries.isolated import LONGEST
+
+        try:
+            seconds = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        if not 0 < seconds <= LONGEST:  # nor NaN, which is no number
+            self.fail(f"{value} is not in the range 0 < x <= {LONGEST:.0f}.", param, ctx)
+        return seconds
+
+
+class Bytes(click.ParamType[int]):
+    """A size: 500MB, 2GB, or a number of bytes."""
+
+    name = "size"
+    _UNITS: ClassVar = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes."""
+        if isinstance(value, int):
+            return value
+        text = value.strip().lower()
+        unit = text.lstrip("0123456789.")
+        try:
+            size = float(text.removesuffix(unit)) * self._UNITS[unit.strip()]
+        except (KeyError, ValueError):
+            self.fail(f"{value!r} is no size (500MB, 2GB).", param, ctx)
+        if not 10**7 <= size <= 10**15:
+            self.fail(f"{value} is not in the range 10MB to 1000TB.", param, ctx)
+        return round(size)
+
+
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """The bank that was named: by -b, by ATTNBANK, or the default."""
-    return Path(ctx.meta.get(_BANK) or os.environ.get("ATTNBANK") or default)
+    """The bank that was named: by -b, by ATTNBANK, or the default.
+
+    Raises CallError for a name that is no path, BankError where something else than a file is
+    there: before any work, whatever the command does with it.
+    """
+    named = ctx.meta.get(_BANK)
+    if named is None:
+        named = os.environ.get("ATTNBANK") or default
+    bank_place(named)
+    return Path(named).expanduser()
 
 
 def open_named_bank(ctx: click.Context) -> Bank:
@@ -98,7 +149,7 @@ class BankGroup(click.Group):
 def help_if_alone(ctx: click.Context) -> None:
     """Print the help of a group that was called without a command."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        say(ctx.get_help())
 
 
 def output_options(command: _Decorated) -> _Decorated:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
+import itertools
 import os
+import select
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,15 +15,20 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from attnbank.cli.options import bank_path
+from attnbank.cli.printing import closed, say
 from attnbank.cli.values import csv_columns, json_rows
 from attnbank.queries.names import did_you_mean
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
 
 if TYPE_CHECKING:
     import polars as pl
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
+MOST_ROWS = 10_000
+"""Rows of a table for people; programs get all of them."""
+MOST_BYTES = 64_000_000
+"""Bytes of the rows of a table for people."""
 _ROWS_AT_ONCE = 50_000
 ENDINGS = {
     ".txt": "table",
@@ -52,16 +58,90 @@ def write_frame(
     says whose figures they are: it stands above what people read, in the place of a column
     `run` that says so to programs. `hint` is why there may be no rows.
     """
-    chosen = choose_format(format_, output)
-    if title is not None and chosen in FOR_PEOPLE:
+    if title is not None and is_for_people(choose_format(format_, output)):
         frame = frame.drop("run", strict=False)
-    if not frame.height and (chosen == "table" or hint is not None):
-        click.echo(f"No rows{f': {hint}' if hint else ''}.", err=True)
+    write_frames(
+        ctx,
+        iter([frame]),
+        format_,
+        output,
+        count=lambda: frame.height,
+        wraps=wraps,
+        title=title,
+        hint=hint,
+    )
+
+
+def write_frames(
+    ctx: click.Context,
+    frames: Iterable[pl.DataFrame],
+    format_: str | None,
+    output: str | None,
+    *,
+    count: Callable[[], int],
+    wraps: bool = False,
+    title: str | None = None,
+    hint: str | None = None,
+) -> None:
+    """Write a result that comes in parts, the first of which has its columns; as `write_frame`.
+
+    No more than a part is held, and of what people read the first MOST_ROWS rows. `count` is asked
+    at the end how many rows there were.
+    """
+    chosen = choose_format(format_, output)
+    parts = iter(frames)
+    first = next(parts, None)  # before a file is made: most errors come with the first row
+    whole = itertools.chain([] if first is None else [first], parts)
     with destination(ctx, output, binary=chosen == "parquet") as file:
-        if title is not None and chosen in FOR_PEOPLE:
-            _write_lines(_titled(title, chosen), file)
-        width = _terminal_width() if output is None else None
-        write(frame, chosen, file, width, wraps=wraps)
+        if not is_for_people(chosen):
+            _write_for_programs(whole, chosen, file)
+        else:
+            if title is not None:
+                _write_lines(_titled(title, chosen), file)
+            shown = _first_rows(whole)
+            write(shown, chosen, file, _terminal_width() if output is None else None, wraps=wraps)
+            file.flush()
+            for _ in whole:  # to count them
+                _check_reader(output)
+    rows = count()
+    if not rows and (chosen == "table" or hint is not None):
+        say(f"No rows{f': {hint}' if hint else ''}.", err=True)
+    if is_for_people(chosen) and rows > shown.height:
+        say(
+            f"These are the first {shown.height:,} of {rows:,} rows; -f csv, jsonl or parquet has"
+            " all of them.",
+            err=True,
+        )
+
+
+def is_for_people(format_: str) -> bool:
+    """Whether people read a format: rounded, and no more rows than people look at."""
+    return format_ in FOR_PEOPLE
+
+
+def _first_rows(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
+    """The first MOST_ROWS rows, or as many as have MOST_BYTES."""
+    import polars as pl
+
+    kept, rows, size = [], 0, 0.0
+    for frame in frames:
+        part = frame.head(MOST_ROWS - rows)
+        kept.append(part)
+        rows += part.height
+        size += part.estimated_size()
+        if rows >= MOST_ROWS or size > MOST_BYTES:
+            break
+    return pl.concat(kept) if kept else pl.DataFrame()
+
+
+def _check_reader(output: str | None) -> None:
+    """Raise BrokenPipeError where nobody reads standard output any more."""
+    if output not in (None, "-") or not hasattr(select, "poll"):
+        return
+    looked = select.poll()
+    looked.register(sys.stdout.fileno(), 0)
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in looked.poll(0)):
+        raise BrokenPipeError
 
 
 def _titled(title: str, format_: str) -> Iterator[str]:
@@ -91,19 +171,48 @@ def write(
         _write_lines(markdown(frame), file)
     elif format_ == "latex":
         _write_lines(latex(frame), file)
-    elif format_ == "parquet":
-        whole = io.BytesIO()
-        frame.write_parquet(whole, compression="zstd", compression_level=3)
-        file.write(whole.getbuffer())
+    else:
+        _write_for_programs(iter([frame]), format_, file)
+
+
+def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: BinaryIO) -> None:
+    """Write frames one after the other, as one result."""
+    parts = (part for frame in frames for part in _parts(frame))
+    if format_ == "parquet":
+        _write_parquet(frames, file)
     elif format_ in ("csv", "tsv"):
         separator = "," if format_ == "csv" else "\t"
-        for at, part in enumerate(_parts(frame)):
+        for at, part in enumerate(parts):
             file.write(_csv(part, separator, header=at == 0).encode())
     elif format_ == "jsonl":
-        for part in _parts(frame):
+        for part in parts:
             _write_lines(iter(json_rows(part)), file)
     else:
-        _write_lines(_json_lines(frame), file)
+        _write_lines(_json_lines(parts), file)
+
+
+def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in frames:
+            table = frame.to_arrow()
+            if writer is None:
+                writer = pq.ParquetWriter(
+                    file, table.schema, compression="zstd", compression_level=3
+                )
+            try:
+                writer.write_table(table.cast(writer.schema))
+            except pa.ArrowInvalid as error:
+                raise QueryError(
+                    f"The rows are not all of one type: {str(error).splitlines()[0]}",
+                    "Cast the column in the statement: cast(x as double).",
+                ) from error
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def choose_format(format_: str | None, output: str | None) -> str:
@@ -124,6 +233,10 @@ def choose_format(format_: str | None, output: str | None) -> str:
     return ENDINGS[ending]
 
 
+def check_output(ctx: click.Context, output: str | None) -> None:
+    """Refuse what -o cannot be, before any work. Raises as `destination` does."""
+
+
 @contextmanager
 def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
     """Standard output, or the file of -o, which is replaced when it is whole.
@@ -131,6 +244,8 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
     Raises CallError where the file is the bank, or a terminal would get bytes.
     """
     if output is None or output == "-":
+        if "stdout" in closed:
+            raise AttnbankError("Standard output is closed.", "Give -o FILE.")
         if binary and sys.stdout.isatty():
             raise CallError("A terminal cannot show Parquet.", "Give -o FILE.")
         sys.stdout.flush()
@@ -176,10 +291,10 @@ def _csv(frame: pl.DataFrame, separator: str, *, header: bool) -> str:
     )
 
 
-def _json_lines(frame: pl.DataFrame) -> Iterator[str]:
+def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     """One array, a row a line."""
     before = "["
-    for part in _parts(frame):
+    for part in parts:
         for row in json_rows(part):
             yield before
             before = f"{row},"

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-import click
+from attnbank.cli.printing import say
 
 if TYPE_CHECKING:
     from attnbank.ingest.options import Progress
@@ -68,7 +68,7 @@ class ProgressDisplay:
             )
         elif progress.stage == "running":
             begun = f", {progress.done} of them done before" if progress.done else ""
-            click.echo(f"{name}: {progress.total} sentences{begun}", err=True)
+            say(f"{name}: {progress.total} sentences{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
         if not progress.total:
@@ -80,7 +80,7 @@ class ProgressDisplay:
         seconds = max(time.monotonic() - self._started, 1e-9)
         rate = (progress.done - self._first) / seconds
         left = (progress.total - progress.done) / rate if rate else 0
-        click.echo(
+        say(
             f"{_STAGES.get(progress.stage, progress.stage)}: {progress.done} of {progress.total}"
             f" sentences, {rate:.0f} a second, {duration(left)} left",
             err=True,

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnbank.cli.printing import shown
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -96,7 +98,7 @@ def as_text(value: Any) -> str:
         return f"{{{', '.join(f'{as_text(name)}: {_part(each)}' for name, each in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_part, value))}]"
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
+    return shown(str(value))
 
 
 def _part(value: Any) -> str:

@@ -15,11 +15,13 @@ import polars as pl
 
 from attnbank.queries import contents, parameters, registry, sandbox
 from attnbank.queries.cursors import Cursors
+from attnbank.queries.isolated import Isolated, check_limits
 from attnbank.queries.lazy import scan
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.runs import Run, UnfinishedRunWarning, check_relation, choose_run
 from attnbank.sql import Analysis, analyses, fingerprint, reading
 from attnbank.sql.opening import install_beside, open_to_read
+from attnbank.sql.quoting import place
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -41,7 +43,7 @@ class Bank:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         connection = open_to_read(self.path)
         written = connection.execute("select analyses from bank").fetchall()
         is_old = written != [(fingerprint(),)]  # its analyses are beside it, in each connection
@@ -51,6 +53,7 @@ class Bank:
             lambda cursor: install_beside(cursor, self.path) if is_old else None,
         )
         self._sandbox: sandbox.Sandbox | None = None
+        self._statements: weakref.WeakSet[Isolated] = weakref.WeakSet()
         self._sandboxes: weakref.WeakSet[sandbox.Sandbox] = weakref.WeakSet()
         self._lock = threading.Lock()
 
@@ -72,6 +75,8 @@ class Bank:
 
     def close(self) -> None:
         """Let go of the file; stop what other threads still ask. Closing twice does no harm."""
+        for running in list(self._statements):
+            running.close()
         self._cursors.close()
         with self._lock:
             self._sandbox = None
@@ -128,21 +133,48 @@ class Bank:
         params: Mapping[str, Any] | Sequence[Any] | None = None,
         *,
         seconds: float = sandbox.SECONDS,
+        memory: int = sandbox.MEMORY,
+        isolated: bool = False,
     ) -> pl.DataFrame:
         """Run one SELECT of your own, in a sandbox: no file, no network, no writing.
 
-        `params` are the values of `$name` (a mapping) or `?` (a sequence) in it; `seconds`
-        is how long it may take. Raises QueryError where it is no single SELECT, is wrong,
-        or runs out of time or memory.
+        `params` are the values of `$name` (a mapping) or `?` (a sequence) in it; `seconds` is how
+        long it may take, `memory` how many bytes. DuckDB looks at both now and then only; with
+        `isolated` the statement runs in a process of its own, which is ended where it does not
+        keep to them (half a second more to begin with). Raises QueryError where it is no single
+        SELECT, is wrong, or runs out of time or memory.
         """
+        check_limits(seconds, memory)
+        if isolated:
+            with self.stream(statement, params, seconds=seconds, memory=memory) as running:
+                return running.frame()
         with self._lock:
             self._cursors.check()
             own = self._sandbox
-            if own is None or own.seconds != seconds:
+            if own is None or (own.seconds, own.memory) != (seconds, memory):
                 # The old one goes when the last thread that asks it is done.
-                own = self._sandbox = sandbox.Sandbox(self.path, seconds)
+                own = self._sandbox = sandbox.Sandbox(self.path, seconds, memory)
                 self._sandboxes.add(own)
         return own.run(statement, params)
+
+    def stream(
+        self,
+        statement: str,
+        params: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        seconds: float = sandbox.SECONDS,
+        memory: int = sandbox.MEMORY,
+    ) -> Isolated:
+        """Run one SELECT of your own in a process of its own, and take its rows in parts.
+
+        Use what it returns in a `with` statement; iterating it gives frames, the first of which
+        has the columns. Raises as `sql` does, up to the last row.
+        """
+        check_limits(seconds, memory)
+        self._cursors.check()
+        running = Isolated(self.path, statement, params, seconds, memory)
+        self._statements.add(running)
+        return running
 
     def table(self, name: str, run: str | int | None = None) -> pl.LazyFrame:
         """A table or view as a lazy frame; only the columns that are used are read.
@@ -153,7 +185,7 @@ class Bank:
         """
         with self._cursors.answering():
             schema, found = contents.relation(self.connection, name)
-            select = f'select * from "{schema}"."{found}"'
+            select = f"select * from {place(schema, found)}"
             if schema == "paper" and found in analyses():  # as this version has it, not the file
                 select = with_defaults(registry.find(found), {})
             if run is not None:

@@ -13,6 +13,8 @@ from attnbank import sql
 from attnbank.queries.names import did_you_mean, listed
 from attnbank.queries.results import frame_of
 from attnbank.sql.errors import CallError
+from attnbank.sql.places import bank_place
+from attnbank.sql.quoting import literal, place
 
 _BYTES_UNROUNDED = 3.8
 _BYTES_ROUNDED = 2.5
@@ -64,7 +66,7 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
     """
     found = _statement(connection, "contents_runs")
     each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
-    size = path.stat().st_size
+    size = bank_place(path).stat().st_size
     return (
         found.with_columns(share=pl.col("weights") * each)
         .with_columns(share=pl.col("share") / pl.col("share").sum())
@@ -141,7 +143,8 @@ def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
         if row["kind"] == "table"
     ]
     every = " union all ".join(
-        f'select \'{name}\' as "table", count(*) as "rows" from main."{name}"' for name in names
+        f'select {literal(name)} as "table", count(*) as "rows" from {place("main", name)}'
+        for name in names
     )
     return frame_of(connection.query(every))
 

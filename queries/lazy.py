@@ -8,6 +8,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from attnbank.queries.cursors import Cursors
+from attnbank.sql.quoting import quoted
 
 _ROWS_AT_ONCE = 65_536
 
@@ -25,7 +26,7 @@ def scan(cursors: Cursors, select: str) -> pl.LazyFrame:
         n_rows: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        columns = "*" if with_columns is None else ", ".join(f'"{name}"' for name in with_columns)
+        columns = "*" if with_columns is None else ", ".join(map(quoted, with_columns))
         limit = "" if n_rows is None else f" limit {n_rows}"
         own = cursors.new()
         try:

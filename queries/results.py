@@ -3,46 +3,86 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from attnbank.sql.errors import QueryError
+from attnbank.sql.quoting import quoted
 
-_AS_TEXT = ("INTERVAL", "BIT", "BIGNUM", "VARIANT", "TIME WITH TIME ZONE", "UNION")
-"""Types that a frame does not have."""
+ROWS_AT_ONCE = 16_384
+"""Rows of a batch of a streamed result."""
+
+_AS_TEXT = frozenset({
+    "bignum", "bit", "geometry", "interval", "time with time zone", "time_ns", "union", "variant",
+})  # fmt: skip
+"""Types that a frame does not have, by their ids."""
+_NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
+_YEARS = (-62_135_596_800, 253_402_300_799)
+"""Seconds from 1970 to the beginning of year 1 and to the end of year 9999."""
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """A result with text in place of what a frame does not have, nested or not."""
+    odd = [_holds_odd(each) for each in found.types]
+    if not any(odd):
+        return found
+    return found.project(
+        ", ".join(
+            f"cast({quoted(name)} as varchar) as {quoted(name)}" if is_odd else quoted(name)
+            for name, is_odd in zip(found.columns, odd, strict=True)
+        )
+    )
 
 
 def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """A result as a frame.
 
     Integers of 128 bits, which DuckDB makes of every sum, become 64 bits wide where they fit;
-    types that frames do not have become text. Raises QueryError where one is nested.
+    types that frames do not have become text. Raises QueryError for a value that a frame cannot
+    hold.
     """
-    types = dict(zip(found.columns, map(str, found.types), strict=True))
-    if any(each.startswith(_AS_TEXT) for each in types.values()):
-        found = found.project(
-            ", ".join(
-                f"cast({_quoted(name)} as varchar) as {_quoted(name)}"
-                if each.startswith(_AS_TEXT)
-                else _quoted(name)
-                for name, each in types.items()
-            )
-        )
+    wide = wide_columns(found)
     try:
-        frame: pl.DataFrame = found.pl()
+        table = as_frames_have_it(found).to_arrow_table()
     except RuntimeError as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
+    return frame_of_arrow(table, wide)
+
+
+def wide_columns(found: duckdb.DuckDBPyRelation) -> list[str]:
+    """The columns that are integers of 128 bits."""
+    return [
+        name
+        for name, each in zip(found.columns, found.types, strict=True)
+        if str(each) in ("HUGEINT", "UHUGEINT")
+    ]
+
+
+def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.DataFrame:
+    """An Arrow table, or a batch of one, as a frame; `wide` are columns of 128-bit integers.
+
+    Raises QueryError for a value that a frame cannot hold.
+    """
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            _check_dates(name, part)
+    try:
+        frame = pl.DataFrame(table)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"The result has a type that a frame does not have: {first_line(error)}",
             "Cast it in the statement: cast(x as varchar).",
         ) from error
-    for name, each in types.items():
-        if each in ("HUGEINT", "UHUGEINT") and name in frame.columns:
-            frame = frame.with_columns(_narrowed(frame[name]))
+    for name in wide:
+        frame = frame.with_columns(_narrowed(frame[name]))
     return frame
 
 
@@ -69,12 +109,53 @@ def query_error(error: BaseException, lead: str = "") -> QueryError:
     return QueryError(f"{lead}{fact}", meant[0] if meant else "")
 
 
+def _holds_odd(type_: Any) -> bool:
+    if type_.id in _AS_TEXT:
+        return True
+    if type_.id not in _NESTED:
+        return False
+    parts = [child for _, child in type_.children if hasattr(child, "id")]
+    return not parts or any(map(_holds_odd, parts))  # Parquet has no record without a field
+
+
+def _check_dates(name: str, values: pa.Array) -> None:
+    """Refuse dates that Python and Polars do not have: a panic of Polars ends the process."""
+    for leaf in _leaves(values):
+        if pa.types.is_date32(leaf.type):
+            seconds = 86_400
+            found = pc.min_max(leaf.cast(pa.int32()))
+        elif pa.types.is_timestamp(leaf.type):
+            seconds = 1
+            found = pc.min_max(leaf.cast(pa.int64()))
+        else:
+            continue
+        ends = [found["min"].as_py(), found["max"].as_py()]
+        if ends[0] is None:
+            continue
+        per = _SECONDS[leaf.type.unit] if seconds == 1 else 1
+        if ends[0] * seconds // per < _YEARS[0] or ends[1] * seconds // per > _YEARS[1]:
+            raise QueryError(
+                f"The column {name} holds a date that a frame cannot hold: infinity, or one before"
+                " the year 1 or after 9999.",
+                "Cast it in the statement: cast(x as varchar).",
+            )
+
+
+def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+    if pa.types.is_struct(values.type):
+        for part in values.flatten():
+            yield from _leaves(part)
+    elif pa.types.is_map(values.type):
+        yield from _leaves(values.keys)
+        yield from _leaves(values.items)
+    elif hasattr(values, "flatten") and pa.types.is_nested(values.type):
+        yield from _leaves(values.flatten())
+    else:
+        yield values
+
+
 def _narrowed(column: pl.Series) -> pl.Series:
     try:
         return column.cast(pl.Int64)
     except pl.exceptions.InvalidOperationError:
         return column
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -4,12 +4,16 @@ A connection that only reads can still be made to overwrite the file that it rea
 (`COPY ... TO`), in a common table expression too. So the statement runs in a database of its
 own in memory that has the bank attached, where no file system, network, extension or setting
 can be reached any more.
+
+DuckDB looks at the time between the parts of its work alone, and does not count all memory. What
+must end, whatever the statement does, runs in a process of its own (isolated.py).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +21,46 @@ import duckdb
 import polars as pl
 
 from attnbank.queries.cursors import Cursors
-from attnbank.queries.results import frame_of, is_interrupt, query_error
+from attnbank.queries.results import (
+    ROWS_AT_ONCE,
+    as_frames_have_it,
+    frame_of_arrow,
+    is_interrupt,
+    query_error,
+    wide_columns,
+)
 from attnbank.sql.errors import QueryError
 from attnbank.sql.formats import check_carried
-from attnbank.sql.opening import explain, fingerprint, install_beside
-from attnbank.sql.reading import explained, of_paper
+from attnbank.sql.opening import fingerprint, install_beside, open_to_read
+from attnbank.sql.reading import of_paper
 
 SECONDS = 300.0
 """How long a statement may take."""
-MEMORY = "60%"
-"""How much of the machine's memory it may take."""
+MEMORY = 2_000_000_000
+"""How many bytes it may take; its result as many again."""
 
-_BEFORE: dict[str, str | bool | int | float | list[str]] = {
-    "python_enable_replacements": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
 _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
 
 
 class Sandbox:
     """One bank, to be read by statements that nobody has read before, from any thread."""
 
-    def __init__(self, path: Path, seconds: float = SECONDS) -> None:
+    def __init__(self, path: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self.seconds = seconds
+        self.memory = memory
         self._path = path
-        connection = duckdb.connect(":memory:", config=_BEFORE)
+        connection = open_to_read(
+            path,
+            (
+                f"set memory_limit = '{memory} bytes'",
+                f"set threads = {os.cpu_count() or 1}",
+                f"set global max_execution_time = {max(1, round(seconds * 1000))}",
+            ),
+        )
         try:
-            is_old = _lock(connection, path, seconds)
+            is_old = connection.execute("select analyses from bank").fetchall() != [
+                (fingerprint(),)
+            ]
         except BaseException:
             connection.close()
             raise
@@ -60,44 +76,93 @@ class Sandbox:
     def run(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> pl.DataFrame:
-        """The result of one SELECT. Raises QueryError where it is no such thing, or wrong."""
-        connection = self._cursors.own()
-        with self._cursors.answering():
-            return self._run(connection, statement, params)
+        """The result of one SELECT.
 
-    def _run(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        statement: str,
-        params: Mapping[str, Any] | Sequence[Any] | None,
-    ) -> pl.DataFrame:
-        try:
+        Raises QueryError where it is no such thing, or wrong, and where it or its result takes
+        more time or memory than it may.
+        """
+        frames, size = [], 0.0
+        for frame in self.frames(statement, params):
+            size += frame.estimated_size()
+            if size > self.memory:
+                raise too_big(self.memory)
+            frames.append(frame)
+        return pl.concat(frames, rechunk=True) if frames else pl.DataFrame()
+
+    def frames(
+        self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The result of one SELECT in parts, the first of which has its columns. Raises as `run`.
+
+        DuckDB computes the next part when the one before was taken.
+        """
+        connection = self._cursors.own()
+        with self._cursors.answering(), self._explaining():
             _check(connection, connection.extract_statements(statement))
             if self._is_other_version:
                 _check_views(connection, self._path, statement)
             found = connection.query(statement, params=params)
             if found is None:
-                return pl.DataFrame()
-            return frame_of(found)
+                return
+            wide = wide_columns(found)
+            reader = as_frames_have_it(found).to_arrow_reader(ROWS_AT_ONCE)
+            try:
+                is_empty = True
+                for batch in reader:
+                    is_empty = False
+                    yield frame_of_arrow(batch, wide)
+                if is_empty:
+                    yield frame_of_arrow(reader.schema.empty_table(), wide)
+            finally:
+                reader.close()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """What goes wrong, in words."""
+        try:
+            yield
+        except (MemoryError, duckdb.OutOfMemoryException) as error:
+            raise out_of_memory(self.memory) from error
         except duckdb.InterruptException as error:
-            raise QueryError(
-                f"The statement took longer than {self.seconds:g} seconds.",
-                "Make it smaller, or give it more time (--timeout, seconds=).",
-            ) from error
-        except duckdb.OutOfMemoryException as error:
-            raise QueryError(
-                "The statement needs more memory than it may take.",
-                "Filter by sequence, layer or head first, or use attnbank shell.",
-            ) from error
+            raise out_of_time(self.seconds) from error
         except duckdb.PermissionException as error:
             raise QueryError(
                 "The statement reaches for a file, the network or an extension.",
                 "Only the bank can be read here; for anything else: attnbank shell.",
             ) from error
-        except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
+        except (duckdb.Error, RuntimeError, ValueError, TypeError, OSError) as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
+            if "INTERRUPT" in str(error):  # a reader of parts says it in Arrow's words
+                raise out_of_time(self.seconds) from error
+            if "Out of Memory" in str(error):
+                raise out_of_memory(self.memory) from error
             raise query_error(error) from error
+
+
+def out_of_time(seconds: float) -> QueryError:
+    """The word about a statement that did not end in time."""
+    return QueryError(
+        f"The statement took longer than {seconds:g} seconds.",
+        "Make it smaller, or give it more time (--timeout, seconds=).",
+    )
+
+
+def out_of_memory(memory: int) -> QueryError:
+    """The word about a statement that takes more bytes than it may."""
+    return QueryError(
+        f"The statement needs more memory than it may take ({memory / 1e9:g} GB).",
+        "Filter by sequence, layer or head first, or give it more (--memory, memory=).",
+    )
+
+
+def too_big(memory: int) -> QueryError:
+    """The word about a result that is larger than it may be."""
+    return QueryError(
+        f"The result is larger than the memory that it may take ({memory / 1e9:g} GB).",
+        "Filter it or count in SQL, give it more (memory=), or write it to a file (attnbank sql"
+        " -o FILE.parquet).",
+    )
 
 
 def _check_views(connection: duckdb.DuckDBPyConnection, path: Path, statement: str) -> None:
@@ -117,34 +182,31 @@ def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
         )
     kind = parts[0].type.name
     if kind == "EXPLAIN":  # EXPLAIN ANALYZE runs what it explains
-        inner = connection.extract_statements(explained(parts[0].query) or "")
+        inner = connection.extract_statements(_explained(parts[0].query))
         kind = inner[0].type.name if len(inner) == 1 else "EXPLAIN"
     if kind not in _READS:
         raise QueryError(f"Only statements that read run here, not {kind}.", "Give one SELECT.")
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, path: Path, seconds: float) -> bool:
-    """Attach the bank and shut everything else out; whether another version wrote it."""
-    run = connection.execute
-    alias = "attnbank"
-    name = str(path.resolve()).replace("'", "''")
-    try:
-        run(f"attach '{name}' as {alias} (read_only)")
-    except duckdb.Error as error:
-        raise explain(error, path) from error
-    run(f"use {alias}")
-    run("detach memory")  # which could be written to
-    is_old = run("select analyses from bank").fetchall() != [(fingerprint(),)]
-    if is_old:
-        install_beside(connection, path)
-    for setting in (
-        f"set memory_limit = '{MEMORY}'",
-        f"set threads = {os.cpu_count() or 1}",
-        "set temp_directory = ''",
-        f"set global max_execution_time = {max(1, round(seconds * 1000))}",
-        "set enable_external_access = false",
-        "set disabled_filesystems = 'LocalFileSystem'",
-        "set lock_configuration = true",
-    ):
-        run(setting)
-    return is_old
+def _explained(statement: str) -> str:
+    """The statement after EXPLAIN or EXPLAIN ANALYZE, as DuckDB itself reads the words.
+
+    Raises QueryError for EXPLAIN with options in brackets: where those end, no one but the parser
+    can tell.
+    """
+    text = statement.encode()
+    found = duckdb.tokenize(statement)
+    ends = [at for at, _ in found[1:]] + [len(text)]
+    tokens = [
+        (at, text[at:end].strip().lower())
+        for (at, kind), end in zip(found, ends, strict=True)
+        if kind.name != "comment"
+    ]
+    words = [word for _, word in tokens[:2]]
+    rest = [at for at, _ in tokens[2 if words[1:] == [b"analyze"] else 1 :]]
+    if words[:1] != [b"explain"] or not rest or text[rest[0] : rest[0] + 1] == b"(":
+        raise QueryError(
+            "This form of EXPLAIN does not run here.",
+            "Write explain or explain analyze, and the SELECT.",
+        )
+    return text[rest[0] :].decode()

@@ -37,10 +37,7 @@ def suggestions(path: Path, kind: str) -> list[str]:
 
 
 def _read(path: Path, select: str) -> list[str]:
-    if not path.is_file():
-        return []
-    import duckdb
+    from attnbank.sql.opening import open_to_read
 
-    with duckdb.connect(str(path), read_only=True) as connection:
-        connection.execute(f"set max_execution_time = {round(1000 * _SECONDS)}")
+    with open_to_read(path, (f"set max_execution_time = {round(1000 * _SECONDS)}",)) as connection:
         return [row[0] for row in connection.execute(select).fetchall() if row[0]]

@@ -42,7 +42,7 @@ def explain(
             f"The bank {path} is held by another process.",
             "Close the program that has it open; only readers can share a bank.",
         )
-    if "different configuration than existing connections" in text:
+    if "different configuration than existing connections" in text or "already attached" in text:
         return BankError(
             f"The bank {path} is open in this process already, to read or to write.",
             "Close it first (bank.close()), then do the same again.",

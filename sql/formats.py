@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,9 @@ from attnbank.sql.errors import BankError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+_COLUMNS = "columns.json"
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,22 @@ def installed(connection: DuckDBPyConnection) -> str:
     return str(found[0][0]) if found else ""
 
 
-def has_tables(connection: DuckDBPyConnection) -> bool:
-    """Whether there is a table in the file."""
-    found = connection.execute("select count(*) from duckdb_tables()").fetchone()
-    return bool(found and found[0])
+def is_empty(connection: DuckDBPyConnection) -> bool:
+    """Whether nothing was ever made in the database: no table, view, function, type or schema."""
+    found = connection.execute(
+        "select"
+        " (select count(*) from duckdb_tables() where database_name = current_database())"
+        " + (select count(*) from duckdb_views() where not internal"
+        "  and database_name = current_database())"
+        " + (select count(*) from duckdb_functions() where not internal"
+        "  and database_name = current_database())"
+        " + (select count(*) from duckdb_sequences() where database_name = current_database())"
+        " + (select count(*) from duckdb_types() where not internal"
+        "  and database_name = current_database())"
+        " + (select count(*) from duckdb_schemas() where not internal"
+        "  and database_name = current_database())"
+    ).fetchall()
+    return found == [(0,)]
 
 
 def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
@@ -55,17 +73,24 @@ def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
 
     Raises BankError where the file is no bank.
     """
-    known = connection.execute(
-        "select count(*) from duckdb_tables() where schema_name = 'main' and table_name = 'bank'"
-    ).fetchall()
-    if not known[0][0]:
+    columns = dict(
+        connection.execute(
+            "select column_name, data_type from duckdb_columns() inner join duckdb_tables()"
+            " using (database_oid, table_oid) where duckdb_tables.table_name = 'bank'"
+            " and duckdb_tables.schema_name = 'main' and not duckdb_tables.temporary"
+            " and duckdb_tables.database_name = current_database()"
+        ).fetchall()
+    )
+    if columns.get("created_by") != "VARCHAR" or columns.get("format") != "INTEGER":
+        what = "an empty DuckDB database" if is_empty(connection) else "a DuckDB file"
         raise BankError(
-            f"{path} is a DuckDB file, but no bank.", "Give the path of a bank, or of a new file."
+            f"{path} is {what}, but no bank.", "Give the path of a bank, or of a new file."
         )
     found = connection.execute("select format, created_by from bank").fetchall()
-    if not found:
+    if len(found) != 1 or None in found[0]:
+        reason = "is empty" if not found else "has no such row as attnbank writes"
         raise BankError(
-            f"{path} does not say which format it has: its table bank is empty.",
+            f"{path} does not say which format it has: its table bank {reason}.",
             "It was not filled to its end: ingest again, or load its export again, into a new"
             " file.",
         )
@@ -133,6 +158,56 @@ def tables(connection: DuckDBPyConnection) -> dict[str, Table]:
     return found
 
 
+def check_tables(connection: DuckDBPyConnection, path: Path) -> None:
+    """Raise BankError where a bank of this format lacks a table or column, or has another one.
+
+    A view in the place of a table could read whatever it likes, and is refused.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for table, column, type_ in connection.execute(
+        "select duckdb_columns.table_name, column_name, data_type"
+        " from duckdb_columns() inner join duckdb_tables() using (database_oid, table_oid)"
+        " where duckdb_columns.schema_name = 'main' and not duckdb_tables.temporary"
+        " and duckdb_columns.database_name = current_database()"
+    ).fetchall():
+        found.setdefault(table, {})[column] = type_
+    for table, columns in columns_of_this_format().items():
+        own = found.get(table)
+        if own is None:
+            raise _incomplete(path, f"its {table} is no table")
+        for column, type_ in columns.items():
+            if own.get(column) != type_:
+                has = f"is {own[column]}, not {type_}" if column in own else "is missing"
+                raise _incomplete(path, f"{table}.{column} {has}")
+
+
+def _incomplete(path: Path, what: str) -> BankError:
+    return BankError(
+        f"{path} is not a bank as this version makes it: {what}.", how_to_upgrade(path)
+    )
+
+
+@cache
+def columns_of_this_format() -> dict[str, dict[str, str]]:
+    """The type of every column of every table of a new bank, by table and column.
+
+    They are kept in a file, because making the tables to look at them takes longer than most
+    commands. `python -m attnbank.sql.formats` writes it.
+    """
+    text = (files("attnbank.sql") / "schema" / _COLUMNS).read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = json.loads(text)
+    return found
+
+
+def columns_as_text() -> str:
+    """What the file of columns must hold."""
+    whole = {
+        name: {column: each.type for column, each in table.columns.items()}
+        for name, table in tables_of_this_format().items()
+    }
+    return json.dumps(whole, indent=1) + "\n"
+
+
 def tables_of_this_format() -> dict[str, Table]:
     """The tables of a new bank, from one that is made in memory."""
     import duckdb
@@ -141,3 +216,7 @@ def tables_of_this_format() -> dict[str, Table]:
         for statement in sql.schema():
             connection.execute(statement)
         return tables(connection)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "schema" / _COLUMNS).write_text(columns_as_text(), encoding="utf-8")

@@ -1,17 +1,29 @@
-"""The two ways to open a bank: to read, with other readers, or to write, alone."""
+"""The ways to open a bank: to read, with other readers, or to write, alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+import os
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnbank import sql
 from attnbank.sql.errors import BankError
 from attnbank.sql.explaining import explain as explain
-from attnbank.sql.formats import check_format, fingerprint, has_tables, how_to_upgrade, installed
+from attnbank.sql.formats import (
+    check_format,
+    check_tables,
+    fingerprint,
+    how_to_upgrade,
+    installed,
+    is_empty,
+)
 from attnbank.sql.log import check_log
-from attnbank.sql.room import remove_leftover
+from attnbank.sql.places import bank_place, check_is_duckdb, is_alive
+from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.room import files_of_copy, remove_leftover
 from attnbank.sql.transactions import transaction
 
 if TYPE_CHECKING:
@@ -27,79 +39,181 @@ _WRITER = {"max_vacuum_tasks": "0"}
 2,556 rows grew a bank of 153 MB to 270. What is unused is given back at the end, by
 `close_tidily`."""
 
+GUARDED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "allow_persistent_secrets": "false",
+}
+"""What every connection has: a statement finds no extension, no Python variable and no secret."""
+
+_ALIAS = "attnbank"
+_NEW = ".new"
 _RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 
 
-def open_to_read(path: str | Path) -> DuckDBPyConnection:
-    """Open a bank read-only.
+def open_to_read(
+    path: str | Path, settings: Sequence[str] | None = None, *, writes_below: Path | None = None
+) -> DuckDBPyConnection:
+    """Open a bank read-only; nothing but the bank can be reached from the connection.
+
+    The bank is attached to a database in memory of its own, so that it does not matter how else
+    the process has it open. What takes much memory goes to a temporary folder beside the bank;
+    with `settings`, statements that are run before everything else is shut out, to none. Files
+    can be written below the folder `writes_below`.
 
     Raises BankError where the file is missing, is no bank, is of another format, has a log beside
     it that is not its own, or is held by a process that writes to it.
     """
-    path = Path(path)
-    if not path.exists():
-        raise BankError(f"There is no bank {path}.", _how_to_make_one(path))
-    connection = connect(path, read_only=True)
+    import duckdb
+
+    place = existing(path)
+    check_is_duckdb(path, place)
+    connection = duckdb.connect(":memory:", config={**GUARDED})
+    run = connection.execute
     try:
-        check_log(path)
-        check_format(connection, path)
-        if installed(connection) != fingerprint():
-            # Written by another version: this one's analyses shadow the file's, in memory.
-            install_beside(connection, path)
+        try:
+            run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+        except duckdb.Error as error:
+            raise explain(error, Path(path)) from error
+        run(f"use {_ALIAS}")
+        run("detach memory")  # which could be written to
+        _check(connection, Path(path), place)
+        for setting in settings or ():
+            run(setting)
+        run(f"set temp_directory = {literal(f'{place}.tmp' if settings is None else '')}")
+        if writes_below is not None:
+            run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
+        run("set enable_external_access = false")
+        if settings is not None:
+            run("set disabled_filesystems = 'LocalFileSystem'")
+        run("set lock_configuration = true")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
+    """Open a bank read-only, with a folder below which files can be written.
+
+    Raises as open_to_read does.
+    """
+    return open_to_read(path, writes_below=folder)
+
+
+def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> None:
+    """Raise BankError where what was opened is no bank; put this version's analyses before its."""
+    check_log(place)
+    check_format(connection, path)
+    check_tables(connection, path)
+    if installed(connection) != fingerprint():
+        # Written by another version: this one's analyses shadow the file's, in memory.
+        install_beside(connection, path)
+
+
 def open_to_write(
-    path: str | Path, created_by: str, settings: dict[str, str] | None = None
+    path: str | Path,
+    created_by: str,
+    settings: dict[str, str] | None = None,
+    *,
+    makes: bool = True,
 ) -> DuckDBPyConnection:
-    """Open a bank for writing; make it where there is none; bring its analyses up to date.
+    """Open a bank for writing; bring its analyses up to date. With `makes`, make it where none is.
+
+    A file that is empty, or a DuckDB database with nothing in it, becomes a bank too. A new bank
+    appears under its name when it is whole, so that a process that is killed leaves a bank or
+    nothing.
 
     Close it with `close_tidily`, which gives back the room that is unused. Raises BankError as
     open_to_read does, and where any other process has it open.
     """
-    path = Path(path)
-    if path.stem.lower() in _RESERVED:
+    place = bank_place(path) if makes else existing(path)
+    if place.stem.lower() in _RESERVED:
         raise BankError(
-            f"A bank cannot be called {path.stem}: DuckDB would confuse it with its schema.",
+            f"A bank cannot be called {place.stem}: DuckDB would confuse it with its schema.",
             "Give it another name (-b FILE).",
         )
-    made = not path.exists() or path.stat().st_size == 0
-    if made and path.exists():
-        path.unlink()
-    connection = connect(path, read_only=False, settings=_WRITER | (settings or {}))
+    if makes and not (place.exists() and place.stat().st_size):
+        _make(place, Path(path), created_by)
+    connection = connect(place, _WRITER | (settings or {}), path)
     try:
-        check_log(path)
-        remove_leftover(path)
-        if made or not has_tables(connection):
+        check_log(place)
+        remove_leftover(place)
+        if is_empty(connection) and makes:
+            _fill(connection, created_by)
+        check_format(connection, Path(path))
+        check_tables(connection, Path(path))
+        if installed(connection) != fingerprint():
             with transaction(connection):
-                for statement in (*sql.schema(), *sql.install()):
-                    connection.execute(statement)
-                connection.execute(
-                    "insert into bank (format, created_by, analyses) values (?, ?, ?)",
-                    [sql.FORMAT, created_by, fingerprint()],
-                )
-            connection.execute("checkpoint")
-        else:
-            check_format(connection, path)
-            if installed(connection) != fingerprint():
-                with transaction(connection):
-                    reinstall(connection)
+                reinstall(connection)
     except BaseException:
         connection.close()
-        if made:
-            path.unlink(missing_ok=True)
         raise
     return connection
+
+
+def _make(place: Path, shown: Path, created_by: str) -> None:
+    """Make a bank with no rows beside its place, then give it its name."""
+    import duckdb
+
+    _remove_dead(place)
+    new = place.with_name(f".{place.name}.{os.getpid()}{_NEW}")
+    try:
+        try:
+            with connect(new, _WRITER, shown) as connection:
+                _fill(connection, created_by)
+        except duckdb.Error as error:
+            raise explain(error, shown, "no bank was made", "type the same command") from error
+        if place.exists() and not place.stat().st_size:
+            place.unlink()
+        try:
+            place.hardlink_to(new)
+        except FileExistsError:
+            pass  # another process was faster: its bank is the bank
+        except OSError:  # a file system without links
+            new.rename(place)
+    except OSError as error:
+        raise BankError(f"{shown} cannot be made: {error.strerror}.", "Check the path.") from error
+    finally:
+        for each in (new, Path(f"{new}.wal")):
+            each.unlink(missing_ok=True)
+
+
+def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
+    with transaction(connection):
+        for statement in (*sql.schema(), *sql.install()):
+            connection.execute(statement)
+        connection.execute(
+            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
+            [sql.FORMAT, created_by, fingerprint()],
+        )
+    connection.execute("checkpoint")
+
+
+def _remove_dead(place: Path) -> None:
+    """Remove what processes left that were killed while they made a bank here."""
+    for each in place.parent.glob(f".{glob.escape(place.name)}.*{_NEW}*"):
+        process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
+        if process.isdecimal() and not is_alive(int(process)):
+            each.unlink(missing_ok=True)
+
+
+def existing(path: str | Path) -> Path:
+    """The place of a bank that is there. Raises BankError where there is none."""
+    place = bank_place(path)
+    if not place.exists():
+        raise BankError(f"There is no bank {path}.", _how_to_make_one(path))
+    if not place.stat().st_size:
+        raise BankError(f"{path} is an empty file, and no bank yet.", _how_to_make_one(path))
+    return place
 
 
 def reinstall(connection: DuckDBPyConnection) -> None:
     """Put this version's functions, views and analyses into a bank, and take its old ones out."""
     for name in _vanished(connection):
-        connection.execute(f'drop macro table if exists "{name}"')
-        connection.execute(f'drop macro table if exists "_{name}"')
+        connection.execute(f"drop macro table if exists {quoted(name)}")
+        connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
     for statement in (*sql.functions(), *sql.install()):
         connection.execute(statement)
     connection.execute("update bank set analyses = ?", [fingerprint()])
@@ -135,17 +249,33 @@ def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
 
 
 def connect(
-    path: Path, *, read_only: bool, settings: Mapping[str, str] | None = None
+    place: Path,
+    settings: Mapping[str, str] | None = None,
+    shown: str | Path | None = None,
 ) -> DuckDBPyConnection:
-    """The file, open and otherwise as it is. Raises BankError where DuckDB cannot open it."""
+    """The file at a place (`bank_place`), open to write and otherwise as it is.
+
+    No extension is fetched or loaded, and nothing but the bank, its log and its copy can be
+    reached. `shown` is the path as the user wrote it. Raises BankError where DuckDB cannot open it.
+    """
     import duckdb
 
-    config: Mapping[str, str] = (settings or {}) if read_only else STORAGE | {**(settings or {})}
+    named = Path(place if shown is None else shown)
+    check_is_duckdb(named, place)
     try:
-        return duckdb.connect(str(path), read_only=read_only, config={**config})
+        connection = duckdb.connect(str(place), config={**STORAGE, **GUARDED, **(settings or {})})
     except duckdb.Error as error:
-        raise explain(error, path) from error
+        raise explain(error, named) from error
+    try:
+        own = ", ".join(literal(str(each)) for each in files_of_copy(place))
+        connection.execute(f"set allowed_paths = [{own}]")
+        connection.execute("set enable_external_access = false")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _how_to_make_one(path: Path) -> str:
-    return f"Fill one (attnbank -b {path} ingest CORPUS...), or name another (-b FILE)."
+def _how_to_make_one(path: str | Path) -> str:
+    named = shlex.quote(str(path))
+    return f"Fill one (attnbank -b {named} ingest CORPUS...), or name another (-b FILE)."

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 DIALECT = "duckdb"
-_EXPLAIN_OPTIONS = frozenset({"analyze", "format"})
 
 
 @dataclass(frozen=True)
@@ -94,26 +93,3 @@ def statements(script: str) -> list[Part]:
             )
             tokens = []
     return found
-
-
-def explained(statement: str) -> str | None:
-    """The statement after EXPLAIN, its ANALYZE and its (options); None where it is no EXPLAIN.
-
-    None too where sqlglot cannot tell: what is not understood is not to be run.
-    """
-    import sqlglot
-
-    try:
-        tokens = sqlglot.tokenize(statement, read=DIALECT)
-        if len(tokens) < 2 or tokens[0].text.lower() != "explain":
-            return None
-        rest = statement[tokens[0].end + 1 :]
-        tokens, at = sqlglot.tokenize(rest, read=DIALECT), 0
-    except sqlglot.TokenError:
-        return None
-    words = [each.text.lower() for each in tokens]
-    if words[:1] == ["analyze"]:
-        at = 1
-    if words[at : at + 1] == ["("] and _EXPLAIN_OPTIONS & {*words[at + 1 : at + 2]}:
-        at = words.index(")", at) + 1 if ")" in words[at:] else len(words)
-    return rest[tokens[at].start :] if at < len(tokens) else ""

@@ -87,9 +87,14 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
 
 def remove_leftover(path: Path) -> None:
     """Remove the copy that a killed process left beside a bank that is open for writing."""
-    copy = _copy_of(path.resolve())
-    for each in (copy, Path(f"{copy}.wal")):
+    for each in files_of_copy(path.resolve()):
         each.unlink(missing_ok=True)
+
+
+def files_of_copy(path: Path) -> tuple[Path, ...]:
+    """The copy that takes a bank's place, and what DuckDB writes beside it on the way."""
+    copy = _copy_of(path)
+    return (copy, Path(f"{copy}.wal"), Path(f"{copy}.wal.checkpoint"))
 
 
 def _copy_of(path: Path) -> Path:

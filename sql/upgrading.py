@@ -11,7 +11,8 @@ from attnbank.sql import formats
 from attnbank.sql.errors import BankError
 from attnbank.sql.explaining import explain
 from attnbank.sql.log import check_log
-from attnbank.sql.opening import connect, open_to_read, reinstall
+from attnbank.sql.opening import connect, existing, reinstall
+from attnbank.sql.quoting import literal, place, quoted
 from attnbank.sql.room import close_tidily, remove_leftover
 
 if TYPE_CHECKING:
@@ -48,13 +49,11 @@ def upgrade(path: str | Path) -> Upgrade:
     """
     import duckdb
 
-    path = Path(path)
-    if not path.exists():
-        open_to_read(path)  # says so
-    connection = connect(path, read_only=False, settings={"max_vacuum_tasks": "0"})
+    path, at = Path(path), existing(path)
+    connection = connect(at, {"max_vacuum_tasks": "0"}, path)
     try:
-        check_log(path)
-        remove_leftover(path)
+        check_log(at)
+        remove_leftover(at)
         before, _ = formats.written_in(connection, path)
         if before > sql.FORMAT:
             raise formats.newer(path, before)
@@ -107,12 +106,14 @@ def _complete(
             connection.execute(table.statement)
         own = found[name].columns if name in found else table.columns
         for each, column in table.columns.items():
-            place = f'"{name}" add column "{each}" {column.type}'
+            added = f"{quoted(name)} add column {quoted(each)} {column.type}"
             if each not in own:
                 default = "" if column.default is None else f" default {column.default}"
-                connection.execute(f"alter table {place}{default}")
+                connection.execute(f"alter table {added}{default}")
                 if not column.is_nullable and _is_filled(connection, name, each):
-                    connection.execute(f'alter table "{name}" alter column "{each}" set not null')
+                    connection.execute(
+                        f"alter table {quoted(name)} alter column {quoted(each)} set not null"
+                    )
             elif own[each].type != column.type:
                 raise BankError(
                     f"{path} cannot be upgraded: {name}.{each} is {own[each].type}, and"
@@ -123,7 +124,9 @@ def _complete(
 
 
 def _is_filled(connection: DuckDBPyConnection, table: str, column: str) -> bool:
-    found = connection.execute(f'select count(*) from "{table}" where "{column}" is null')
+    found = connection.execute(
+        f"select count(*) from {quoted(table)} where {quoted(column)} is null"
+    )
     return found.fetchall() == [(0,)]
 
 
@@ -132,13 +135,9 @@ def _comment(connection: DuckDBPyConnection, expected: dict[str, formats.Table])
     now = formats.tables(connection)
     for name, table in expected.items():
         if now[name].comment != table.comment:
-            connection.execute(f'comment on table "{name}" is {_quoted(table.comment)}')
+            connection.execute(f"comment on table {quoted(name)} is {literal(table.comment)}")
         for each, column in table.columns.items():
             if now[name].columns[each].comment != column.comment:
                 connection.execute(
-                    f'comment on column "{name}"."{each}" is {_quoted(column.comment)}'
+                    f"comment on column {place(name, each)} is {literal(column.comment)}"
                 )
-
-
-def _quoted(text: str | None) -> str:
-    return "null" if text is None else "'" + text.replace("'", "''") + "'"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import psutil
 import pytest
 from case_bank import make_bank
 
@@ -306,13 +307,10 @@ def test_an_interrupted_ingest_says_how_to_go_on(sample: Path, tmp_path: Path) -
 
 
 def _has_open(process: int, file: Path) -> bool:
-    """Whether a process has a file open."""
-    folder = Path(f"/proc/{process}/fd")
-    if not folder.is_dir():
-        pytest.skip("there is no /proc to see when the query has begun")
-    for each in folder.iterdir():
-        with contextlib.suppress(OSError):
-            if each.readlink() == file.resolve():
+    """Whether a process, or one that it started, has a file open."""
+    for each in [own := psutil.Process(process), *own.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            if str(file.resolve()) in [opened.path for opened in each.open_files()]:
                 return True
     return False
 

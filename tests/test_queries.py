@@ -227,5 +227,5 @@ def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
     with pytest.raises(BankError, match="is not a bank"):
         open_bank(tmp_path / "text.duckdb")
     duckdb.connect(str(tmp_path / "other.duckdb")).close()
-    with pytest.raises(BankError, match="is a DuckDB file, but no bank"):
+    with pytest.raises(BankError, match="is an empty DuckDB database, but no bank"):
         open_bank(tmp_path / "other.duckdb")

@@ -79,6 +79,11 @@ explain (analyze) create temp table x as select 1
 /* a */ explain /* b */ analyze create temp table x as select 1
 /* explain */ explain /* explain */ analyze (format json) create temp table x as select 1
 explain (analyze, format ')') create temp table x as select 1
+explain (analyze, format json) select ')'
+explain (select 1)
+explain (analyze /* ) select 1 -- */) create temp table z as select 1
+explain (analyze /* ) select 1 -- */) create or replace temp macro best_head() as table select 1
+explain /* ) */ (analyze) create temp table x as select 1
 begin
 checkpoint
 from force_checkpoint()
@@ -100,8 +105,6 @@ from paper.table_1
 explain select 1
 explain analyze select count(*) from word
 /* explain */ explain /* (analyze) */ select 1
-explain (analyze, format json) select ')'
-explain (select 1)
 describe word
 show tables
 summarize word

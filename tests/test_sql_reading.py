@@ -86,7 +86,7 @@ def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
     """In a copy of the package: gold_dependency says what best_head() makes of it."""
     package = Path(sql.__file__).resolve().parent
     copy = tmp_path / "attnbank" / "sql"
-    for path in [*package.rglob("*.sql"), *package.rglob("*.py")]:
+    for path in [each for end in ("sql", "py", "json") for each in package.rglob(f"*.{end}")]:
         to = copy / path.relative_to(package)
         to.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.printing import say
 from attnbank.cli.progress import number
 from attnbank.queries.steps import STEPS
 
@@ -60,17 +61,15 @@ def command(
 
     def tell(done: int, total: int) -> None:
         if not quiet and total and done * 10 // total > (done - 1) * 10 // total:
-            click.echo(f"Computing: {done} of {total}", err=True)
+            say(f"Computing: {done} of {total}", err=True)
 
     given = {name: value for name, value in values.items() if value is not None}
     found = compute(bank_path(ctx), step, run, tell, replace=replace, **given)
     if not quiet:
         already = "" if found.is_new else " already; nothing was computed (--replace does it anew)"
         for table, count in found.rows.items():
-            click.echo(
-                f"Table {table} has {number(count)} rows of the run {found.run}{already}", err=True
-            )
-        click.echo(f"Next: attnbank query {step}", err=True)
+            say(f"Table {table} has {number(count)} rows of the run {found.run}{already}", err=True)
+        say(f"Next: attnbank query {step}", err=True)
 
 
 command.name = "compute"

@@ -10,6 +10,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.printing import say
 from attnbank.cli.progress import number, size
 
 if TYPE_CHECKING:
@@ -71,11 +72,9 @@ def command(
         return
     if not asks:
         _print(done, "Deleted")
-    click.echo(
-        f"{path} has {size(path.stat().st_size)} now, {size(max(done.freed, 0))} less", err=True
-    )
+    say(f"{path} has {size(path.stat().st_size)} now, {size(max(done.freed, 0))} less", err=True)
     for kind, name in done.unused:
-        click.echo(
+        say(
             f"No run uses the {kind} {name} any more: attnbank delete --{kind} {quote(name)}",
             err=True,
         )
@@ -89,9 +88,9 @@ def _print(found: Deletion, what: str) -> None:
         *(f"the probe {each}" for each in found.probes),
     ]
     for line in lines:
-        click.echo(f"{what}: {line}", err=True)
+        say(f"{what}: {line}", err=True)
     counts = ", ".join(f"{table} {number(rows)}" for table, rows in found.rows.items())
-    click.echo(f"Rows: {counts}", err=True)
+    say(f"Rows: {counts}", err=True)
 
 
 command.name = "delete"

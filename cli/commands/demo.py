@@ -8,6 +8,7 @@ import click
 
 from attnbank.cli.commands.ingest import fill, print_report
 from attnbank.cli.options import BankCommand, bank_path, output_options
+from attnbank.cli.printing import say
 from attnbank.ingest.options import IngestOptions
 
 DEMO_BANK = "attnbank-demo.duckdb"
@@ -32,7 +33,7 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
     choose_format(format_, output)
     bank = bank_path(ctx, DEMO_BANK)
     if not quiet:
-        click.echo(f"Filling {bank} from the sample corpus with the model minilm", err=True)
+        say(f"Filling {bank} from the sample corpus with the model minilm", err=True)
     with as_file(files("attnbank.ingest") / "sample") as sample:
         report = fill(
             IngestOptions(corpora=(str(sample),), bank=bank, model="minilm", name="sample"),
@@ -42,7 +43,7 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
 
     if not quiet:
         print_report(report, bank)
-        click.echo(
+        say(
             "\nThe best head for each relation, as in table 1 of Clark et al. (2019): how often"
             "\nit finds the syntactic head, beside the best fixed offset, in per cent.\n",
             err=True,
@@ -51,7 +52,7 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
         frame = opened.query("paper.table_1", run=report.run)
     write_frame(ctx, frame, format_, output, title=f"Run: {report.run}")
     if not quiet:
-        click.echo(
+        say(
             "\nNext:\n"
             f"  attnbank -b {bank} query best_head --relation obj\n"
             f"  attnbank -b {bank} info\n"

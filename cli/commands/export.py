@@ -8,6 +8,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, open_named_bank
+from attnbank.cli.printing import say
 from attnbank.cli.progress import number, size
 
 
@@ -37,7 +38,7 @@ def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quie
         written = export(bank, folder, run=run, force=force)
     if not quiet:
         total = size(sum(each.stat().st_size for each in written))
-        click.echo(
+        say(
             f"Wrote {number(len(written))} files, {total}, to {folder}.\n"
             "A bank again, in that folder:"
             ' duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',

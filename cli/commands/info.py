@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
+from attnbank.cli.printing import shown
 from attnbank.cli.progress import number, size
 from attnbank.cli.unknown import unknown_lines
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from attnbank.queries.contents import Contents
 
 READING = 2
@@ -44,7 +48,7 @@ def command(ctx: click.Context, format_: str | None, output: str | None) -> None
         return
     text = _for_people(contents) if chosen == "table" else _for_programs(contents)
     with destination(ctx, output, binary=False) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))
 
 
 def _for_programs(contents: Contents) -> str:
@@ -63,15 +67,23 @@ def _iso(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows, with names and texts as a terminal can show them."""
+    for row in frame.iter_rows(named=True):
+        yield {key: shown(value) if isinstance(value, str) else value for key, value in row.items()}
+
+
 def _for_people(contents: Contents) -> str:
     blocks = [
-        f"{contents.path}: {size(contents.bytes)}, written by attnbank {contents.created_by}",
-        *(_run(row) for row in contents.runs.iter_rows(named=True)),
-        *(_model(row) for row in contents.models.iter_rows(named=True)),
-        *(_corpus(row) for row in contents.corpora.iter_rows(named=True)),
+        f"{shown(str(contents.path))}: {size(contents.bytes)}, written by attnbank"
+        f" {shown(contents.created_by)}",
+        *(_run(row) for row in _shown(contents.runs)),
+        *(_model(row) for row in _shown(contents.models)),
+        *(_corpus(row) for row in _shown(contents.corpora)),
         _skipped(contents),
         *_departures(contents),
-        "rows  " + ", ".join(f"{name} {number(rows)}" for name, rows in contents.tables.rows()),
+        "rows  "
+        + ", ".join(f"{shown(name)} {number(rows)}" for name, rows in contents.tables.rows()),
     ]
     if not contents.runs.height:
         blocks.insert(1, "No runs yet: attnbank ingest CORPUS...")
@@ -153,7 +165,7 @@ def _departures(contents: Contents) -> list[str]:
     lines = [
         f"  {number(row['n'])} {row['reason']}  corpus {row['corpus']};"
         f" the first: {row['example']} ({row['place']})"
-        for row in contents.departures.iter_rows(named=True)
+        for row in _shown(contents.departures)
     ]
     return ["\n".join(["read all the same", *lines])] if lines else []
 
@@ -162,7 +174,7 @@ def _skipped(contents: Contents) -> str:
     if not contents.skipped.height:
         return "left out  nothing"
     lines = ["left out"]
-    for row in contents.skipped.iter_rows(named=True):
+    for row in _shown(contents.skipped):
         whose = row["run"] or f"corpus {row['corpus']}, every run"
         place = f" ({row['place']})" if row["place"] else ""
         lines.append(f"  {number(row['n'])} {row['reason']}  {whose}; e.g. {row['example']}{place}")

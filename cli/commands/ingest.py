@@ -12,6 +12,7 @@ import click
 
 from attnbank.cli.completion import models
 from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay, number, size
 from attnbank.cli.unknown import unknown_lines
 from attnbank.ingest.document import BadInput
@@ -228,7 +229,7 @@ def print_report(report: Report, bank: Path) -> None:
         *_departure_lines(report.departures),
         *_replaced_lines(report),
     ]
-    click.echo("\n".join(lines), err=True)
+    say("\n".join(lines), err=True)
 
 
 def _replaced_lines(report: Report) -> list[str]:
@@ -248,11 +249,11 @@ def print_problems(problems: Sequence[Problem], what: str) -> None:
     """List problems of a corpus on standard error, MOST_PROBLEMS of them."""
     if not problems:
         return
-    click.echo(f"{number(len(problems))} {what}:", err=True)
+    say(f"{number(len(problems))} {what}:", err=True)
     for problem in problems[:MOST_PROBLEMS]:
-        click.echo(f"  {problem}", err=True)
+        say(f"  {problem}", err=True)
     if len(problems) > MOST_PROBLEMS:
-        click.echo(f"  and {number(len(problems) - MOST_PROBLEMS)} more", err=True)
+        say(f"  and {number(len(problems) - MOST_PROBLEMS)} more", err=True)
 
 
 @contextmanager
@@ -286,18 +287,18 @@ def _estimate(options: IngestOptions, *, quiet: bool) -> Estimate:
 
 
 def _print_estimate(found: Estimate) -> None:
-    click.echo(f"documents  {number(found.documents)}")
-    click.echo(f"sentences  {number(found.sentences)}")
-    click.echo(f"words      {number(found.words)}")
-    click.echo(f"pieces     {number(found.pieces)}  (special tokens counted)")
-    click.echo(f"weights    {number(found.weights)}")
-    click.echo(f"bytes      {number(found.bytes)}  (about {size(found.bytes)})")
+    say(f"documents  {number(found.documents)}")
+    say(f"sentences  {number(found.sentences)}")
+    say(f"words      {number(found.words)}")
+    say(f"pieces     {number(found.pieces)}  (special tokens counted)")
+    say(f"weights    {number(found.weights)}")
+    say(f"bytes      {number(found.bytes)}  (about {size(found.bytes)})")
     for line in (
         *_skipped_lines(found.skipped),
         *_unknown_lines(found),
         *_departure_lines(found.departures),
     ):
-        click.echo(line.strip())
+        say(line.strip())
 
 
 def _unknown_lines(found: Report | Estimate) -> list[str]:
@@ -340,7 +341,7 @@ def _print_next(report: Report, bank: Path) -> None:
                 what = f"query {name}" + ("" if is_default else f" --run {quote(report.run)}")
                 break
     named = "" if bank == Path("attnbank.duckdb") else f" -b {quote(str(bank))}"
-    click.echo(f"Next: attnbank{named} {what}", err=True)
+    say(f"Next: attnbank{named} {what}", err=True)
 
 
 def _run_of(bank: Bank, analysis: str) -> str | None:

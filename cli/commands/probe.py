@@ -9,6 +9,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path, output_options
+from attnbank.cli.printing import say
 from attnbank.cli.progress import duration
 from attnbank.queries.probes.options import KINDS, ROOT_AT, ProbeOptions
 
@@ -165,7 +166,7 @@ def _print_report(report: ProbeReport) -> None:
     of_all = report.scores.row(0, named=True)
     time = duration(report.seconds) if report.is_new else "in the bank already (--replace: anew)"
     learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
-    click.echo(
+    say(
         f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"
         f" {report.test_run} (95 % interval {100 * of_all['uas_low']:.1f} to"
         f" {100 * of_all['uas_high']:.1f}); {time}{learnt}",
@@ -186,7 +187,7 @@ class _Display:
 
     def __exit__(self, *error: object) -> None:
         if self._is_open:
-            click.echo(err=True)
+            say(err=True)
 
     def __call__(self, epoch: Epoch) -> None:
         """Show what an epoch came to."""
@@ -194,7 +195,7 @@ class _Display:
             return
         held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
         text = f"Epoch {epoch.number} of at most {epoch.most}: loss {epoch.loss:.3f}{held_out}"
-        click.echo(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
+        say(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
         self._is_open = self._is_terminal
 
 

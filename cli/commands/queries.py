@@ -6,6 +6,7 @@ import click
 
 from attnbank.cli.commands.query import by_section
 from attnbank.cli.options import BankCommand, output_options
+from attnbank.cli.printing import say
 from attnbank.sql import analyses
 
 
@@ -37,12 +38,12 @@ def command(ctx: click.Context, format_: str | None, output: str | None) -> None
 def _print() -> None:
     width = max(map(len, analyses()))
     for title, those in by_section().items():
-        click.echo(title)
+        say(title)
         for each in those:
-            click.echo(f"  {each.name:<{width}}  {each.title}")
-            click.echo(f"  {'':<{width}}  {each.paper}")
-        click.echo()
-    click.echo("Each takes options: attnbank query NAME --help")
+            say(f"  {each.name:<{width}}  {each.title}")
+            say(f"  {'':<{width}}  {each.paper}")
+        say()
+    say("Each takes options: attnbank query NAME --help")
 
 
 command.name = "queries"

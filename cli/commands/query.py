@@ -17,6 +17,7 @@ from attnbank.cli.options import (
     open_named_bank,
     output_options,
 )
+from attnbank.cli.printing import say
 from attnbank.queries import parameters
 from attnbank.queries.registry import find
 from attnbank.sql import Analysis, Parameter, analyses
@@ -151,11 +152,11 @@ def _title(run: Run | None) -> str | None:
 
 def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) -> None:
     if dialect is None:
-        click.echo(analysis.text.rstrip())
+        say(analysis.text.rstrip())
         return
     from attnbank.queries.dialects import to_dialect
 
-    click.echo(to_dialect(analysis.name, dialect, **given))
+    say(to_dialect(analysis.name, dialect, **given))
 
 
 def _option(parameter: Parameter) -> click.Option:

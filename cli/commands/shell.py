@@ -11,6 +11,7 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, open_named_bank
 from attnbank.sql.errors import AttnbankError
+from attnbank.sql.places import bank_place
 
 
 @click.command(
@@ -31,7 +32,7 @@ def command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     from attnbank.sql.formats import check_carried
 
     binary = find_shell()
-    path = bank_path(ctx)
+    path = bank_place(bank_path(ctx))
     with open_named_bank(ctx) as bank:  # says what is wrong with it better than the shell
         check_carried(bank.connection, path, "the shell")
     sys.stdout.flush()

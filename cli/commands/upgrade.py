@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.printing import say
 
 
 @click.command(cls=BankCommand)
@@ -28,16 +29,14 @@ def command(ctx: click.Context, quiet: bool) -> None:
     if quiet:
         return
     if not done.changed:
-        click.echo(f"{path} is up to date (format {done.after}); nothing was to do", err=True)
+        say(f"{path} is up to date (format {done.after}); nothing was to do", err=True)
         return
     if done.before != done.after:
-        click.echo(
-            f"{path} is of format {done.after} now; it was of format {done.before}", err=True
-        )
+        say(f"{path} is of format {done.after} now; it was of format {done.before}", err=True)
     if done.added:
-        click.echo(f"Added: {', '.join(done.added)}", err=True)
+        say(f"Added: {', '.join(done.added)}", err=True)
     if done.analyses:
-        click.echo("Its views and analyses are this version's now", err=True)
+        say("Its views and analyses are this version's now", err=True)
 
 
 command.name = "upgrade"

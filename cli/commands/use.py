@@ -6,6 +6,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path, open_named_bank, output_options
+from attnbank.cli.printing import say
 from attnbank.sql.errors import CallError
 
 
@@ -38,10 +39,10 @@ def command(
 
         if run is None:
             prefer_none(bank_path(ctx))
-            click.echo("The newest run that fits answers where none is named.", err=True)
+            say("The newest run that fits answers where none is named.", err=True)
         else:
             name = prefer(bank_path(ctx), run)
-            click.echo(f"{name} answers where no run is named and it fits.", err=True)
+            say(f"{name} answers where no run is named and it fits.", err=True)
         return
     from attnbank.cli.output import write_frame
     from attnbank.queries.results import frame_of

@@ -1,0 +1,99 @@
+"""Where a bank may lie: the one look at a path before DuckDB sees it.
+
+DuckDB takes some names for something else than a file (`:memory:`, `md:x`), and opens a file of
+another program with an extension that it fetches from the network. Neither may happen here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from attnbank.sql.errors import BankError, CallError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Windows
+_MAGIC = (8, b"DUCK")
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def bank_place(path: str | Path) -> Path:
+    """The absolute path of a bank's file, every link in it followed and `~` the user's folder.
+
+    DuckDB keeps the log beside the name that it is given: under a link it would be another log.
+    Raises CallError for what names no file, BankError where something else than a file is there.
+    """
+    text = os.fspath(path)
+    if not text:
+        raise CallError("The bank has no name.", "Give the path of a file (-b FILE).")
+    if text.startswith(":memory:"):
+        raise CallError(
+            "A bank in memory would be gone when the command ends.", "Give a file (-b FILE)."
+        )
+    if _SCHEME.match(text):
+        raise CallError(
+            f"{text} is no path: a bank is a file on this machine.",
+            f"Give the path of a file; one that is called so is ./{text}",
+        )
+    try:
+        text.encode()
+        place = Path(text).expanduser().resolve()
+        mode = place.stat().st_mode
+    except UnicodeEncodeError:
+        raise CallError(
+            f"The name of the bank is not UTF-8: {text}.", "Give it a name that is (mv)."
+        ) from None
+    except FileNotFoundError:
+        return place
+    except NotADirectoryError:
+        raise BankError(
+            f"{text} cannot be there: a part of its path is a file.", "Check the path."
+        ) from None
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, a circle of links, a NUL
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BankError(f"{text} cannot be opened: {reason}.", "Check the path.") from None
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+        raise BankError(f"{text} is {kind}, and a bank is a file.", "Give another path (-b FILE).")
+    return place
+
+
+def check_is_duckdb(path: str | Path, place: Path) -> None:
+    """Raise BankError where the file at a bank's place holds something, and no DuckDB database.
+
+    Of a file of another kind DuckDB reads the first bytes and looks for an extension.
+    """
+    at, magic = _MAGIC
+    try:
+        with place.open("rb") as file:
+            start = file.read(at + len(magic))
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        raise BankError(
+            f"No permission to open {path}.", "Check its owner, or use another path (-b)."
+        ) from None
+    except OSError as error:
+        raise BankError(f"{path} cannot be read: {error.strerror}.", "Check the disk.") from None
+    if start and start[at:] != magic:
+        raise BankError(
+            f"{path} is not a bank: it is no DuckDB file.", "Give the path of a bank (-b)."
+        )
+
+
+def is_alive(process: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
