@@ -46,16 +46,18 @@ def read_module(
     name: str,
     place: str,
     config: Any,
-    remote: dict[str, str],
+    asked: dict[str, Any],
     random_seed: int | None,
     masked_lm: bool = False,
 ) -> Any:
     """A transformers model with eager attention in float32, or with random weights from a seed.
 
-    Raises ModelError for a checkpoint that lacks weights, or has some that the configuration
-    leaves unread.
+    `asked` goes to every from_pretrained: whether code is trusted, and which files of the hub.
+    Weights that are pickled are read as numbers alone, which runs no code. Raises ModelError for a
+    checkpoint that lacks weights, has others than its configuration says, or more of them.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
+    trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
     plain = (
         transformers.AutoModelForTextEncoding
         if is_encoder_alone(config)
@@ -66,8 +68,15 @@ def read_module(
     def make() -> Any:
         if random_seed is None:
             module, loading = kind.from_pretrained(
-                place, config=config, output_loading_info=True, **settings, **remote
+                place,
+                config=config,
+                output_loading_info=True,
+                weights_only=True,
+                ignore_mismatched_sizes=True,  # refused below, with their names
+                **settings,
+                **asked,
             )
+            _refuse_other_shapes(name, loading["mismatched_keys"])
             _refuse_unread(name, module, loading["unexpected_keys"])
             if masked_lm:
                 _refuse_incomplete(name, loading["missing_keys"])
@@ -75,10 +84,10 @@ def read_module(
                 _complete(name, module, loading["missing_keys"])
             return module
         with seeded(random_seed):
-            module = plain.from_config(config, **settings)
+            module = plain.from_config(config, **settings, **trusted)
             if not masked_lm:
                 return module
-            whole = kind.from_config(config, **settings)
+            whole = kind.from_config(config, **settings, **trusted)
         # With its head or without, a seed gives one model.
         own = whole.base_model.state_dict()
         drawn = {key: each for key, each in module.state_dict().items() if key in own}
@@ -110,6 +119,16 @@ def digest(module: Any) -> str:
         found.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
         found.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
     return found.hexdigest()
+
+
+def _refuse_other_shapes(name: str, mismatched: Iterable[tuple[str, Any, Any]]) -> None:
+    """Refuse a checkpoint with weights of other shapes: transformers would draw those at random."""
+    for key, found, expected in sorted(mismatched, key=lambda each: each[0]):
+        raise ModelError(
+            f"The checkpoint {name} has {key} of shape {tuple(found)}, and its config.json asks for"
+            f" {tuple(expected)}.",
+            "Give it the config.json that it was made with.",
+        )
 
 
 def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:

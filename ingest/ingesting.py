@@ -20,6 +20,8 @@ from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
     DEFAULT_MAX_TOKENS,
+    MOST_RANDOM,
+    MOST_SEED,
     REPLACEMENTS,
     Departures,
     Estimate,
@@ -38,6 +40,7 @@ from attnbank.sql.opening import open_to_write
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
 _BYTES_PER_GRADIENT = 4.2
+_LONGEST_NAME = 1000  # characters; a path of more is none on most systems
 
 
 def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report:
@@ -57,6 +60,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
         revision=options.revision,
         device=options.device,
         masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
     )
     masked = masked_passes(model.masked_lm, options)
     max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
@@ -92,7 +96,12 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = corpora.find(options)
-    described = models.describe(options.model, revision=options.revision, masked_lm=options.masked)
+    described = models.describe(
+        options.model,
+        revision=options.revision,
+        masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
+    )
     max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
@@ -136,6 +145,7 @@ def _check_options(options: IngestOptions) -> None:
         raise CallError(
             f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
         )
+    _check_texts_and_numbers(options)
     if options.decimals is not None and not 1 <= options.decimals <= 7:
         raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
     if options.batch_tokens < 1:
@@ -171,6 +181,31 @@ def _check_options(options: IngestOptions) -> None:
     if options.limit is not None and options.limit < 1:
         raise CallError("--limit must be positive.", "Leave it out for every input.")
     _check_masked_options(options)
+
+
+def _check_texts_and_numbers(options: IngestOptions) -> None:
+    """Raise CallError for names that are no text, and numbers that no column can hold."""
+    named = {"model": options.model, "name": options.name, "split": options.split,
+             "spacy": options.spacy, "revision": options.revision}  # fmt: skip
+    for name, text in named.items():
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError:
+            raise CallError(f"--{name} is no text in UTF-8.", "Write it in UTF-8.") from None
+        if "\0" in (text or ""):
+            raise CallError(f"--{name} holds a null character.", "Leave it out.")
+        if len(text or "") > _LONGEST_NAME:
+            raise CallError(f"--{name} has {len(text or ''):,} characters.", "Give a shorter one.")
+    for name, number, most in (
+        ("random-weights", options.random_weights, MOST_RANDOM),
+        ("batch-tokens", options.batch_tokens, MOST_RANDOM),
+        ("max-tokens", options.max_tokens, MOST_RANDOM),
+        ("seed", options.seed, MOST_SEED),
+        ("mask-seed", options.mask_seed, MOST_SEED),
+        ("limit", options.limit, MOST_SEED),
+    ):
+        if number is not None and not 0 <= number <= most:
+            raise CallError(f"--{name} takes 0 to {most:,}.", "Give a number of that range.")
 
 
 def _check_masked_options(options: IngestOptions) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
+from transformers.utils import cached_file
 
 from attnbank.ingest.checkpoint import (
     WITH_HEAD,
@@ -21,10 +22,21 @@ from attnbank.ingest.checkpoint import (
     read_module,
     refuse_by_config,
 )
+from attnbank.ingest.hub import not_here, unreachable
 from attnbank.ingest.masked_lm import MaskedLM
+from attnbank.ingest.model_checks import (
+    bounded,
+    check_config,
+    check_config_file,
+    check_folder,
+    check_frames,
+    check_vocabulary,
+    device_of,
+    explained,
+)
 from attnbank.ingest.tokenizer_files import read_tokenizer, tokenizer_digest
 from attnbank.ingest.tokens import TokenizerLayout
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import CallError
 
 __all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load"]
 
@@ -83,47 +95,42 @@ def load(
     revision: str | None = None,
     device: str = "auto",
     masked_lm: bool = False,
+    trust_remote_code: bool = False,
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
     `random_seed` keeps the configuration and the tokenizer and draws new weights: the control
-    model of the paper's section 5. `masked_lm` loads the masked-language-model head too. Raises
-    CallError for a name that leads nowhere, ModelError for a model without attention weights,
-    without a tokenizer that aligns words with pieces, or without the head that was asked for, and
-    for a checkpoint that lacks weights or has more than its configuration says.
+    model of the paper's section 5. `masked_lm` loads the masked-language-model head too.
+    `trust_remote_code` runs Python code that a model brings; without it nothing of a model is run,
+    and nobody is asked. Raises CallError for a name that leads nowhere, ModelError for a model
+    without attention weights, without a tokenizer that aligns words with pieces, or without the
+    head that was asked for, for a checkpoint that lacks weights or has more than its configuration
+    says, and for files that are damaged, do not belong together or ask for too much.
     """
-    config, tokenizer, place, version, remote = _open(name, revision)
-    if masked_lm:
-        _refuse_without_head(name, config, tokenizer)
-    with _quiet():
-        whole = _reading(
-            name, lambda: read_module(name, place, config, remote, random_seed, masked_lm)
+    target = device_of(device)
+    with explained(name), _quiet():
+        opened = _open(name, revision, masked_lm, trust_remote_code)
+        whole = read_module(
+            name, opened.place, opened.config, opened.settings, random_seed, masked_lm
         )
-    target = _device(device)
-    whole = whole.eval().to(target)
-    module = whole.base_model if masked_lm else whole
-    layers, heads = _probe(name, module, config)
-    takes_segments = _takes_segments(module, config)
-    facts = ModelFacts(
-        name=name,
-        revision=version or revision or getattr(config, "_commit_hash", None),
-        sha256=digest(module),
-        architecture=type(module).__name__,
-        layers=layers,
-        heads=heads,
-        random_seed=random_seed,
-        tokenizer=type(tokenizer).__name__,
-        tokenizer_sha256=tokenizer_digest(tokenizer),
-        max_positions=_max_positions(module, config, tokenizer),
-    )
-    return Model(
-        facts=facts,
-        layout=TokenizerLayout.of(tokenizer),
-        module=module,
-        device=target,
-        takes_segments=takes_segments,
-        masked_lm=_masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None,
-    )
+        whole = whole.eval().to(target)
+        module = whole.base_model if masked_lm else whole
+        layers, heads = _probe(name, module, opened.config)
+        takes_segments = _takes_segments(module, opened.config)
+        facts = ModelFacts(
+            name=name,
+            revision=opened.version or revision or getattr(opened.config, "_commit_hash", None),
+            sha256=digest(module),
+            architecture=type(module).__name__,
+            layers=layers,
+            heads=heads,
+            random_seed=random_seed,
+            tokenizer=type(opened.tokenizer).__name__,
+            tokenizer_sha256=tokenizer_digest(opened.tokenizer),
+            max_positions=_max_positions(module, opened.config, opened.tokenizer),
+        )
+        head = _masked_lm(whole, target, takes_segments, opened.tokenizer) if masked_lm else None
+    return Model(facts, opened.layout, module, target, takes_segments, head)
 
 
 @dataclass(frozen=True)
@@ -136,35 +143,80 @@ class Described:
     max_positions: int | None
 
 
-def describe(name: str, *, revision: str | None = None, masked_lm: bool = False) -> Described:
+def describe(
+    name: str,
+    *,
+    revision: str | None = None,
+    masked_lm: bool = False,
+    trust_remote_code: bool = False,
+) -> Described:
     """Read a model's configuration and tokenizer, but no weights. Raises as load does.
 
     Whether a checkpoint holds the head of `masked_lm` shows in its weights alone: not here.
     """
-    config, tokenizer, place, _, remote = _open(name, revision)
-    if masked_lm:
-        _refuse_without_head(name, config, tokenizer)
-    with _quiet(), torch.device("meta"):
-        module = _reading(name, lambda: read_module(name, place, config, remote, 0))
-    return Described(
-        layout=TokenizerLayout.of(tokenizer),
-        layers=config.num_hidden_layers,
-        heads=config.num_attention_heads,
-        max_positions=_max_positions(module, config, tokenizer),
-    )
+    with explained(name), _quiet():
+        opened = _open(name, revision, masked_lm, trust_remote_code)
+        layers, heads = _shape(name, opened.blank, opened.config)
+        longest = _max_positions(opened.blank, opened.config, opened.tokenizer)
+    return Described(opened.layout, layers, heads, longest)
 
 
-def _open(name: str, revision: str | None) -> tuple[Any, Any, str, str | None, dict[str, str]]:
-    """Configuration, tokenizer, place, version beside the hub's, and what else to ask the hub."""
+@dataclass(frozen=True)
+class _Opened:
+    """Everything of a model but its weights, checked."""
+
+    config: Any  # transformers.PreTrainedConfig
+    tokenizer: Any  # transformers.PreTrainedTokenizerFast
+    layout: TokenizerLayout
+    blank: Any  # the model on torch's meta device: shapes without numbers
+    place: str
+    version: str | None  # where that is not a hub's revision
+    settings: dict[str, Any]  # for every from_pretrained
+
+
+def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool) -> _Opened:
+    """Read and check everything of a model but its weights."""
     place, version = _place(name, revision)
-    remote = {"revision": revision} if revision and version is None else {}
-    with _quiet():
-        config = _reading(name, lambda: transformers.AutoConfig.from_pretrained(place, **remote))
-        refuse_by_config(name, config)
-        tokenizer = _reading(name, lambda: read_tokenizer(name, place, remote))
+    # False, not None: where it is None, transformers asks on standard output.
+    settings: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    check_folder(name, Path(place))
+    if not Path(place).is_dir():
+        settings |= _remote(name, revision)
+    check_config_file(name, _config_file(place, settings))
+    config = transformers.AutoConfig.from_pretrained(place, **settings)
+    refuse_by_config(name, config)
+    check_config(name, config)
+    tokenizer = read_tokenizer(name, place, settings)
     if hasattr(config, "use_cache"):
         config.use_cache = False
-    return config, tokenizer, place, version, remote
+    if masked_lm:
+        _refuse_without_head(name, config, tokenizer)
+    with bounded(name):
+        blank = read_module(name, place, config, settings, 0).eval()
+    check_vocabulary(name, blank, tokenizer)
+    layout = TokenizerLayout.of(tokenizer)
+    check_frames(name, blank, config, layout)
+    return _Opened(config, tokenizer, layout, blank, place, version, settings)
+
+
+def _remote(name: str, revision: str | None) -> dict[str, Any]:
+    """What to ask the hub for beside the name. Raises CallError where there is nobody to ask."""
+    asked: dict[str, Any] = {} if revision is None else {"revision": revision}
+    reason = unreachable()
+    if reason is None:
+        return asked
+    asked["local_files_only"] = True
+    try:
+        cached_file(name, "config.json", **asked)
+    except OSError as error:
+        raise not_here(name, reason) from error
+    return asked
+
+
+def _config_file(place: str, settings: dict[str, Any]) -> Path:
+    kept = ("revision", "local_files_only")
+    asked = {key: value for key, value in settings.items() if key in kept}
+    return Path(cached_file(place, "config.json", **asked))
 
 
 def _place(name: str, revision: str | None) -> tuple[str, str | None]:
@@ -178,29 +230,23 @@ def _place(name: str, revision: str | None) -> tuple[str, str | None]:
                 f"Type: pip install {_MINILM_PACKAGE}=={_MINILM_VERSION}",
             ) from None
         return str(folder), metadata.version(_MINILM_PACKAGE)
-    if Path(name).is_dir():
+    if _is_folder(name):
         if not (Path(name) / "config.json").exists():
             raise CallError(
                 f"The folder {name} holds no model: there is no config.json in it.",
                 "Give the folder that save_pretrained wrote.",
             )
         return name, None
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+    if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise CallError(f"There is no folder {name}.", "Check the path of the model.")
     return name, None
 
 
-def _reading(name: str, read: Any) -> Any:
+def _is_folder(name: str) -> bool:
     try:
-        return read()
-    except AttnbankError:
-        raise
-    except Exception as error:  # of transformers, safetensors, the hub and its network
-        reason = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise CallError(
-            f"The model {name} cannot be loaded: {reason}",
-            f"Give a hub name (and a network), a folder, or {MINILM}.",
-        ) from error
+        return Path(name).is_dir()
+    except OSError:  # a part of it is too long for a name
+        return False
 
 
 def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
@@ -230,14 +276,19 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
 
 
 def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
-    """Layers and heads, as a forward pass of three tokens shows them."""
-    ids = torch.ones((1, 3), dtype=torch.int64, device=next(module.parameters()).device)
+    """Layers and heads, as a forward pass of three tokens shows them.
+
+    On the meta device, too, which knows the shapes of what it does not compute.
+    """
+    device = next(module.parameters()).device
+    ids = torch.ones((1, 3), dtype=torch.int64, device=device)
     try:
         with torch.inference_mode():
             output = module(input_ids=ids, output_attentions=True)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # of whatever the model's class does with text
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(
-            f"{name} ({type(module).__name__}) does not take text and return attention: {error}",
+            f"{name} ({type(module).__name__}) does not take text and return attention: {reason}",
             "Use an encoder or a decoder of text.",
         ) from error
     attentions = getattr(output, "attentions", None)
@@ -254,6 +305,12 @@ def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
             " expected in every layer.",
             "Use a model with full attention and as many heads in every layer.",
         )
+    is_real = device.type != "meta"
+    if is_real and not all(bool(torch.isfinite(each).all()) for each in attentions):
+        raise ModelError(
+            f"{name} returns attention that is no number: its weights are damaged.",
+            "Save or fetch the model again.",
+        )
     expected = getattr(config, "num_hidden_layers", len(attentions))
     if expected != len(attentions):
         raise ModelError(
@@ -261,6 +318,24 @@ def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
             "Use a model with attention in every layer.",
         )
     return len(attentions), heads
+
+
+def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
+    """Layers and heads without weights: as a pass shows them, else as the configuration says."""
+    try:
+        return _probe(name, blank, config)
+    except ModelError as error:
+        if "meta" not in str(error.__cause__):
+            raise
+    # Some decoders look at a number on their way, and there is none.
+    layers = getattr(config, "num_hidden_layers", None)
+    heads = getattr(config, "num_attention_heads", None)
+    if layers is None or heads is None:
+        raise ModelError(
+            f"The config.json of {name} does not say how many layers and heads it has.",
+            "Use an encoder or a decoder of text.",
+        )
+    return layers, heads
 
 
 def _takes_segments(module: Any, config: Any) -> bool:
@@ -285,20 +360,6 @@ def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     if 0 < tokenizer.model_max_length < 1_000_000:
         limits.append(int(tokenizer.model_max_length))
     return min(limits, default=None)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise CallError(
-            f"The device {name} cannot be used: {str(error).splitlines()[0]}",
-            "Give --device cpu, or leave it out.",
-        ) from error
-    return device
 
 
 @contextmanager

@@ -23,6 +23,10 @@ UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
 ABLATIONS = ("heads", "layers")
 REPLACEMENTS = ("uniform", "zero")
+MOST_RANDOM = 2**31 - 1
+"""The largest seed of random weights, and the largest count: such a column is an INTEGER."""
+MOST_SEED = 2**63 - 1
+"""The largest seed of what is drawn from a text."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class IngestOptions:
     `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, the
     first such input of each document only), or a pair of segments. `limit` takes that many inputs
     at random; `seed` is that of the sample and of the pairs.
+
+    `trust_remote_code` runs the Python code that some models come with, to load them.
 
     `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs as
     `mask_seed` says; `replacement` is what the weights of a disabled head become.
@@ -61,6 +67,7 @@ class IngestOptions:
     decimals: int | None = None
     random_weights: int | None = None
     revision: str | None = None
+    trust_remote_code: bool = False
     device: str = "auto"
     batch_tokens: int = 2048
     skip_bad: bool = False

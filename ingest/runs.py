@@ -239,7 +239,8 @@ def _model_name(
 def _options(options: IngestOptions) -> dict[str, str]:
     """What was asked for, as text, beyond the columns of `run`."""
     kept = (
-        "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict"
+        "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict",
+        "trust_remote_code",
     )  # fmt: skip
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}

@@ -14,14 +14,14 @@ _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}
 
 
-def read_tokenizer(name: str, place: str, remote: dict[str, str]) -> Any:
+def read_tokenizer(name: str, place: str, asked: dict[str, Any]) -> Any:
     """The fast tokenizer in a folder or on the hub.
 
-    Raises ModelError for one that does not align words with pieces, and for a place without one:
-    transformers would make a tokenizer that knows no word.
+    `asked` goes to from_pretrained. Raises ModelError for one that does not align words with
+    pieces, and for a place without one: transformers would make a tokenizer that knows no word.
     """
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **remote)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **asked)
     except ValueError as error:  # of the classes that make none of their own
         if "instantiate the backend tokenizer" not in str(error):
             raise

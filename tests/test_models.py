@@ -315,7 +315,7 @@ def test_a_model_without_attention_is_refused(
 def test_a_name_that_leads_nowhere() -> None:
     with pytest.raises(CallError, match="There is no folder"):
         load("./no-such-folder")
-    with pytest.raises(CallError, match="cannot be loaded") as caught:
+    with pytest.raises(CallError, match=r"cannot be (loaded|reached)") as caught:
         load("no-such-owner/no-such-model")
     assert "minilm" in caught.value.remedy
     assert "\n" not in caught.value.fact
@@ -329,11 +329,11 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
 def test_a_damaged_model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
-    with pytest.raises(CallError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="cannot be loaded"):
         load(str(tmp_path))
     state = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(state | {"model_type": "unheard-of"}))
-    with pytest.raises(CallError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="cannot be loaded"):
         load(str(tmp_path))
 
 

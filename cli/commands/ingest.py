@@ -21,6 +21,8 @@ from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
     DEFAULT_MODEL,
+    MOST_RANDOM,
+    MOST_SEED,
     REPLACEMENTS,
     SUBWORDS,
     UNITS,
@@ -51,8 +53,14 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option("--revision", metavar="COMMIT", help="Commit, branch or tag of the model on the hub.")
 @click.option(
+    "--trust-remote-code",
+    is_flag=True,
+    help="Run the Python code that some models come with, to load them. Only for a model whose"
+    " makers you trust: that code can do what you can.",
+)
+@click.option(
     "--random-weights",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_RANDOM),
     metavar="SEED",
     help="Give the model random weights from this seed: a control.",
 )
@@ -98,7 +106,7 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option(
     "--max-tokens",
-    type=click.IntRange(min=3),
+    type=click.IntRange(3, MOST_RANDOM),
     metavar="N",
     help="Longest input, special tokens counted: longer sentences are left out, documents and pairs"
     " are cut to it. Otherwise 128 for documents and pairs, what the model takes for sentences.",
@@ -110,13 +118,13 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_SEED),
     metavar="N",
     help="Take N inputs at random. Otherwise all of them.",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_SEED),
     default=_DEFAULTS.seed,
     show_default=True,
     metavar="SEED",
@@ -142,7 +150,7 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option(
     "--mask-seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_SEED),
     default=_DEFAULTS.mask_seed,
     show_default=True,
     metavar="SEED",
@@ -156,7 +164,7 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option(
     "--batch-tokens",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_RANDOM),
     default=_DEFAULTS.batch_tokens,
     show_default=True,
     metavar="N",

@@ -1,0 +1,122 @@
+"""What hostile input may do: end with two lines at most, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from attnbank.cli.app import run
+
+RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+"""A sentence in CoNLL-U."""
+
+MOST_MEMORY = 3_000_000_000
+"""Bytes that no hostile input may make a command take."""
+
+
+def files(folder: Path) -> dict[str, int]:
+    """Every file below a folder, with its size; what Python and pytest cache is left out."""
+    return {
+        str(path.relative_to(folder)): path.lstat().st_size
+        for path in folder.rglob("*")
+        if "__pycache__" not in path.parts and ".pytest_cache" not in path.parts
+    }
+
+
+@contextmanager
+def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
+    """Fail where a file below the folders was made, changed or deleted, but those named."""
+    before = [files(folder) for folder in folders]
+    yield
+    for folder, old in zip(folders, before, strict=True):
+        new = files(folder)
+        changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        assert changed <= set(but), f"{changed} in {folder}"
+
+
+def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
+    """Run a command line in this process that must fail; its error, of two lines at most."""
+    capsys.readouterr()
+    found = run(arguments)
+    told = capsys.readouterr()
+    lines = told.err.strip().splitlines()
+    assert found in (1, 2), told.err
+    assert not status or found == status, told.err
+    assert told.out == ""
+    check_lines(lines)
+    return told.err
+
+
+def check_lines(lines: Sequence[str]) -> None:
+    """An error is two lines, of a length that can be read, and the fault of nobody here."""
+    assert 1 <= len(lines) <= 2, lines
+    assert lines[0].startswith("Error: "), lines
+    assert all(len(line) < 1200 for line in lines), [len(line) for line in lines]
+    assert "fault of attnbank" not in " ".join(lines), lines
+    assert "Traceback" not in " ".join(lines), lines
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: its status, what it said, its seconds and its peak of memory."""
+
+    status: int
+    out: str
+    err: str
+    seconds: float
+    memory: int  # bytes
+
+
+def measured(
+    arguments: Sequence[str],
+    folder: Path,
+    *,
+    stdin: int | None = subprocess.DEVNULL,
+    seconds: float = 60,
+    env: dict[str, str] | None = None,
+) -> Ended:
+    """Run `attnbank ARGUMENTS` as a process in a folder, and measure it.
+
+    It is ended, and the test fails, after so many seconds. Its home is the folder `home` in it.
+    """
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    known = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    known |= {"HOME": str(home), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | (env or {})
+    out, err = folder / "home.out", folder / "home.err"
+    began = time.monotonic()
+    with out.open("wb") as to_out, err.open("wb") as to_err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "attnbank", *arguments],
+            cwd=folder, env=known, stdin=stdin, stdout=to_out, stderr=to_err,
+            preexec_fn=_limits,
+        )  # fmt: skip
+        while True:
+            found, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if found:
+                break
+            if time.monotonic() - began > seconds:
+                process.kill()
+                process.wait()
+                pytest.fail(f"still running after {seconds} seconds: {err.read_text()}")
+            time.sleep(0.02)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    told = [each.read_text(encoding="utf-8", errors="replace") for each in (out, err)]
+    out.unlink()
+    err.unlink()
+    return Ended(process.returncode, *told, time.monotonic() - began, usage.ru_maxrss * 1024)
+
+
+def _limits() -> None:
+    """A process that takes far too much memory ends by itself, not with the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (40_000_000_000, 40_000_000_000))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
