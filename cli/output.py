@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ import click
 from attnbank.cli.options import bank_path
 from attnbank.cli.values import csv_columns, json_rows
 from attnbank.queries.names import did_you_mean
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import CallError
+from attnbank.sql.outputs import output_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,7 +128,8 @@ def choose_format(format_: str | None, output: str | None) -> str:
 def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
     """Standard output, or the file of -o, which is replaced when it is whole.
 
-    Raises CallError where the file is the bank, or a terminal would get bytes.
+    Raises CallError where no file can stand there (see check_output), or a terminal would get
+    bytes; AttnbankError where it cannot be written.
     """
     if output is None or output == "-":
         if binary and sys.stdout.isatty():
@@ -137,26 +138,8 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(output)
-    bank = bank_path(ctx)
-    if path.exists() and bank.exists() and path.samefile(bank):
-        raise CallError(f"{output} is the bank itself.", "Give -o another name.")
-    if path.is_dir() or not path.parent.is_dir():
-        what = f"{output} is a folder." if path.is_dir() else f"There is no folder {path.parent}."
-        raise CallError(what, "Give -o the name of a file in a folder that exists.")
-    if path.exists() and not path.is_file():  # /dev/null, a pipe
-        with path.open("wb") as file:
-            yield file
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
-    except OSError as error:
-        raise AttnbankError(f"{output} cannot be written: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with output_file(output, bank_path(ctx)) as file:
+        yield file
 
 
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:

@@ -13,6 +13,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.corpus_rows import next_ids
 from attnbank.sql.errors import CallError
 from attnbank.sql.opening import explain, open_to_read, open_to_write
+from attnbank.sql.quoting import quoted
 from attnbank.sql.references import Reference, references
 from attnbank.sql.room import close_tidily
 from attnbank.sql.transactions import transaction
@@ -125,7 +126,7 @@ def _doomed(
             found += _doomed(known, each.table, own, (*above, target))
         else:
             found.append((each.place, each.shown, own))
-    return [*found, (f'main."{target}"', target, condition)]
+    return [*found, (f"main.{quoted(target)}", target, condition)]
 
 
 def _ids(

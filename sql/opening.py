@@ -52,6 +52,11 @@ def open_to_read(path: str | Path) -> DuckDBPyConnection:
     return connection
 
 
+def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
+    """Open a bank read-only, to write files below one folder."""
+    return open_to_read(path)
+
+
 def open_to_write(
     path: str | Path, created_by: str, settings: dict[str, str] | None = None
 ) -> DuckDBPyConnection:
