@@ -53,8 +53,14 @@ def open_to_read(path: str | Path) -> DuckDBPyConnection:
 
 
 def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
-    """Open a bank read-only, to write files below one folder."""
-    return open_to_read(path)
+    """Open a bank read-only, to write files below one folder.
+
+    Without DuckDB's threads for writing: where reading fails in the middle of a COPY, they wait for
+    each other for ever (AsyncWriteQueue::AbortWrites).
+    """
+    connection = open_to_read(path)
+    connection.execute("set async_threads = 0")
+    return connection
 
 
 def open_to_write(
