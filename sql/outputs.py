@@ -234,7 +234,8 @@ def _status(place: Path, named: str) -> os.stat_result | None:
 def _is_of_bank(place: Path, bank: Path) -> bool:
     """Whether a path is a bank, its log or its copy, whether or not there are any yet."""
     own = bank.resolve()
-    for each in (own, Path(f"{own}.wal"), Path(f"{own}.copying"), Path(f"{own}.copying.wal")):
+    endings = ("", ".wal", ".wal.checkpoint", ".copying", ".copying.wal")
+    for each in (Path(f"{own}{ending}") for ending in endings):
         if place == each:
             return True
         with suppress(OSError):

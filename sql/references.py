@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.sql.quoting import quoted
-
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
@@ -28,7 +26,7 @@ class Reference:
     @property
     def place(self) -> str:
         """The table, quoted."""
-        return f"{quoted(self.schema)}.{quoted(self.table)}"
+        return f'"{self.schema}"."{self.table}"'
 
     @property
     def shown(self) -> str:
@@ -37,13 +35,11 @@ class Reference:
 
     def condition(self, of_target: str) -> str:
         """The condition on the rows of the table that refer to rows that meet one."""
-        ids = f"select id from main.{quoted(self.target)} where {of_target}"
+        ids = f'select id from main."{self.target}" where {of_target}'
         if not self.by_name:
-            return f"{quoted(self.column)} in ({ids})"
-        names = f"select name from main.{quoted(self.target)} where {of_target}"
-        return (
-            f"{quoted(self.column)} in (select cast(id as varchar) from ({ids}) union all {names})"
-        )
+            return f'"{self.column}" in ({ids})'
+        names = f'select name from main."{self.target}" where {of_target}'
+        return f'"{self.column}" in (select cast(id as varchar) from ({ids}) union all {names})'
 
 
 def references(connection: DuckDBPyConnection) -> list[Reference]:
