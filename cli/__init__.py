@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run `attnbank` with the arguments of the process, and exit with its status."""
+    """Run `attnbank` with the arguments of the process, and exit with its status.
+
+    An interrupt that comes while another one is told, or while the interpreter ends, is passed
+    over: libraries that clean up would print where they were.
+    """
     try:
         from attnbank.cli.app import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.exit(1)
-    run()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

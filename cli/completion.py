@@ -24,9 +24,7 @@ def names(kind: str) -> Completer:
 
         try:
             path = bank_path(ctx)
-        except (
-            AttnbankError
-        ):  # it names no file; the analyses are known all the same
+        except AttnbankError:  # it names no file; the analyses are known all the same
             path = Path()
         return beginning(suggestions(path, kind), incomplete)
 

@@ -96,6 +96,7 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     named = ctx.meta.get(_BANK)
     if named is None:
         named = os.environ.get("ATTNBANK") or default
+    ctx.meta[_BANK] = named  # the default of a command is the bank of what it calls
     bank_place(named)
     return Path(named).expanduser()
 

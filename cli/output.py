@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import select
 import shutil
 import sys
@@ -18,6 +17,7 @@ from attnbank.cli.options import bank_path
 from attnbank.cli.printing import closed, say
 from attnbank.cli.values import csv_columns, json_rows
 from attnbank.queries.names import did_you_mean
+from attnbank.sql import outputs
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 
 if TYPE_CHECKING:
@@ -233,15 +233,23 @@ def choose_format(format_: str | None, output: str | None) -> str:
     return ENDINGS[ending]
 
 
-def check_output(ctx: click.Context, output: str | None) -> None:
-    """Refuse what -o cannot be, before any work. Raises as `destination` does."""
+def check_output(ctx: click.Context, format_: str | None, output: str | None) -> str:
+    """The format that a result will have; refuse what -o cannot be, before any work.
+
+    Raises as `choose_format` and `destination` do.
+    """
+    chosen = choose_format(format_, output)
+    if output is not None and output != "-":
+        outputs.check_output(output, bank_path(ctx))
+    return chosen
 
 
 @contextmanager
 def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
     """Standard output, or the file of -o, which is replaced when it is whole.
 
-    Raises CallError where the file is the bank, or a terminal would get bytes.
+    Raises CallError where no file can stand there (see check_output), or a terminal would get
+    bytes; AttnbankError where it cannot be written.
     """
     if output is None or output == "-":
         if "stdout" in closed:
@@ -252,26 +260,8 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(output)
-    bank = bank_path(ctx)
-    if path.exists() and bank.exists() and path.samefile(bank):
-        raise CallError(f"{output} is the bank itself.", "Give -o another name.")
-    if path.is_dir() or not path.parent.is_dir():
-        what = f"{output} is a folder." if path.is_dir() else f"There is no folder {path.parent}."
-        raise CallError(what, "Give -o the name of a file in a folder that exists.")
-    if path.exists() and not path.is_file():  # /dev/null, a pipe
-        with path.open("wb") as file:
-            yield file
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
-    except OSError as error:
-        raise AttnbankError(f"{output} cannot be written: {error.strerror}.") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with outputs.output_file(output, bank_path(ctx)) as file:
+        yield file
 
 
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:

@@ -15,6 +15,7 @@ import click
 
 from attnbank.cli.app import app
 from attnbank.cli.commands.query import by_section
+from attnbank.sql.outputs import output_file
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -27,7 +28,8 @@ _MADE_BY = "<!-- Made by python -m attnbank.cli.reference docs; do not edit. -->
 def main(folder: Path) -> None:
     """Write the pages into a folder."""
     for name, text in pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with output_file(folder / name) as file:
+            file.write(text.encode())
 
 
 def pages() -> dict[str, str]:

@@ -15,7 +15,7 @@ from attnbank.ingest.options import IngestOptions, Progress, Tell
 from attnbank.ingest.pipeline import forget_blocks
 from attnbank.ingest.sources import Source, digest, find_sources, format_of, read
 from attnbank.sql.errors import CallError
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.opening import is_new, open_to_read
 from attnbank.sql.transactions import transaction
 
 _OWN_NAME = "give this one a name of its own: --name NAME."
@@ -90,7 +90,7 @@ def check_before(bank: Path, corpus: Corpus, tell: Tell) -> list[Problem]:
 
     Raises BadInput as `check` does, CallError as `in_bank` does.
     """
-    if bank.exists() and bank.stat().st_size:
+    if not is_new(bank):
         connection = open_to_read(bank)
         try:
             if in_bank(connection, corpus, tell) is not None:

@@ -12,7 +12,8 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpus_rows import next_ids
 from attnbank.sql.errors import CallError
-from attnbank.sql.opening import explain, open_to_read, open_to_write
+from attnbank.sql.opening import existing, explain, open_to_read, open_to_write
+from attnbank.sql.quoting import quoted
 from attnbank.sql.references import Reference, references
 from attnbank.sql.room import close_tidily
 from attnbank.sql.transactions import transaction
@@ -60,10 +61,11 @@ def delete(
             return _found(connection, _ids(connection, runs, corpora, models))
         finally:
             connection.close()
-    if not bank.exists():
-        open_to_read(bank)  # says so
+    bank = existing(bank)
     before = bank.stat().st_size
-    connection = open_to_write(bank, metadata.version("attnbank"), {"memory_limit": "1GB"})
+    connection = open_to_write(
+        bank, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
+    )
     try:
         ids = _ids(connection, runs, corpora, models)
         found = _found(connection, ids)
@@ -125,7 +127,7 @@ def _doomed(
             found += _doomed(known, each.table, own, (*above, target))
         else:
             found.append((each.place, each.shown, own))
-    return [*found, (f'main."{target}"', target, condition)]
+    return [*found, (f"main.{quoted(target)}", target, condition)]
 
 
 def _ids(

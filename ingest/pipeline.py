@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 import duckdb
@@ -24,6 +25,7 @@ from attnbank.ingest.attention_rows import BatchRows, RunFacts, padded, rows_of
 from attnbank.ingest.masked_passes import MaskedPasses, Measured
 from attnbank.ingest.models import Model
 from attnbank.ingest.plan import Batch, Planner
+from attnbank.sql.interrupts import postponed
 from attnbank.sql.transactions import transaction
 
 ROWS_AT_ONCE = 122_880
@@ -115,17 +117,26 @@ def run_batches(
 
     `progress` is told how far it is, from the threads; `masked` are the passes over the masked
     inputs, where the run makes any. Raises what any of the threads raises; then, as when the
-    process is killed, the bank holds the batches that were committed and no others.
+    process is killed, the bank holds the batches that were committed and no others. Whatever is
+    raised, and however often somebody interrupts, no thread is left: one that lives on while the
+    connection is closed, or the interpreter ends, aborts the process.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
     computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
     reading = connection.cursor()
 
+    def looked(inputs: int) -> None:
+        if stop.is_set():
+            raise _Stop
+        progress.looked(inputs)
+
     def read() -> None:
-        plan = planner.plan(reading, facts.corpus, progress.looked)
+        plan = planner.plan(reading, facts.corpus, looked)
         before, has_begun = 0, False
         for batch in plan.batches:
+            if stop.is_set():
+                raise _Stop
             if batch.number <= done:
                 before += batch.sentences
                 continue
@@ -152,21 +163,30 @@ def run_batches(
         writer.commit()
 
     workers = [_Worker(read, stop), _Worker(write, stop)]
-    for worker in workers:
-        worker.start()
-    try:
-        for batch in planned:
-            computed.put((batch, *_forward(model, batch, masked)))
-        computed.close()
-    except _Stop:
-        pass
-    except BaseException:
+
+    def interrupted() -> None:
         stop.set()
-        raise
-    finally:
-        for worker in workers:
-            worker.join()
-        reading.close()
+        with suppress(duckdb.Error):  # it is closed
+            reading.interrupt()  # the other thread ends the transaction that it is in
+
+    with postponed(interrupted) as interrupts:
+        try:
+            for worker in workers:
+                worker.start()
+            with suppress(_Stop):
+                for batch in planned:
+                    with interrupts.at_once():
+                        result = _forward(model, batch, masked)
+                    computed.put((batch, *result))
+                computed.close()
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            for worker in workers:
+                if worker.ident is not None:
+                    worker.join()
+            reading.close()
     for worker in workers:
         if worker.error is not None:
             raise worker.error

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 from attnbank.sql.errors import CallError
-from attnbank.sql.opening import open_to_write
+from attnbank.sql.opening import existing, open_to_write
 from attnbank.sql.room import close_tidily
 from attnbank.sql.transactions import transaction
 
@@ -18,8 +18,8 @@ def prefer(bank: Path, run: str | int) -> str:
     Raises CallError where there is no such run, or where it may not answer unasked: because it
     is unfinished or its weights are random. Raises BankError where the bank cannot be written.
     """
-    _check_exists(bank)
-    connection = open_to_write(bank, metadata.version("attnbank"))
+    bank = existing(bank)
+    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
     try:
         rows = connection.execute(
             "select fit.id, fit.name, fit.reserve from run_fit() as fit order by fit.id"
@@ -52,15 +52,10 @@ def prefer(bank: Path, run: str | int) -> str:
 
 def prefer_none(bank: Path) -> None:
     """Let the newest run that fits answer again. Raises BankError where it cannot be written."""
-    _check_exists(bank)
-    connection = open_to_write(bank, metadata.version("attnbank"))
+    bank = existing(bank)
+    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
     try:
         connection.execute("delete from preferred_run")
         close_tidily(connection, bank)
     finally:
         connection.close()
-
-
-def _check_exists(bank: Path) -> None:
-    if not bank.exists():
-        raise CallError(f"There is no bank {bank}.", "Fill one: attnbank ingest CORPUS...")

@@ -35,6 +35,10 @@ GRACE = 0.5
 BESIDE = 700_000_000
 """Bytes that a process may take beside those of its statement: Python, DuckDB, one batch twice."""
 _LOOKS_EVERY = 0.02
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from attnbank.queries.worker import main; main()"
+)
 _ERRORS = {"QueryError": QueryError, "BankError": BankError, "CallError": CallError}
 
 
@@ -82,7 +86,7 @@ class Isolated:
         )
         self._ends = time.monotonic() + seconds + GRACE
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", worker.__name__],
+            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -56,6 +56,7 @@ class Sandbox:
                 f"set threads = {os.cpu_count() or 1}",
                 f"set global max_execution_time = {max(1, round(seconds * 1000))}",
             ),
+            spills=False,
         )
         try:
             is_old = connection.execute("select analyses from bank").fetchall() != [

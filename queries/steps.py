@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
-from attnbank.sql.opening import explain, open_to_write
+from attnbank.sql.opening import existing, explain, open_to_write
 from attnbank.sql.room import close_tidily
 from attnbank.sql.transactions import transaction
 
@@ -133,10 +133,10 @@ def compute(
     values = _values(chosen, options)
     if chosen.modules:  # before minutes of computing what it needs
         need(f"Computing {chosen.name}", *chosen.modules)
-    if not Path(bank).exists():
-        raise CallError(f"There is no bank {bank}.", "Fill one: attnbank ingest CORPUS...")
-    path = Path(bank)
-    connection = open_to_write(path, metadata.version("attnbank"), {"memory_limit": "1GB"})
+    path = existing(bank)
+    connection = open_to_write(
+        path, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
+    )
     try:
         found = choose_run(connection, run)
         if not found.is_finished:

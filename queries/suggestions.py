@@ -39,5 +39,6 @@ def suggestions(path: Path, kind: str) -> list[str]:
 def _read(path: Path, select: str) -> list[str]:
     from attnbank.sql.opening import open_to_read
 
-    with open_to_read(path, (f"set max_execution_time = {round(1000 * _SECONDS)}",)) as connection:
+    limit = f"set max_execution_time = {round(1000 * _SECONDS)}"
+    with open_to_read(path, (limit,), spills=False) as connection:
         return [row[0] for row in connection.execute(select).fetchall() if row[0]]

@@ -111,7 +111,3 @@ def main() -> None:
 def _leave_with(stdin: BinaryIO) -> None:
     stdin.read(1)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

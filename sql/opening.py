@@ -53,14 +53,18 @@ _RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", 
 
 
 def open_to_read(
-    path: str | Path, settings: Sequence[str] | None = None, *, writes_below: Path | None = None
+    path: str | Path,
+    settings: Sequence[str] = (),
+    *,
+    spills: bool = True,
+    writes_below: Path | None = None,
 ) -> DuckDBPyConnection:
     """Open a bank read-only; nothing but the bank can be reached from the connection.
 
     The bank is attached to a database in memory of its own, so that it does not matter how else
-    the process has it open. What takes much memory goes to a temporary folder beside the bank;
-    with `settings`, statements that are run before everything else is shut out, to none. Files
-    can be written below the folder `writes_below`.
+    the process has it open. `settings` are statements that are run before everything else is
+    shut out. With `spills` what takes much memory goes to a temporary folder beside the bank.
+    Files can be written below the folder `writes_below`.
 
     Raises BankError where the file is missing, is no bank, is of another format, has a log beside
     it that is not its own, or is held by a process that writes to it.
@@ -79,13 +83,13 @@ def open_to_read(
         run(f"use {_ALIAS}")
         run("detach memory")  # which could be written to
         _check(connection, Path(path), place)
-        for setting in settings or ():
+        for setting in settings:
             run(setting)
-        run(f"set temp_directory = {literal(f'{place}.tmp' if settings is None else '')}")
+        run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
         if writes_below is not None:
             run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
         run("set enable_external_access = false")
-        if settings is not None:
+        if not spills:
             run("set disabled_filesystems = 'LocalFileSystem'")
         run("set lock_configuration = true")
     except BaseException:
@@ -95,11 +99,12 @@ def open_to_read(
 
 
 def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
-    """Open a bank read-only, with a folder below which files can be written.
+    """Open a bank read-only, to write files below one folder. Raises as open_to_read does.
 
-    Raises as open_to_read does.
+    Without DuckDB's threads for writing: where reading fails in the middle of a COPY, they wait for
+    each other for ever (AsyncWriteQueue::AbortWrites).
     """
-    return open_to_read(path, writes_below=folder)
+    return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
 
 
 def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> None:
@@ -197,6 +202,26 @@ def _remove_dead(place: Path) -> None:
         process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
         if process.isdecimal() and not is_alive(int(process)):
             each.unlink(missing_ok=True)
+
+
+def is_new(path: str | Path) -> bool:
+    """Whether an ingest would make a bank here: nothing is there, or a file with nothing in it.
+
+    Raises CallError or BankError for what can be no bank.
+    """
+    import duckdb
+
+    place = bank_place(path)
+    if not place.exists() or not place.stat().st_size:
+        return True
+    check_is_duckdb(path, place)
+    with duckdb.connect(":memory:", config={**GUARDED}) as connection:
+        try:
+            connection.execute(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+            connection.execute(f"use {_ALIAS}")
+            return is_empty(connection)
+        except duckdb.Error as error:
+            raise explain(error, Path(path)) from error
 
 
 def existing(path: str | Path) -> Path:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.explaining import is_full_disk
+from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -72,15 +73,13 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
     ).fetchall()
     blocks = 0.0
     for schema, table in tables:
-        name = f'"{schema}"."{table}"'.replace("'", "''")
+        place = f"{quoted(schema)}.{quoted(table)}"
         stored, taken = connection.execute(
             "select coalesce(sum(count) filter (where column_id = 0 and column_path = '[0]'), 0),"
-            f" count(distinct block_id) from pragma_storage_info('{name}')"
+            f" count(distinct block_id) from pragma_storage_info({literal(place)})"
         ).fetchall()[0]
         if stored:
-            (alive,) = connection.execute(f'select count(*) from "{schema}"."{table}"').fetchall()[
-                0
-            ]
+            (alive,) = connection.execute(f"select count(*) from {place}").fetchall()[0]
             blocks += taken * (1 - alive / stored)
     return blocks
 
@@ -111,10 +110,9 @@ def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -
         _warn(path, unused)
         return
     (name,) = connection.execute("select current_database()").fetchall()[0]
-    own = name.replace('"', '""')
     try:
-        connection.execute(f"attach '{str(copy).replace(chr(39), chr(39) * 2)}' as attnbank_copy")
-        connection.execute(f'copy from database "{own}" to attnbank_copy')
+        connection.execute(f"attach {literal(str(copy))} as attnbank_copy")
+        connection.execute(f"copy from database {quoted(name)} to attnbank_copy")
         connection.execute("checkpoint attnbank_copy")
         connection.execute("detach attnbank_copy")
         shutil.copymode(path, copy)

@@ -403,7 +403,8 @@ def test_a_place_that_cannot_be_written_is_told(
     assert "There is no folder" in capsys.readouterr().err
     assert run([*args, str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
-    assert run([*args, os.devnull]) == 0
+    assert run([*args, os.devnull]) == 2  # no file, and not to be replaced by one
+    assert "is a device" in capsys.readouterr().err
     assert run([*args[:-1], "-o", "-"]) == 0
     assert capsys.readouterr().out == "one\n1\n"
 

@@ -28,9 +28,9 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
     Example:
       attnbank demo
     """
-    from attnbank.cli.output import choose_format, write_frame
+    from attnbank.cli.output import check_output, write_frame
 
-    choose_format(format_, output)
+    check_output(ctx, format_, output)
     bank = bank_path(ctx, DEMO_BANK)
     if not quiet:
         say(f"Filling {bank} from the sample corpus with the model minilm", err=True)

@@ -7,20 +7,22 @@ from pathlib import Path
 import click
 
 from attnbank.cli.completion import names
-from attnbank.cli.options import BankCommand, open_named_bank
+from attnbank.cli.options import BankCommand, bank_path, open_named_bank
 from attnbank.cli.printing import say
 from attnbank.cli.progress import number, size
 
 
 @click.command(cls=BankCommand)
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--run",
     metavar="NAME",
     shell_complete=names("run"),
     help="Export only this run, by name or id.",
 )
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option(
+    "--force", is_flag=True, help="Replace an earlier export in DIR; other files there stay."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quiet: bool) -> None:
@@ -32,8 +34,9 @@ def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quie
     Example:
       attnbank export parquet/
     """
-    from attnbank.queries.exporting import export
+    from attnbank.queries.exporting import check_export, export
 
+    check_export(folder, bank_path(ctx), force=force)
     with open_named_bank(ctx) as bank:
         written = export(bank, folder, run=run, force=force)
     if not quiet:

@@ -38,9 +38,9 @@ def command(ctx: click.Context, format_: str | None, output: str | None) -> None
     Example:
       attnbank info
     """
-    from attnbank.cli.output import choose_format, destination, write_frame
+    from attnbank.cli.output import check_output, destination, write_frame
 
-    chosen = choose_format(format_, output)
+    chosen = check_output(ctx, format_, output)
     with open_named_bank(ctx) as bank:
         contents = bank.info()
     if chosen not in ("table", "json"):

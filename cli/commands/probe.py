@@ -148,10 +148,10 @@ def command(
     Example:
       attnbank probe attention --train-run gum-train/minilm --test-run gum-dev/minilm
     """
-    from attnbank.cli.output import choose_format, write_frame
+    from attnbank.cli.output import check_output, write_frame
     from attnbank.queries.probes import train_probe
 
-    choose_format(format_, output)
+    check_output(ctx, format_, output)
     with _Display(quiet=quiet) as tell:
         report = train_probe(
             bank_path(ctx), kind, train_run, test_run, ProbeOptions(**options), tell,

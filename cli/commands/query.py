@@ -131,9 +131,9 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
     if shows_sql or dialect:
         _show_sql(analysis, dialect, given)
         return
-    from attnbank.cli.output import choose_format, write_frame
+    from attnbank.cli.output import check_output, write_frame
 
-    choose_format(format_, output)
+    check_output(ctx, format_, output)
     with open_named_bank(ctx) as bank:
         frame = bank.query(analysis.name, **given)
         run = bank.run_of(analysis.name, **given)

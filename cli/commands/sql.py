@@ -50,14 +50,12 @@ def command(
     from attnbank.cli.output import (
         MOST_ROWS,
         check_output,
-        choose_format,
         is_for_people,
         write_frames,
     )
     from attnbank.queries.isolated import Isolated
 
-    chosen = choose_format(format_, output)
-    check_output(ctx, output)
+    chosen = check_output(ctx, format_, output)
     text = sys.stdin.read() if statement == "-" else statement
     most = MOST_ROWS if is_for_people(chosen) else None
     with Isolated(bank_path(ctx), text, None, timeout, memory, most) as running:

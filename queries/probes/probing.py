@@ -78,7 +78,9 @@ def train_probe(
             return recording.report(connection, task, same[0])
     began, started = time.perf_counter(), _now()
     # Open to write from the start: better to be refused now than after the training.
-    connection = open_to_write(path, metadata.version("attnbank"), {"memory_limit": "1GB"})
+    connection = open_to_write(
+        path, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
+    )
     try:
         with connection.cursor() as reading:
             outcome = run_task(reading, task, options, device, tell)

@@ -1,0 +1,117 @@
+"""Commands in processes that start in milliseconds, to be interrupted, killed or left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+_SERVER = Path(__file__).with_name("fork_server.py")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its status (negative for a signal), what it printed, and seconds."""
+
+    status: int
+    told: str
+    seconds: float
+
+    @property
+    def lines(self) -> list[str]:
+        """What it printed, without how far it was."""
+        return [line for line in self.told.splitlines() if not line.startswith("\r")]
+
+
+class Forked:
+    """Runs commands one after the other, each in a process of its own."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
+        self._server = subprocess.Popen(
+            [sys.executable, str(_SERVER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )
+        assert self._line() == "ready"
+
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+    def run(
+        self,
+        args: list[str],
+        folder: Path,
+        *,
+        signals: tuple[tuple[float, signal.Signals], ...] = (),
+        env: dict[str, str] | None = None,
+        setup: str = "",
+        ends_at_once: bool = True,
+        seconds: float = 120,
+    ) -> Ended:
+        """Run `attnbank ARGS` in a folder; send it each signal so many seconds after its start.
+
+        `ends_at_once` leaves out the end of the interpreter, which takes as long as the rest of a
+        small command. A process that lives longer than `seconds` is killed, and that is an
+        AssertionError.
+        """
+        told = folder.with_name(f"{folder.name}.told")
+        asked = {
+            "args": args, "folder": str(folder), "told": str(told), "env": env or {},
+            "setup": setup, "ends_at_once": ends_at_once,
+        }  # fmt: skip
+        assert self._server.stdin is not None
+        began = time.monotonic()
+        self._server.stdin.write(f"{json.dumps(asked)}\n")
+        self._server.stdin.flush()
+        child = int(self._line())
+        answer = _Answer(self._server)
+        for after, number in signals:
+            if answer.wait(began + after - time.monotonic()):
+                break
+            os.kill(child, number)
+        if not answer.wait(began + seconds - time.monotonic()):
+            os.kill(child, signal.SIGKILL)
+            answer.wait(10)
+            raise AssertionError(f"no end in {seconds} s: {args}\n{told.read_text()}")
+        text = told.read_text(errors="replace").partition("nanobind: leaked")[0]  # of freeze()
+        told.unlink()
+        return Ended(int(answer.line), text, time.monotonic() - began)
+
+    def _line(self) -> str:
+        assert self._server.stdout is not None
+        return self._server.stdout.readline().strip()
+
+
+class _Answer:
+    """The line that says how a process ended, once it has."""
+
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        assert server.stdout is not None
+        self._file = server.stdout
+        self.line = ""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long for it; whether it is there."""
+        import select
+
+        if not self.line and select.select([self._file], [], [], max(0.0, seconds))[0]:
+            self.line = self._file.readline().strip()
+        return bool(self.line)
