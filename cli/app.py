@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from attnbank.cli.options import BankGroup, help_if_alone
-from attnbank.cli.printing import closed, say, shown
+from attnbank.cli.printing import closed, say
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 COMMANDS = (
@@ -167,7 +167,7 @@ def _first(error: BaseException) -> str:
 
 def _tell(text: str) -> None:
     """Print one line on standard error, and one it stays."""
-    say(shown(text), err=True)
+    say(text, err=True)
 
 
 def _tell_warnings(debug: bool) -> None:

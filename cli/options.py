@@ -150,7 +150,7 @@ class BankGroup(click.Group):
 def help_if_alone(ctx: click.Context) -> None:
     """Print the help of a group that was called without a command."""
     if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
+        say(*ctx.get_help().split("\n"))
 
 
 def output_options(command: _Decorated) -> _Decorated:

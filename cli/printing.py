@@ -12,9 +12,12 @@ closed: set[str] = set()
 """Which of stdout and stderr were closed when the program began."""
 
 
-def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print lines, with every control character but the ends of lines written out."""
-    click.echo("\n".join(map(shown, text.split("\n"))), err=err, nl=nl)
+def say(*lines: str, err: bool = False, nl: bool = True) -> None:
+    """Print lines: each argument is one and stays one, with its control characters written out.
+
+    Without `nl` the last one is left open, for a question.
+    """
+    click.echo("\n".join(map(shown, lines)), err=err, nl=nl)
 
 
 def shown(text: str) -> str:

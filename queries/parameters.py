@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -98,19 +99,22 @@ def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
         if isinstance(given, bool):
             raise _misfit(parameter, given)
         try:
-            number = operator.index(given)
+            whole = operator.index(given)
         except TypeError:
             raise _misfit(parameter, given) from None
-        if not -(1 << _INTEGERS[type_] - 1) <= number < 1 << _INTEGERS[type_] - 1:
+        if not -(1 << _INTEGERS[type_] - 1) <= whole < 1 << _INTEGERS[type_] - 1:
             raise _misfit(parameter, given)
-        return number
+        return whole
     if type_ in _FLOATS:
         if isinstance(given, (bool, str, bytes)):
             raise _misfit(parameter, given)
         try:
-            return float(given)
+            number = float(given)
         except (TypeError, ValueError, OverflowError):
             raise _misfit(parameter, given) from None
+        if not math.isfinite(number):
+            raise _misfit(parameter, given)
+        return number
     return given
 
 
@@ -119,7 +123,7 @@ def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
         if type_ in _INTEGERS:
             return _scalar(parameter, type_, int(text))
         if type_ in _FLOATS:
-            return float(text)
+            return _scalar(parameter, type_, float(text))
     except ValueError:
         raise _misfit(parameter, text) from None
     if type_ == "boolean":

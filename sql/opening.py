@@ -23,7 +23,7 @@ from attnbank.sql.formats import (
 from attnbank.sql.log import check_log
 from attnbank.sql.places import bank_place, check_is_duckdb, is_alive
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.room import files_of_copy, remove_leftover
+from attnbank.sql.room import own_files, remove_leftover
 from attnbank.sql.transactions import transaction
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def connect(
     except duckdb.Error as error:
         raise explain(error, named) from error
     try:
-        own = ", ".join(literal(str(each)) for each in files_of_copy(place))
+        own = ", ".join(literal(str(each)) for each in own_files(place))
         connection.execute(f"set allowed_paths = [{own}]")
         connection.execute("set enable_external_access = false")
     except BaseException:

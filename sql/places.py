@@ -42,6 +42,10 @@ def bank_place(path: str | Path) -> Path:
             f"{text} is no path: a bank is a file on this machine.",
             f"Give the path of a file; one that is called so is ./{text}",
         )
+    if "?" in Path(text).name:  # DuckDB takes it for the query of an address
+        raise CallError(
+            f"A bank's name can have no question mark: {text}.", "Give it another name (-b FILE)."
+        )
     try:
         text.encode()
         place = Path(text).expanduser().resolve()

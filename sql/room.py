@@ -86,14 +86,17 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
 
 def remove_leftover(path: Path) -> None:
     """Remove the copy that a killed process left beside a bank that is open for writing."""
-    for each in files_of_copy(path.resolve()):
+    for each in _with_logs(_copy_of(path.resolve())):
         each.unlink(missing_ok=True)
 
 
-def files_of_copy(path: Path) -> tuple[Path, ...]:
-    """The copy that takes a bank's place, and what DuckDB writes beside it on the way."""
-    copy = _copy_of(path)
-    return (copy, Path(f"{copy}.wal"), Path(f"{copy}.wal.checkpoint"))
+def own_files(path: Path) -> tuple[Path, ...]:
+    """A bank, the copy that takes its place, and what DuckDB writes beside each of them."""
+    return _with_logs(path) + _with_logs(_copy_of(path))
+
+
+def _with_logs(path: Path) -> tuple[Path, ...]:
+    return (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint"))
 
 
 def _copy_of(path: Path) -> Path:

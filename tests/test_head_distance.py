@@ -16,7 +16,7 @@ import slow_surface as slow
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries.head_distance import Distances
 from attnbank.queries.steps import compute
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.opening import open_to_read
 
 
@@ -155,7 +155,7 @@ def test_wrong_calls(
 
 
 def test_a_bank_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="There is no bank"):
+    with pytest.raises(BankError, match="There is no bank"):
         compute(tmp_path / "none.duckdb", "head_distance")
     assert not (tmp_path / "none.duckdb").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from shlex import quote
 
 import click
 
@@ -32,6 +33,7 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
 
     check_output(ctx, format_, output)
     bank = bank_path(ctx, DEMO_BANK)
+    named = quote(str(bank))
     if not quiet:
         say(f"Filling {bank} from the sample corpus with the model minilm", err=True)
     with as_file(files("attnbank.ingest") / "sample") as sample:
@@ -44,8 +46,10 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
     if not quiet:
         print_report(report, bank)
         say(
-            "\nThe best head for each relation, as in table 1 of Clark et al. (2019): how often"
-            "\nit finds the syntactic head, beside the best fixed offset, in per cent.\n",
+            "",
+            "The best head for each relation, as in table 1 of Clark et al. (2019): how often",
+            "it finds the syntactic head, beside the best fixed offset, in per cent.",
+            "",
             err=True,
         )
     with open_bank(bank) as opened:
@@ -53,10 +57,11 @@ def command(ctx: click.Context, quiet: bool, format_: str | None, output: str | 
     write_frame(ctx, frame, format_, output, title=f"Run: {report.run}")
     if not quiet:
         say(
-            "\nNext:\n"
-            f"  attnbank -b {bank} query best_head --relation obj\n"
-            f"  attnbank -b {bank} info\n"
-            "  attnbank queries\n"
+            "",
+            "Next:",
+            f"  attnbank -b {named} query best_head --relation obj",
+            f"  attnbank -b {named} info",
+            "  attnbank queries",
             "  attnbank ingest YOUR.conllu --model google-bert/bert-base-uncased",
             err=True,
         )

@@ -42,7 +42,7 @@ def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quie
     if not quiet:
         total = size(sum(each.stat().st_size for each in written))
         say(
-            f"Wrote {number(len(written))} files, {total}, to {folder}.\n"
+            f"Wrote {number(len(written))} files, {total}, to {folder}.",
             "A bank again, in that folder:"
             ' duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
             err=True,

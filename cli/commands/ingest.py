@@ -237,7 +237,7 @@ def print_report(report: Report, bank: Path) -> None:
         *_departure_lines(report.departures),
         *_replaced_lines(report),
     ]
-    say("\n".join(lines), err=True)
+    say(*lines, err=True)
 
 
 def _replaced_lines(report: Report) -> list[str]:

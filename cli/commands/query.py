@@ -152,11 +152,11 @@ def _title(run: Run | None) -> str | None:
 
 def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) -> None:
     if dialect is None:
-        say(analysis.text.rstrip())
+        say(*analysis.text.rstrip().split("\n"))
         return
     from attnbank.queries.dialects import to_dialect
 
-    say(to_dialect(analysis.name, dialect, **given))
+    say(*to_dialect(analysis.name, dialect, **given).split("\n"))
 
 
 def _option(parameter: Parameter) -> click.Option:

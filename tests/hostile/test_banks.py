@@ -1,0 +1,400 @@
+"""A bank that somebody else made can hold anything, and whatever is called a bank can be anything.
+
+No file but the bank is read, nothing is written, no extension is looked for, and what is no bank is
+refused in two lines.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import hostile
+import pytest
+from case_bank import make_bank
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+from attnbank.sql.opening import open_to_write
+from attnbank.sql.quoting import quoted
+
+SECRET = "the text of a file that is nobody's business"
+WORDS = {
+    "sentence": "id,document,name,index,text\n1,1,s1,1,Rain fell\n",
+    "word": "id,sentence,index,form,upos,head_index,deprel\n1,1,1,Rain,NOUN,2,nsubj\n"
+    "2,1,2,fell,VERB,0,root\n",
+}
+READING = (
+    ("info",),
+    ("info", "-f", "json"),
+    ("schema",),
+    ("query", "best_head"),
+    ("query", "gold_dependency"),
+    ("sql", "select count(*) from word"),
+    ("use",),
+    ("export", "out"),
+    ("delete", "1", "--dry-run"),
+)
+WRITING = (
+    ("ingest", "rain.conllu", "--model", "minilm"),
+    ("compute", "head_distance"),
+    ("probe", "attention", "--train-run", "1", "--test-run", "1"),
+    ("use", "1"),
+    ("upgrade",),
+    ("delete", "1"),
+)
+
+
+@cache
+def _small() -> bytes:
+    with TemporaryDirectory() as folder:
+        return make_bank(Path(folder, "small.duckdb"), WORDS).read_bytes()
+
+
+@pytest.fixture
+def bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small bank in a folder with a corpus and a secret file, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    Path("home").mkdir()
+    Path("secret.csv").write_text(SECRET)
+    Path("rain.conllu").write_text(hostile.RAIN)
+    path = tmp_path / "x.duckdb"
+    path.write_bytes(_small())
+    return path
+
+
+def _changed(bank: Path, *statements: str) -> None:
+    with duckdb.connect(str(bank)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def _replaced_by(bank: Path, table: str, select: str) -> None:
+    """Put a view of a SELECT in the place of a table, and all that hangs on the table with it."""
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute(f"alter table {quoted(table)} rename to was")
+        connection.execute(f"create view {quoted(table)} as {select}")
+
+
+def _answer(bank: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
+    """All that a command prints, which ends in two lines where it fails."""
+    capsys.readouterr()
+    status = run(["-b", str(bank), *command])
+    told = capsys.readouterr()
+    if status:
+        hostile.check_lines([each for each in told.err.splitlines() if each[:8] != "Warning:"])
+    return told.out + told.err
+
+
+# What is called a bank and is none.
+
+NO_BANKS: dict[str, Callable[[Path], object]] = {
+    "a text": lambda path: path.write_text("no database at all\n" * 100),
+    "a few bytes": lambda path: path.write_bytes(b"DUCK"),
+    "zeros": lambda path: path.write_bytes(bytes(20_000)),
+    "the beginning of a bank": lambda path: path.write_bytes(_small()[:9000]),
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": lambda path: os.mkfifo(path),
+    "a device": lambda path: path.symlink_to("/dev/null"),
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a circle of links": lambda path: path.symlink_to(path.name),
+    "a link to a folder": lambda path: path.symlink_to(path.parent / "home"),
+    "below a file": lambda path: None,
+    "an SQLite file": lambda path: _sqlite(path),
+    "another DuckDB file": lambda path: _other(path, "create table t as select 1"),
+    "views alone": lambda path: _other(path, "create view bank as select 1 as format"),
+    "a macro alone": lambda path: _other(path, "create macro f() as 1"),
+    "a bank that is a view": lambda path: _other(
+        path, "create view bank as select 2 as format, 'x' as created_by, 'x' as analyses"
+    ),
+    "a bank of other columns": lambda path: _other(path, "create table bank (format varchar)"),
+    "a format that is null": lambda path: _other(
+        path, "create table bank as select cast(null as integer) as format, 'x' as created_by"
+    ),
+    "a format of the future": lambda path: _other(
+        path, "create table bank as select 99 as format, 'x' as created_by, 'x' as analyses"
+    ),
+    "two formats": lambda path: _other(
+        path,
+        "create table bank as select range::integer as format, 'x' as created_by from range(2)",
+    ),
+    "no tables but bank": lambda path: _other(
+        path, "create table bank as select 2 as format, 'x' as created_by, 'x' as analyses"
+    ),
+}
+
+
+def _sqlite(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table bank (format integer)")
+
+
+def _other(path: Path, statement: str) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
+@pytest.mark.parametrize("what", NO_BANKS)
+def test_what_is_no_bank_is_refused(
+    what: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if (what, command) == ("no tables but bank", ("upgrade",)):
+        pytest.skip("upgrade adds the tables that a bank of its format lacks")
+    bank.unlink()
+    NO_BANKS[what](bank)
+    named = Path("secret.csv", "x.duckdb") if what == "below a file" else bank
+    was = bank.lstat() if bank.is_symlink() or bank.exists() else None
+    with hostile.nothing_made(bank.parent):
+        hostile.refused(["-b", str(named), *command], capsys)
+    if was is not None:
+        assert (bank.lstat().st_ino, bank.lstat().st_mode) == (was.st_ino, was.st_mode)
+
+
+NO_PATHS = (
+    "", ":memory:", ":memory:x", "md:x", "motherduck:x", "ducklake:x.ducklake",
+    "postgres:dbname=x", "postgres://host/x", "mysql:x", "sqlite:x.db", "s3://bucket/x.duckdb",
+    "https://example.org/x.duckdb", "hf://datasets/x", "file:x.duckdb", "n\udcff.duckdb",
+    "a?b.duckdb",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [READING[0], READING[5], WRITING[0], WRITING[4]], ids=" ".join)
+@pytest.mark.parametrize("name", NO_PATHS, ids=ascii)
+def test_a_name_that_is_no_path_is_refused(
+    name: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with hostile.nothing_made(bank.parent):
+        hostile.refused(["-b", name, *command], capsys)
+
+
+def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.move(bank, Path("home", "y.duckdb"))
+    for command in READING[:6]:
+        assert run(["-b", "~/y.duckdb", *command]) == 0, capsys.readouterr().err
+    assert not Path("~").exists()
+    with open_bank("~/y.duckdb") as opened:
+        assert opened.sql("select count(*) as n from word")["n"].item() == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["it's.duckdb", 'a"b.duckdb', "a;b--c.duckdb", "-b.duckdb", "a b.duckdb", "x\ny.duckdb",
+     "été.duckdb", "a*[b].duckdb", "x.duckdb' (read_only) --", "$HOME.duckdb"],
+    ids=ascii,
+)  # fmt: skip
+def test_a_bank_of_any_name_is_read_and_written(
+    name: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank.rename(name)
+    before = {each.name for each in Path().iterdir()}
+    for command in [*READING[:6], ("use", "1"), ("upgrade",)]:
+        assert run(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
+        told = capsys.readouterr()
+        assert "x\ny.duckdb" not in told.out + told.err
+    assert {each.name for each in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_an_empty_file_becomes_a_bank(
+    is_linked: bool, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank.unlink()
+    target = Path("target.duckdb") if is_linked else bank
+    target.touch()
+    if is_linked:
+        bank.symlink_to(target)
+    for command in [*READING, *WRITING[1:]]:
+        hostile.refused(["-b", str(bank), *command], capsys)
+        assert target.stat().st_size == 0
+    open_to_write(bank, "test").close()
+    assert run(["-b", str(bank), "info"]) == 0
+    assert bank.is_symlink() == is_linked and target.stat().st_size
+    assert {each.name for each in Path().iterdir()} <= {
+        "home", "secret.csv", "rain.conllu", "x.duckdb", "target.duckdb",
+    }  # fmt: skip
+
+
+def test_a_database_with_nothing_in_it_becomes_a_bank(
+    bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a process leaves one that DuckDB was killed in."""
+    bank.unlink()
+    duckdb.connect(str(bank)).close()
+    before = bank.read_bytes()
+    for command in [*READING, *WRITING[1:]]:
+        hostile.refused(["-b", str(bank), *command], capsys)
+    assert bank.read_bytes() == before
+    open_to_write(bank, "test").close()
+    assert run(["-b", str(bank), "info"]) == 0
+
+
+# Banks whose tables, names and statements are not what they seem.
+
+
+@pytest.mark.parametrize(
+    "table", ["model", "run", "corpus", "word", "peak", "attention", "skipped", "preferred_run"]
+)
+def test_a_view_in_the_place_of_a_table_is_refused(
+    table: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _replaced_by(bank, table, "select content as name, 1 as id from read_text('secret.csv')")
+    for command in [*READING, *WRITING]:
+        assert SECRET not in hostile.refused(["-b", str(bank), *command], capsys)
+
+
+@pytest.mark.parametrize("change", [
+    "alter table model alter column name set data type blob",
+    "alter table run drop column unit",
+    "alter table word rename column form to from_",
+    "drop table mention",
+    "alter table attention rename to was",
+])  # fmt: skip
+def test_a_table_of_another_shape_is_refused(
+    change: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _changed(bank, "drop schema paper cascade")
+    with duckdb.connect(str(bank)) as connection:
+        views = connection.execute("select view_name from duckdb_views() where not internal")
+        for (name,) in views.fetchall():
+            connection.execute(f"drop view {quoted(name)}")
+    try:
+        _changed(bank, change)
+    except duckdb.Error as error:
+        pytest.skip(f"DuckDB does not allow it: {error}")
+    for command in [*READING, *WRITING[:2]]:
+        assert "upgrade" in hostile.refused(["-b", str(bank), *command], capsys)
+
+
+NAMES = (
+    "my table",
+    "select",
+    'a"b',
+    "it's",
+    "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank",
+    "x' as t, (select content from read_text('secret.csv')) --",
+    "x\" union all select content, 1 from read_text('secret.csv') --",
+    "../../stolen",
+    "/stolen",
+    "run=1",
+    "CON",
+    "a" * 200,
+    "\x1b]0;title\x07\x1b[31m",
+    "été",
+    "$(touch stolen)",
+    "%s {0} {name}",
+)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_table_of_any_name_is_only_a_name(
+    name: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _changed(
+        bank,
+        f"create table {quoted(name)} (run integer, sequence integer, {quoted(name)} varchar)",
+        f"insert into {quoted(name)} values (1, 1, 'a')",
+    )
+    for command in READING:
+        told = _answer(bank, command, capsys)
+        assert SECRET not in told and "\x1b" not in told and "Error" not in told, (command, told)
+    assert run(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
+    assert run(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
+    with open_bank(bank) as opened:
+        assert opened.table(name).collect().height == 0
+    assert {each.name for each in Path().iterdir()} == {
+        "home", "secret.csv", "rain.conllu", "x.duckdb", "out",
+    }  # fmt: skip
+    assert not any("stolen" in each.name and each.suffix == ".csv" for each in Path().rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "best_head(relation := null, min_count := 1, subtypes := false, run := '') as table",
+        "runs_with_trees() as table",
+        "chosen_run(asked := null) as table",
+        "run_fit() as table",
+    ],
+)
+@pytest.mark.parametrize(
+    "source",
+    ["read_text('secret.csv')", "read_csv('secret.csv')", "'secret.csv'", "glob('*')",
+     "query_table('secret.csv')"],
+)  # fmt: skip
+def test_a_macro_of_a_bank_reads_no_file(
+    macro: str, source: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB binds it when it is made: so it is made where the file is, and given away."""
+    try:
+        _changed(bank, f"create or replace macro {macro} from {source}")
+    except duckdb.Error:  # without a network there is no such macro, but there may be this one
+        _changed(bank, f"create or replace macro {macro} from query($$from {source}$$)")
+    for command in READING:
+        told = _answer(bank, command, capsys)
+        assert SECRET not in told, (command, told)
+
+
+@pytest.mark.parametrize("view", ["dependency", "head", "attention_weight"])
+def test_a_view_of_a_bank_reads_no_file(
+    view: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _changed(bank, f"create or replace view {view} as select * from read_text('secret.csv')")
+    for command in [*READING, ("sql", f"from {view}"), ("query", "head_accuracy")]:
+        assert SECRET not in _answer(bank, command, capsys)
+    with open_bank(bank) as opened, pytest.raises(duckdb.Error):
+        opened.connection.execute(f"from {view}").fetchall()
+
+
+# Names that a terminal would obey.
+
+CONTROL = "\x1b[31mred\x1b]0;title\x07 \r\n\x08\x9b2J\u202e\x00"
+
+
+@pytest.mark.parametrize("field", ["run.name", "corpus.name", "model.name", "model.architecture",
+                                   "corpus.path", "bank.created_by", "word.deprel", "word.form",
+                                   "skipped.reason", "run.device"])  # fmt: skip
+def test_control_characters_of_a_bank_reach_no_terminal(
+    field: str, bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, column = field.split(".")
+    text = "".join(f"chr({ord(each)}) || " for each in CONTROL if each != "\x00") + "'x'"
+    _changed(bank, f"update {table} set {column} = {text}" if table != "skipped" else
+             "insert into skipped by name select 1 as corpus, 1 as run, "
+             f"{text} as reason, 'x' as detail, 's' as name")  # fmt: skip
+    more = (
+        ("query", "best_head", "--run", "none"),
+        ("query", "head_accuracy", "--relation", "none"),
+        ("compute", "head_distance", "--run", "none"),
+        ("compute", "head_distance"),
+        ("delete", "none"),
+        ("delete", "--model", "none"),
+        ("use", "none"),
+        ("schema", "none"),
+        ("export", "other", "--run", "none"),
+        ("sql", "from run"),
+        ("sql", "from word", "-f", "markdown"),
+    )
+    for command in [*READING, *more]:
+        told = _answer(bank, command, capsys)
+        if command[-1] == "json":
+            told = told.replace("\u202e", "").replace("\x9b", "")
+        assert not [each for each in told if each != "\n" and not each.isprintable()], command
+
+
+@pytest.mark.parametrize("command", [
+    ("info",), ("query", "best_head"), ("sql", "select 1"), ("export", "out"), ("upgrade",),
+    ("ingest", "none.conllu"), ("delete", "1"),
+], ids=" ".join)  # fmt: skip
+def test_control_characters_of_a_path_reach_no_terminal(
+    command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = hostile.refused(["-b", "\x1b[31mred\n.duckdb", *command], capsys)
+    assert "\x1b" not in told
