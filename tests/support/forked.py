@@ -94,8 +94,9 @@ class Forked:
             os.kill(child, signal.SIGKILL)
             answer.wait(10)
             raise AssertionError(f"no end in {seconds} s: {args}\n{told.read_text()}")
-        text = told.read_text(errors="replace").partition("nanobind: leaked")[0]  # of freeze()
-        told.unlink()
+        text = told.read_text(errors="replace") if told.exists() else ""  # killed before
+        told.unlink(missing_ok=True)
+        text = text.partition("nanobind: leaked")[0]  # of freeze()
         return Ended(int(answer.line), text, time.monotonic() - began)
 
     def _line(self) -> str:
