@@ -33,7 +33,7 @@ from attnbank.ingest.options import (
 from attnbank.ingest.pipeline import run_batches
 from attnbank.ingest.plan import Planner
 from attnbank.ingest.tokens import TokenizerLayout
-from attnbank.ingest.writing import WRITER, writing
+from attnbank.ingest.writing import WRITER, counting, writing
 from attnbank.sql.errors import CallError
 from attnbank.sql.opening import open_to_write
 
@@ -104,7 +104,7 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     )
     max_tokens = _max_tokens(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
-    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
+    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
         path = Path(folder, "estimate.duckdb")
         connection = open_to_write(path, runs.version(), WRITER)
         problems = corpora.check(corpus, tell)

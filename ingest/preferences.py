@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+from duckdb import DuckDBPyConnection
+
 from attnbank.sql.errors import CallError
+from attnbank.sql.explaining import explained
 from attnbank.sql.opening import existing, open_to_write
 from attnbank.sql.room import close_tidily
 from attnbank.sql.transactions import transaction
@@ -19,8 +24,7 @@ def prefer(bank: Path, run: str | int) -> str:
     is unfinished or its weights are random. Raises BankError where the bank cannot be written.
     """
     bank = existing(bank)
-    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
-    try:
+    with _writing(bank) as connection:
         rows = connection.execute(
             "select fit.id, fit.name, fit.reserve from run_fit() as fit order by fit.id"
         ).fetchall()
@@ -46,16 +50,22 @@ def prefer(bank: Path, run: str | int) -> str:
             connection.execute("insert into preferred_run values (?)", [number])
         close_tidily(connection, bank)
         return str(name)
-    finally:
-        connection.close()
 
 
 def prefer_none(bank: Path) -> None:
     """Let the newest run that fits answer again. Raises BankError where it cannot be written."""
     bank = existing(bank)
-    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
-    try:
+    with _writing(bank) as connection:
         connection.execute("delete from preferred_run")
         close_tidily(connection, bank)
+
+
+@contextmanager
+def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
+    """The bank, open for writing; what goes wrong is said in words."""
+    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
+    try:
+        with explained(bank, "the choice is as it was", "type the same command again"):
+            yield connection
     finally:
         connection.close()

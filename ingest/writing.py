@@ -12,6 +12,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest import runs
 from attnbank.sql.errors import AttnbankError
+from attnbank.sql.explaining import is_full_disk
 from attnbank.sql.opening import explain, open_to_write
 from attnbank.sql.room import close_tidily
 
@@ -23,6 +24,11 @@ WRITER = {
 """One thread leaves the other cores to the model, and wrote the same rows in half the time."""
 
 
+_AGAIN = (
+    "type the same command: it goes on where it stopped (with --dry-run it says how much it takes)"
+)
+
+
 @contextmanager
 def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
     """The bank, open for writing, and tidied up at the end; what goes wrong is said in words."""
@@ -31,7 +37,7 @@ def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnec
         yield connection
         close_tidily(connection, bank, has_deleted=has_deleted)
     except duckdb.Error as error:
-        raise explain(error, bank) from error
+        raise explain(error, bank, again=_AGAIN) from error
     except torch.OutOfMemoryError as error:
         raise AttnbankError(
             "The device has too little memory for a batch; what was committed is safe.",
@@ -39,3 +45,20 @@ def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnec
         ) from error
     finally:
         connection.close()
+
+
+@contextmanager
+def counting(folder: Path) -> Iterator[None]:
+    """Within, a bank in a folder for temporary files is filled to be counted, and thrown away.
+
+    Raises AttnbankError where the disk of the folder is full.
+    """
+    try:
+        yield
+    except (duckdb.Error, AttnbankError, OSError) as error:
+        if not is_full_disk(error):
+            raise
+        raise AttnbankError(
+            f"The disk of {folder} is full, where a dry run counts; nothing was written elsewhere.",
+            "Free some space, or name another folder for temporary files (TMPDIR).",
+        ) from error

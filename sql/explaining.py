@@ -4,18 +4,92 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attnbank.sql.errors import BankError
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
+_LEAST = 65_536
+"""Bytes free below which a disk is called full where DuckDB says of a transaction only that it has
+ended: a log, a header and a block take more."""
+
+_DAMAGED = (
+    "corrupt",
+    "checksum",
+    "could not read enough bytes",
+    "read from closed file",
+    "failed to deserialize",
+    "deserializ",
+    "database has been invalidated",
+    "a mode that is not recognized",
+    "unrecognized storage",
+    "invalid bitpacking mode",
+    "invalid unicode (byte sequence mismatch) detected in segment",
+)
+"""What DuckDB says of a file whose bytes make no sense, in lower case."""
+
+_OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
+"""What is left of errors that it has no word for."""
+
 _FULL = ("No space left", "not enough free disk space", "File too large")
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether an error of DuckDB says that the disk (or what may be written to it) is full."""
+    """Whether an error of DuckDB, or one that it came after, says that the disk is full.
+
+    What follows on a transaction that a full disk has ended says so no more: "Current transaction
+    is aborted", "cannot rollback - no transaction is active".
+    """
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        text = str(each).lower()
+        if any(word.lower() in text for word in _FULL):
+            return True
+        seen.add(id(each))
+        each = each.__cause__ or each.__context__
+    return False
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of DuckDB says that the file is damaged, or can say nothing better.
+
+    DuckDB checks blocks by a checksum. What passes that and is wrong all the same ends in errors
+    that it thinks impossible (InternalException), or in texts and numbers of no sense.
+    """
+    import duckdb
+
+    sure = (duckdb.InternalException, duckdb.FatalException, duckdb.SerializationException)
+    if isinstance(error, sure):
+        return True
+    words = _DAMAGED if isinstance(error, duckdb.Error) else (*_DAMAGED, *_OF_CPP)
     text = str(error).lower()
-    return any(each.lower() in text for each in _FULL)
+    return any(word in text for word in words)
+
+
+@contextmanager
+def explained(
+    path: Path,
+    kept: str = "what was committed is safe",
+    again: str = "type the same command: it goes on where it stopped",
+) -> Iterator[None]:
+    """Within, an error of DuckDB on a bank becomes a BankError that says what to do: see explain.
+
+    Errors of a statement that a user typed do not belong in here.
+    """
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise explain(error, path, kept, again) from error
+    except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
+        if not is_damage(error):  # DuckDB says of some damage no more than what C++ does
+            raise
+        raise damaged(path, error) from error
 
 
 def explain(
@@ -24,12 +98,12 @@ def explain(
     kept: str = "what was committed is safe",
     again: str = "type the same command: it goes on where it stopped",
 ) -> BankError:
-    """What an error of DuckDB on opening or writing a bank means, and what to do.
+    """What an error of DuckDB on opening, reading or writing a bank means, and what to do.
 
     `kept` and `again` are what is said of a full disk: what is in the bank all the same, and what
     to do when there is room.
     """
-    text = str(error).splitlines()[0]
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
     if holder is not None:
         return BankError(
@@ -49,8 +123,12 @@ def explain(
         )
     if is_full_disk(error):
         return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
+    if "transaction" in text.lower() and _free(path) < _LEAST:
+        return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
     if "replaying WAL" in text:
         return damaged_log(path, text.rsplit(": ", 1)[-1].rstrip("."))
+    if is_damage(error):
+        return damaged(path, error)
     if "not a valid DuckDB database" in text or "newer version" in text:
         return BankError(
             f"{path} is not a bank: {text.split('Error: ', 1)[-1]}", "Give the path of a bank (-b)."
@@ -64,6 +142,23 @@ def explain(
             f"No permission to open {path}.", "Check its owner, or use another path (-b)."
         )
     return BankError(f"The bank {path} cannot be used: {text}", "See the whole error with --debug.")
+
+
+def damaged(path: Path, error: BaseException) -> BankError:
+    """The word about a bank that is not as it was written."""
+    reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
+    return BankError(
+        f"The bank {path} is damaged: {reason[:300].rstrip('. ')}.",
+        "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+    )
+
+
+def _free(path: Path) -> int:
+    """Bytes that are free on the disk of a path; many where that cannot be known."""
+    try:
+        return shutil.disk_usage(path.absolute().parent).free
+    except OSError:
+        return _LEAST
 
 
 def damaged_log(path: Path, reason: str) -> BankError:

@@ -81,23 +81,22 @@ def output_folder(target: Path, *, owns: Owns) -> Iterator[Part]:
     the way of a new file, AttnbankError where the disk is full or refuses. Then what was there is
     as it was.
     """
-    part = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        remove_parts(target)
-        part = _make_part(target)
+    with postponed() as interrupts:  # the first one is raised, and none of those after it
         try:
-            yield part
-            _make_last(part.folder)
-            with postponed():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            remove_parts(target)
+            part = _make_part(target)
+            try:
+                with interrupts.at_once():
+                    yield part
+                _make_last(part.folder)
                 _take_place(part.folder, target, owns)
-        finally:
-            shutil.rmtree(part.folder, ignore_errors=True)
-            if part.lock >= 0:
-                os.close(part.lock)
-    except OSError as error:
-        raise unwritten(target, error) from error
-    with suppress(OSError):
+            finally:
+                shutil.rmtree(part.folder, ignore_errors=True)
+                if part.lock >= 0:
+                    os.close(part.lock)
+        except OSError as error:
+            raise unwritten(target, error) from error
         remove_parts(target)  # the old one
 
 

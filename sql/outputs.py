@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.interrupts import postponed
 
 try:
     import fcntl
@@ -87,23 +88,22 @@ def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO
     """
     target = check_output(path, bank)
     remove_parts(target)
-    part, file = None, None
-    try:
+    with postponed() as interrupts:  # the first one is raised, and none of those after it
         try:
             part, file = _make_part(target)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            _make_free(file)
-            part.replace(target)
-        finally:
-            if file is not None:
+            try:
+                with interrupts.at_once():
+                    yield file
+                file.flush()
+                os.fsync(file.fileno())
+                _make_free(file)
+                part.replace(target)
+            finally:
                 with suppress(OSError):  # what could not be flushed a moment ago
                     file.close()
-            if part is not None:
                 part.unlink(missing_ok=True)
-    except OSError as error:
-        raise unwritten(path, error) from error
+        except OSError as error:
+            raise unwritten(path, error) from error
 
 
 def unwritten(path: str | Path, error: OSError) -> AttnbankError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attnbank import sql
 from attnbank.sql import formats
 from attnbank.sql.errors import BankError
-from attnbank.sql.explaining import explain
+from attnbank.sql.explaining import explain, explained
 from attnbank.sql.log import check_log
 from attnbank.sql.opening import connect, existing, reinstall
 from attnbank.sql.quoting import literal, place, quoted
@@ -68,7 +68,8 @@ def upgrade(path: str | Path) -> Upgrade:
     except BaseException:
         connection.close()
         raise
-    close_tidily(connection, path)
+    with explained(path, "the bank is upgraded", "type the same command again"):
+        close_tidily(connection, path)
     return done
 
 

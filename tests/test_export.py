@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+import toy_attention as toy
 from case_bank import make_bank
 from polars.testing import assert_frame_equal
 
@@ -18,6 +19,7 @@ from attnbank.cli.app import run
 from attnbank.queries import Bank, exporting, open_bank
 from attnbank.queries.exporting import export
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.opening import open_to_export, open_to_write
 from attnbank.sql.quoting import literal, quoted
 
 TWO_RUNS = {
@@ -386,3 +388,34 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
         with pytest.raises(BankError, match=told):
             export(two_runs, tmp_path / "dir")
         assert [each.name for each in tmp_path.iterdir()] == ["two.duckdb"]
+
+
+def test_nothing_writes_behind_the_back_of_a_copy(two_runs: Bank, tmp_path: Path) -> None:
+    """With threads that write, a COPY that fails waits for them, and they for it, for ever."""
+    with open_to_export(two_runs.path, tmp_path) as connection:
+        found = connection.execute("select current_setting('async_threads')").fetchall()
+    assert found == [(0,)]
+
+
+@pytest.mark.slow
+def test_a_damaged_bank_of_many_row_groups_ends_in_words(tmp_path: Path) -> None:
+    """2 of 24 such exports hung while DuckDB had threads that write."""
+    path = toy.make_bank(tmp_path / "big.duckdb", {"one": 40, "two": 40}, lambda maps, heads: None)
+    connection = open_to_write(path, "test")
+    connection.execute(
+        "insert into attention select sequence, layer, head, cast(copy as smallint),"
+        " list_transform(range(0, 20), lambda x: cast(random() as float))"
+        " from attention cross join range(10, 310) as made(copy) order by sequence"
+    )
+    connection.close()
+    content, outcomes = path.read_bytes(), set()
+    for at in range(len(content) // 2, len(content) - 1, len(content) // 60):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        try:
+            with open_bank(path) as bank:
+                export(bank, tmp_path / "parquet", force=True)
+            outcomes.add("whole")
+        except BankError as error:
+            assert "is damaged" in str(error)
+            outcomes.add("damaged")
+    assert "damaged" in outcomes

@@ -5,8 +5,10 @@ A limit on the size of files stands for the disk: writing fails where the bank w
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -15,6 +17,7 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run
+from attnbank.sql.explaining import explain, is_full_disk
 from attnbank.sql.opening import open_to_read
 
 LIMITED = """
@@ -121,3 +124,61 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
             assert "is full; the bank is as it was" in done.stderr
         assert old_banks.rows(bank, of) == rows
         assert not list(tmp_path.glob("*.copying*"))
+
+
+def test_a_dry_run_says_which_disk_is_full(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    for limit in (1000, 20_000, 400_000):
+        args = ["-b", str(tmp_path / "never.duckdb"), "ingest", str(sample), "--dry-run", "-q"]
+        done = subprocess.run(
+            [sys.executable, "-c", LIMITED, str(limit), *args, "-m", str(tiny_model("bert"))],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+        )
+        assert done.returncode == 1, limit
+        assert f"The disk of {tmp_path} is full, where a dry run counts" in done.stderr
+        assert "TMPDIR" in done.stderr and done.stderr.count("\n") == 2
+        assert [*tmp_path.glob("*")] == []
+
+
+def test_choosing_a_run_on_a_full_disk_is_said_too(bank: Path) -> None:
+    content = bank.read_bytes()
+    statuses = set()
+    for limit in (0, 500, 4096):
+        bank.write_bytes(content)
+        Path(f"{bank}.wal").unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-c", LIMITED, str(limit), "-b", str(bank), "use", "train"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        statuses.add(done.returncode)
+        assert "unexpected" not in done.stderr and done.stderr.count("\n") <= 2, done.stderr
+        if done.returncode:
+            assert "is full; the choice is as it was" in done.stderr
+    assert 1 in statuses
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TransactionContext Error: Current transaction is aborted (please ROLLBACK)",
+        "TransactionContext Error: Cannot rollback - no transaction is active",
+    ],
+)
+def test_what_follows_on_a_full_disk_is_known_by_what_was_before(text: str) -> None:
+    later: Exception = duckdb.TransactionException(text)
+    assert not is_full_disk(later)
+    try:
+        try:
+            raise duckdb.IOException("Could not write file: No space left on device")
+        except duckdb.Error:
+            raise later  # noqa: B904
+    except duckdb.Error as error:
+        later = error
+    assert is_full_disk(later)
+    assert "is full; all stays" in str(explain(later, Path("b.duckdb"), "all stays"))

@@ -166,3 +166,38 @@ def test_names_and_texts_are_quoted(name: str) -> None:
             assert connection.execute("select table_name from duckdb_tables()").fetchall() == [
                 (name,)
             ]
+
+
+IMPATIENT = """
+import os, signal, sys, time
+from attnbank.sql.outputs import output_file
+try:
+    with output_file(sys.argv[1]) as file:
+        print("written", flush=True)
+        time.sleep(60)
+finally:
+    print("ended", flush=True)
+"""
+
+
+def test_a_second_interrupt_leaves_no_part_either(tmp_path: Path) -> None:
+    place = tmp_path / "x.csv"
+    script = IMPATIENT.replace(
+        "import os,",
+        "from pathlib import Path\n"
+        "real = Path.unlink\n"
+        "def unlink(*args, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    real(*args, **options)\n"
+        "Path.unlink = unlink\n"
+        "import os,",
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(place)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline() == b"written\n"
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=30)[0] == b"ended\n" and child.returncode
+    assert [*tmp_path.iterdir()] == []

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -31,7 +32,7 @@ import attnbank.cli.commands.info
 import attnbank.cli.commands.probe
 import attnbank.cli.commands.query
 import attnbank.cli.output
-import attnbank.ingest
+import attnbank.ingest.pipeline
 import attnbank.queries.exporting
 import attnbank.queries.head_distance
 import attnbank.queries.probes.probing  # noqa: F401
@@ -59,6 +60,7 @@ def _serve() -> dict[str, object]:
 
 def _become(asked: dict[str, object]) -> NoReturn:
     os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     told = os.open(str(asked["told"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, own in ((nothing, 0), (told, 1), (told, 2)):
@@ -70,12 +72,15 @@ def _become(asked: dict[str, object]) -> NoReturn:
     exec(str(asked["setup"]), {"Path": Path, "args": args})
     sys.argv = ["attnbank", *args]
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         main()
     except SystemExit as done:
         if asked["ends_at_once"]:
             sys.stdout.flush()
             os._exit(int(done.code or 0))
         raise
+    except KeyboardInterrupt:  # before it began
+        sys.exit("Interrupted.")
 
 
 if __name__ == "__main__":

