@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attnbank.ingest.blocks import blocks, decode, rows
+from attnbank.ingest.blocks import BOM, blocks, decode, rows
 from attnbank.ingest.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
@@ -59,6 +59,8 @@ class _Reader:
         """Read a block: sentences, as #begin and #end need no blank lines around them."""
         words: list[str] = []
         first = line
+        # No blank line need stand before #begin: files may have been joined there.
+        block = block.replace(b"\n" + BOM + b"#", b"\n#")
         try:
             lines = rows(decode(block, line))
         except Faulty as fault:

@@ -212,12 +212,7 @@ _ALL = (
         "A word has no form.",
         "Write the word's form; only the underscore itself is written _.",
     ),
-    Fault(
-        "empty-column",
-        (CONLLU,),
-        "A column is empty.",
-        "Write _ for what is not annotated.",
-    ),
+    Fault("empty-column", (CONLLU,), "A column is empty.", "Write _ for what is not annotated."),
     Fault(
         "bad-upos",
         (CONLLU,),
@@ -263,12 +258,7 @@ _ALL = (
         "A word is its own head.",
         "Correct the head; the root has head 0.",
     ),
-    Fault(
-        "no-root",
-        _TREES,
-        "No word of the sentence has head 0.",
-        "Give one word, the root, head 0.",
-    ),
+    Fault("no-root", _TREES, "No word of the sentence has head 0.", "Give one word head 0."),
     Fault(
         "two-roots",
         _TREES,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -26,31 +25,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 GLOVE = "the 0.5 -1 2\nRain 1 2 3\nrain 4 5 6\nfell 0 1e-1 0\n"
 
 
-def _damaged(data: bytes, seed: int) -> bytes:
-    """The data with a few bytes flipped, deleted or doubled."""
-    draw = random.Random(seed)
-    found = bytearray(data)
-    for _ in range(draw.randint(1, 6)):
-        at = draw.randrange(max(len(found), 1))
-        size = draw.choice((1, 1, 2, 7))
-        what = draw.randrange(4)
-        if what == 0 and found:
-            found[min(at, len(found) - 1)] ^= 1 << draw.randrange(8)
-        elif what == 1:
-            del found[at : at + size]
-        elif what == 2:
-            found[at:at] = found[at : at + size] * draw.randint(1, 3)
-        else:
-            found[at:at] = bytes(draw.randrange(256) for _ in range(size))
-    return bytes(found)
-
-
 @pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_vectors_are_read_or_refused(tmp_path: Path, seed: int, is_packed: bool) -> None:
     data = ("4 3\n" * (seed % 2) + GLOVE).encode()
     path = tmp_path / "vectors"
-    path.write_bytes(_damaged(gzip.compress(data, mtime=0) if is_packed else data, seed))
+    path.write_bytes(hostile.damaged(gzip.compress(data, mtime=0) if is_packed else data, seed))
     try:
         found = file_vectors(path, ["rain", "fell"])
     except AttnbankError as error:
