@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from attnbank.ingest.blocks import blocks, decode, rows
+from attnbank.ingest.blocks import BOM, blocks, decode, rows
+from attnbank.ingest.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
 from attnbank.ingest.mentions import EntitySpan, mention_of
 
-_BEGIN = re.compile(r"#begin document \((.+?)\)\s*;?\s*(?:part\s+([0-9]+))?\s*")
+# Possessive: what is matched is not given back, or a line of spaces would take for ever.
+_BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")
+_LONGEST_MARK = 1000  # characters of a line that begins a document
 _END = "#end document"
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
@@ -56,6 +59,8 @@ class _Reader:
         """Read a block: sentences, as #begin and #end need no blank lines around them."""
         words: list[str] = []
         first = line
+        # No blank line need stand before #begin: files may have been joined there.
+        block = block.replace(b"\n" + BOM + b"#", b"\n#")
         try:
             lines = rows(decode(block, line))
         except Faulty as fault:
@@ -87,7 +92,7 @@ class _Reader:
         """Begin or end a document. Other lines with # are comments."""
         if row.startswith("#begin document"):
             before = self.document if self.begun else None
-            match = _BEGIN.fullmatch(row)
+            match = _BEGIN.fullmatch(row) if len(row) <= _LONGEST_MARK else None
             name = match[1] if match else f"document at line {line}"
             if match and int(match[2] or 0):
                 name += f"_{int(match[2])}"
@@ -95,7 +100,7 @@ class _Reader:
             self.document, self.pending, self.begun = name, True, True
             self.documents.add(name)
             if not match:
-                raise Faulty("bad-begin", f"{row!r} names no document", line)
+                raise Faulty("bad-begin", f"{row[:100]!r} names no document", line)
             if before is not None:
                 fact = f"{name} begins, but {before} has not ended"
                 raise Faulty("missing-end", fact, line)
@@ -114,6 +119,8 @@ class _Reader:
                 self.document, self.pending = f"document at line {line}", True
                 self.begun = False
                 raise Faulty("missing-begin", "words outside of any document", line)
+            if len(rows) > MOST_WORDS:
+                raise Faulty("too-many-words", f"the sentence has {len(rows):,} words", line)
             words, cells = _words(rows, line)
             spans = _spans(cells, line)
         except Faulty as fault:
@@ -163,5 +170,6 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
         if starts:
             fact = f"the mention of entity {entity} is not closed"
             raise Faulty("unclosed-entity", fact, line + starts[-1] - 1)
+    check_covered([1 - last - first for first, last, _ in spans], line)
     spans.sort(key=lambda span: span[:2])
     return [EntitySpan(entity, tuple(range(first, 1 - last))) for first, last, entity in spans]

@@ -19,6 +19,7 @@ from attnbank.ingest.faults import Faulty, problem
 from attnbank.ingest.mentions import mention_of
 
 _META = "meta::"
+_LONGEST_NORMALISED = 20_000  # characters
 
 
 def read_conllu(
@@ -213,6 +214,8 @@ def _text_fact(text: str, spelled: list[str]) -> str | None:
     # Spaces are no part of the check: corpora differ in how SpaceAfter and text treat them.
     if text.replace(" ", "") == "".join(spelled).replace(" ", ""):
         return None
+    if len(text) > _LONGEST_NORMALISED:  # marks without a letter are sorted one by one
+        return f"# text of {len(text):,} characters is not what the words spell"
     wanted, got = (
         unicodedata.normalize("NFC", "".join(t.split())) for t in (text, "".join(spelled))
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from attnbank.ingest.bounds import MOST_DIGITS
 from attnbank.ingest.document import Word
 from attnbank.ingest.faults import Faulty
 from attnbank.ingest.tree import tree_fault
@@ -15,9 +16,9 @@ _TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM
 UPOS = frozenset(_TAGS.split())
 _COLUMNS = 10
 _NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
-_WORD = re.compile(r"[1-9][0-9]*")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+_WORD = re.compile(r"[1-9][0-9]{0,8}")
 # Most sentences are shorter than this, and a look-up is faster than str() and int().
 _ID = [str(i) for i in range(512)]
 _HEAD = {id: i for i, id in enumerate(_ID)}
@@ -100,7 +101,7 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
         empty = 0
         if upos not in UPOS and upos != "_":
             raise Faulty("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
-        if feats != "_" and (wrong := _feats_fact(feats)):
+        if feats != "_" and (wrong := _kept(feats)):
             raise Faulty("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, _NO_HEAD)) == _NO_HEAD and head != "_":
             head_index = _head(head, at)
@@ -175,6 +176,11 @@ def _misc(misc: str, read: Rows, line: int) -> tuple[bool, str | None]:
     return space_after, "|".join(kept) or None
 
 
+def _kept(feats: str) -> str | None:
+    """What is wrong with FEATS; what is short is looked at once."""
+    return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
+
+
 @lru_cache(maxsize=1 << 16)
 def _feats_fact(feats: str) -> str | None:
     names = set()
@@ -191,6 +197,8 @@ def _feats_fact(feats: str) -> str | None:
 def _head(head: str, line: int) -> int:
     if not (head.isascii() and head.isdigit()):
         raise Faulty("head-not-integer", f"HEAD is {head!r}", line)
+    if len(head) > MOST_DIGITS:
+        raise Faulty("head-out-of-range", f"HEAD is a number of {len(head):,} digits", line)
     return int(head)
 
 

@@ -28,16 +28,20 @@ class Corpus:
     sources: list[Source]
     facts: CorpusFacts
     options: IngestOptions
+    bad: tuple[Problem, ...] = ()  # of files that are left out whole
 
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files."""
         asked = self.options
-        return read(self.sources, asked.format, asked.spacy, asked.split, strict=asked.strict)
+        yield from self.bad
+        yield from read(self.sources, asked.format, asked.spacy, asked.split, strict=asked.strict)
 
 
 def find(options: IngestOptions) -> Corpus:
     """The corpus that the options name. Raises as `find_sources` does."""
-    sources = find_sources(options.corpora, options.format)
+    bad: list[Problem] = []
+    asked = bad if options.skip_bad else None
+    sources = find_sources(options.corpora, options.format, bad=asked)
     formats = sorted({format_of(each, options.format, options.spacy) for each in sources})
     annotator, files = None, None
     if "text" in formats and options.spacy is not None:
@@ -53,7 +57,7 @@ def find(options: IngestOptions) -> Corpus:
         annotator=annotator,
         annotator_sha256=files,
     )
-    return Corpus(sources, facts, options)
+    return Corpus(sources, facts, options, tuple(bad))
 
 
 def _name(corpora: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from attnbank.ingest.docbin_checks import check_docbin, check_docs
 from attnbank.ingest.document import DocumentStart, Problem, Sentence
 from attnbank.ingest.faults import problem
 from attnbank.ingest.spacy_docs import doc_sentences, is_space
@@ -43,28 +44,31 @@ def read_docbin(
     names: set[str] = set()
     number = 0
     try:
-        docs = iter(DocBin().from_bytes(data).get_docs(Vocab()))
+        check_docbin(data)
+        found = DocBin().from_bytes(data)
+        check_docs(found)
+        docs = iter(found.get_docs(Vocab()))
     except Exception as error:  # of zlib, msgpack, numpy or spaCy: a damaged file raises any
         yield _damaged(error, file)
     while True:
         number += 1
         try:
             doc = next(docs)
+            start = _start(doc.user_data, f"{document}-{number}", names)
+            names.add(start.name)
+            if all(is_space(token) for token in doc):
+                yield problem("empty-document", f"document {start.name} holds no words", file)
+            else:
+                yield from doc_sentences(doc, start, file)
         except StopIteration:
             return
-        except Exception as error:  # likewise
+        except Exception as error:  # likewise: what a Doc says of its words is found out by word
             yield _damaged(error, file)
             return
-        start = _start(doc.user_data, f"{document}-{number}", names)
-        names.add(start.name)
-        if all(is_space(token) for token in doc):
-            yield problem("empty-document", f"document {start.name} holds no words", file)
-        else:
-            yield from doc_sentences(doc, start, file)
 
 
 def _damaged(error: Exception, file: str) -> Problem:
-    reason = str(error).partition(". ")[0] or type(error).__name__
+    reason = str(error).partition(". ")[0].partition("\n")[0] or type(error).__name__
     return problem("bad-docbin", f"spaCy cannot read it: {reason}", file)
 
 

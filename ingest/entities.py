@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from attnbank.ingest.bounds import MOST_DIGITS, check_covered
 from attnbank.ingest.faults import Faulty
 from attnbank.ingest.mentions import EntitySpan
 
-_CHUNK = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
+# Possessive, and matched from a place on: a long value without brackets would take for ever.
+_CHUNK = re.compile(r"\(([^()]++)(\)?)|([^()]++)\)")
 _HEAD_FIELDS = ("head", "minspan")  # CorefUD's and GUM's; of both, the one that means the head
-_PART = re.compile(r"(.+)\[([1-9][0-9]*)/([1-9][0-9]*)\]")
+_PART = re.compile(r"(.+)\[([1-9][0-9]{0,3})/([1-9][0-9]{0,3})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,7 @@ class _Brackets:
 
     def read(self, value: str, node: int, line: int) -> None:
         at = 0
-        for chunk in _CHUNK.finditer(value):
-            if chunk.start() != at:
-                break
+        while chunk := _CHUNK.match(value, at):
             at = chunk.end()
             opening, single, closing = chunk.groups()
             if opening:
@@ -152,7 +152,8 @@ def entity_spans(
         notation: the fields, from `# global.Entity`.
 
     Raises:
-        Faulty: bad-entity, unbalanced-entity, unclosed-entity, entity-parts or entity-head.
+        Faulty: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
+            too-many-mentions.
 
     Mentions of empty nodes alone (dropped pronouns) are left out: no word stands for them.
 
@@ -160,7 +161,10 @@ def entity_spans(
     brackets = _Brackets(notation)
     for node, line, value in cells:
         brackets.read(value, node, line)
-    spans = [_span(mention, nodes, notation) for mention in brackets.finish()]
+    mentions = brackets.finish()
+    sizes = [end + 1 - start for mention in mentions for start, end in mention.pieces]
+    check_covered(sizes, cells[0][1] if cells else 0)
+    spans = [_span(mention, nodes, notation) for mention in mentions]
     return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1]))
 
 
@@ -192,7 +196,8 @@ def _head(
         words = []
         value = _value(mention, place) if counted else None
         for position in (value or "").split(","):
-            if position and not (position.isdecimal() and 1 <= int(position) <= len(counted)):
+            is_number = position.isdecimal() and len(position) <= MOST_DIGITS
+            if position and not (is_number and 1 <= int(position) <= len(counted)):
                 fact = f"{name} {position} in a mention of {len(counted)} words"
                 raise Faulty("entity-head", f"{fact} (entity {mention.entity})", mention.line)
             if position and counted[int(position) - 1]:

@@ -18,6 +18,7 @@ TEXT = "text"
 LINES = "lines"
 ANY = "any"  # faults of the file itself, whatever its format
 
+_LONGEST_FACT = 300  # characters: a fact may quote what a file holds
 _LINES = (CONLLU, RELATIONS, CONLL2012, TEXT, LINES)
 _TREES = (CONLLU, RELATIONS, DOCBIN)
 _BRACKETS = (CONLLU, CONLL2012)
@@ -67,6 +68,24 @@ _ALL = (
         "The file begins as a gzip file but cannot be decompressed: it is cut short or damaged.",
         "Test it with gzip -t, and fetch or compress it again.",
     ),
+    Fault(
+        "unknown-format",
+        (ANY,),
+        "The format of the file cannot be recognised: it is not text in UTF-8.",
+        "Convert it, give its format with --format, or leave it out.",
+    ),
+    Fault(
+        "inflates-too-far",
+        (ANY,),
+        "A gzip file becomes more than 200 times as large (and 64 MB): no text does.",
+        "Check where it is from; what should be read all the same can be decompressed first.",
+    ),
+    Fault(
+        "line-too-long",
+        (ANY,),
+        "A line has more than 16 MB. The rest of the file is not read.",
+        "Break the lines, at blank lines or after each sentence.",
+    ),
     # Bytes.
     Fault(
         "not-utf8",
@@ -76,11 +95,42 @@ _ALL = (
     ),
     Fault(
         "control-character",
-        _LINES,
+        (*_LINES, DOCBIN),
         "A line holds a control character, such as a null byte.",
         "Delete the character; words hold only printable characters.",
     ),
+    Fault(
+        "carriage-return",
+        _LINES,
+        "A carriage return stands within a line: the lines end in it alone, or some of them.",
+        "Convert the line ends, e.g. tr '\\r' '\\n' < OLD > NEW.",
+    ),
+    Fault(
+        "byte-order-mark",
+        (CONLLU, RELATIONS, CONLL2012),
+        "A byte-order mark stands between the lines of a sentence: files were joined without a "
+        "blank line between.",
+        "Delete the mark, and put a blank line there.",
+    ),
     # The shape of a block of lines.
+    Fault(
+        "sentence-too-long",
+        (CONLLU, RELATIONS, CONLL2012, TEXT),
+        "More than 100,000 lines, or 32 MB (of plain text 128 MB), stand between two blank lines.",
+        "End every sentence, and every paragraph of plain text, with a blank line.",
+    ),
+    Fault(
+        "word-too-long",
+        (*_LINES, DOCBIN),
+        "A word has more than 32,767 characters.",
+        "Leave it out, or write less of it: a model takes a few hundred tokens.",
+    ),
+    Fault(
+        "too-many-mentions",
+        (*_BRACKETS, DOCBIN),
+        "The mentions of a sentence cover more than a million words, counted for each mention.",
+        "Correct the brackets: few mentions hold more than some dozens of words.",
+    ),
     Fault(
         "column-count",
         (CONLLU, CONLL2012),
@@ -162,12 +212,7 @@ _ALL = (
         "A word has no form.",
         "Write the word's form; only the underscore itself is written _.",
     ),
-    Fault(
-        "empty-column",
-        (CONLLU,),
-        "A column is empty.",
-        "Write _ for what is not annotated.",
-    ),
+    Fault("empty-column", (CONLLU,), "A column is empty.", "Write _ for what is not annotated."),
     Fault(
         "bad-upos",
         (CONLLU,),
@@ -190,9 +235,9 @@ _ALL = (
     ),
     Fault(
         "too-many-words",
-        (LINES,),
-        "A line holds more than 32,767 words, the most that a sentence in a bank can have.",
-        "Put each sentence on a line of its own.",
+        (CONLLU, RELATIONS, CONLL2012, LINES, DOCBIN),
+        "A sentence holds more than 32,767 words, the most that one in a bank can have.",
+        "Put each sentence on a line of its own, or end it with a blank line.",
     ),
     # Trees.
     Fault(
@@ -213,12 +258,7 @@ _ALL = (
         "A word is its own head.",
         "Correct the head; the root has head 0.",
     ),
-    Fault(
-        "no-root",
-        _TREES,
-        "No word of the sentence has head 0.",
-        "Give one word, the root, head 0.",
-    ),
+    Fault("no-root", _TREES, "No word of the sentence has head 0.", "Give one word head 0."),
     Fault(
         "two-roots",
         _TREES,
@@ -352,4 +392,6 @@ FAULTS: dict[str, Fault] = {fault.id: fault for fault in _ALL}
 
 def problem(id: str, fact: str, file: str, line: int = 0, sentence: str | None = None) -> Problem:
     """Make a `Problem` of a fault of the catalogue, with its remedy. KeyError: no such fault."""
+    if len(fact) > _LONGEST_FACT:
+        fact = fact[: _LONGEST_FACT - 3] + "..."
     return Problem(id, fact, FAULTS[id].remedy, file, line, sentence)

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from attnbank.ingest.blocks import BOM, decode
+from attnbank.ingest.bounds import MOST_WORDS
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
-
-_MOST_WORDS = 32_767  # word.index is a SMALLINT
 
 
 def read_lines(
@@ -38,7 +37,9 @@ def read_lines(
     start: DocumentStart | None = None
     for line, raw in enumerate(lines, start=1):
         try:
-            text = decode(raw.removeprefix(BOM) if line == 1 else raw, line).strip()
+            while raw.startswith(BOM):
+                raw = raw.removeprefix(BOM)
+            text = decode(raw, line).strip()
         except Faulty as fault:
             yield problem(fault.id, fault.fact, file, fault.line)
             continue
@@ -48,10 +49,12 @@ def read_lines(
         if between:
             number += 1
             start, between = DocumentStart(f"{document}-{number}"), False
+        if len(text) > MOST_WORDS:  # counted first: so many words take a hundred times their bytes
+            count = sum(1 for _ in _pattern().finditer(text))
+            if count > MOST_WORDS:
+                yield problem("too-many-words", f"the line holds {count:,} words", file, line)
+                continue
         words = split_words(text)
-        if len(words) > _MOST_WORDS:
-            yield problem("too-many-words", f"the line holds {len(words):,} words", file, line)
-            continue
         yield Sentence(words, text=text, document=start, file=file, line=line)
         start = None
 

@@ -107,15 +107,19 @@ def _top(words: Sequence[Word], span: Sequence[int]) -> int:
     tops = [i for i in span if words[i - 1].head_index not in inside]
     if len(tops) == 1:
         return tops[0]
-    return min(tops, key=lambda top: (_depth(words, top), top))
+    depths: dict[int, int] = {0: 0}
+    return min(tops, key=lambda top: (_depth(words, top, depths), top))
 
 
-def _depth(words: Sequence[Word], index: int) -> int:
-    depth = 0
-    while head := words[index - 1].head_index:
-        index = head
-        depth += 1
-    return depth
+def _depth(words: Sequence[Word], index: int, known: dict[int, int]) -> int:
+    """How far below the root a word is; no word is climbed over twice."""
+    path = []
+    while index not in known:
+        path.append(index)
+        index = words[index - 1].head_index or 0
+    for below, each in enumerate(reversed(path), start=1):
+        known[each] = known[index] + below
+    return known[path[0]] if path else known[index]
 
 
 def _surface_head(words: Sequence[Word], span: Sequence[int]) -> int:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from attnbank.ingest.blocks import blocks, decode
+from attnbank.ingest.bounds import MOST_PARAGRAPH
 from attnbank.ingest.document import DocumentStart, Problem, Sentence
 from attnbank.ingest.faults import Faulty, problem
 from attnbank.ingest.spacy_docs import doc_sentences, is_space
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+_MOST = (MOST_PARAGRAPH, MOST_PARAGRAPH)  # bytes and lines of a paragraph
 _LONGEST = 100_000  # characters for the pipeline at once; a parser's memory grows with them
 
 
@@ -107,8 +109,9 @@ def _load(name: str) -> Language:
     except OSError:
         fact = f"There is no spaCy pipeline {name}."
         remedy = f"Try: python -m spacy download {name}. Or give the folder of a pipeline."
-    except (ValueError, ImportError) as error:  # it is there, but cannot be used
-        fact = f"The spaCy pipeline {name} cannot be loaded: {str(error).splitlines()[0]}"
+    except Exception as error:  # it is there, but cannot be used; its files may be damaged
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        fact = f"The spaCy pipeline {name} cannot be loaded: {reason[:300]}"
         remedy = "Use a pipeline made for the spaCy version that is installed."
     raise CallError(fact, remedy)
 
@@ -117,19 +120,22 @@ def _texts(
     lines: Iterable[bytes], file: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, int]]:
     """Yield pieces of paragraphs, each with its first line and its paragraph, 1-based."""
-    for paragraph, (line, block) in enumerate(blocks(lines), start=1):
+    for paragraph, (line, block) in enumerate(blocks(lines, *_MOST), start=1):
         try:
-            text = decode(block, line).removesuffix("\n")
+            text = decode(block, line, *_MOST).removesuffix("\n")
         except Faulty as fault:
             problems.append(problem(fault.id, fault.fact, file, fault.line))
             continue
-        while len(text) > _LONGEST:
-            cut = max(text.rfind("\n", 1, _LONGEST), 0) or max(text.rfind(" ", 1, _LONGEST), 0)
-            cut = cut or _LONGEST
-            yield text[:cut], line, paragraph
-            line += text.count("\n", 0, cut)
-            text = text[cut:]
-        yield text, line, paragraph
+        begin = 0
+        while len(text) - begin > _LONGEST:
+            end = begin + _LONGEST
+            cut = text.rfind("\n", begin + 1, end)
+            cut = cut if cut > 0 else text.rfind(" ", begin + 1, end)
+            cut = cut if cut > 0 else end
+            yield text[begin:cut], line, paragraph
+            line += text.count("\n", begin, cut)
+            begin = cut
+        yield text[begin:], line, paragraph
 
 
 def _line_at(text: str, line: int) -> Callable[[int], int]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from attnbank.ingest.blocks import blocks, decode, rows
+from attnbank.ingest.bounds import MOST_DIGITS
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
 from attnbank.ingest.tree import tree_fault
@@ -52,6 +53,8 @@ def _words(rows: list[str], line: int) -> tuple[Word, ...]:
         label = _LABEL.fullmatch(cells[1])
         if not label:
             raise Faulty("bad-relation", f"{cells[1]!r} is not head-relation", at)
+        if len(label[1]) > MOST_DIGITS:
+            raise Faulty("head-out-of-range", f"a head of {len(label[1]):,} digits", at)
         heads.append(int(label[1]))
         words.append(Word(cells[0], head_index=heads[-1], deprel=label[2]))
     if fault := tree_fault(heads):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
+import os
 import re
 import shutil
 import sys
@@ -17,11 +19,28 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from attnbank.ingest.bounds import (
+    MOST_DOCBIN,
+    Inflating,
+    Lines,
+    check_sentence,
+    copy_bounded,
+    open_pipe,
+)
 from attnbank.ingest.conll2012 import read_conll2012
 from attnbank.ingest.conllu import read_conllu
 from attnbank.ingest.docbin import read_docbin
-from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.faults import CONLL2012, CONLLU, DOCBIN, LINES, RELATIONS, TEXT, problem
+from attnbank.ingest.document import BadInput, DocumentStart, Problem, Sentence
+from attnbank.ingest.faults import (
+    CONLL2012,
+    CONLLU,
+    DOCBIN,
+    LINES,
+    RELATIONS,
+    TEXT,
+    Faulty,
+    problem,
+)
 from attnbank.ingest.formats import FORMATS, recognise
 from attnbank.ingest.lines import read_lines
 from attnbank.ingest.plain import read_text
@@ -33,6 +52,8 @@ ENDINGS = (".conllu", ".conll", "_conll", ".relations", ".deps", ".spacy", ".txt
 
 _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
+_CHUNK = 1 << 18
+_LONGEST_NAME = 4096  # characters, as of paths on Linux
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|test)(?![a-z])")
 
 
@@ -71,28 +92,43 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file, decompressed. Raises BadInput (bad-gzip) or CallError (unreadable)."""
+        """Open the file, decompressed.
+
+        Raises BadInput (bad-gzip, inflates-too-far) or CallError (unreadable).
+        """
         try:
             with self.path.open("rb") as file:
-                yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if self.compressed else file
+                if not self.compressed:
+                    yield file
+                    return
+                packed = cast(BinaryIO, gzip.GzipFile(fileobj=file))
+                size = os.fstat(file.fileno()).st_size
+                yield cast(BinaryIO, io.BufferedReader(Inflating(packed, size, self.name), _CHUNK))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise BadInput([problem("bad-gzip", str(error), self.name)]) from None
         except OSError as error:
             raise _unreadable(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the raw lines with their line ends. Raises as `open` does."""
+        """Yield the raw lines with their line ends. Raises as `open` does; BadInput as `Lines`."""
         with self.open() as file:
-            yield from file
+            yield from Lines(file, self.name)
 
     def data(self) -> bytes:
-        """Read the whole file, decompressed. Raises as `open` does."""
+        """Read the whole file, decompressed. Raises as `open` does; BadInput (bad-docbin)."""
         with self.open() as file:
-            return file.read()
+            found = file.read(MOST_DOCBIN + 1)
+        if len(found) > MOST_DOCBIN:
+            fact = f"it has more than {MOST_DOCBIN:,} bytes"
+            raise BadInput([problem("bad-docbin", fact, self.name)])
+        return found
 
 
 def find_sources(
-    corpus: Sequence[str], format: str | None = None, stdin: BinaryIO | None = None
+    corpus: Sequence[str],
+    format: str | None = None,
+    stdin: BinaryIO | None = None,
+    bad: list[Problem] | None = None,
 ) -> list[Source]:
     """Find the files that the CORPUS arguments of a command mean, in their order.
 
@@ -103,10 +139,12 @@ def find_sources(
             holds annotated files, too: it is their text or their licence.
         format: the format of all of them; by default each file's content tells.
         stdin: what `-` reads, by default standard input.
+        bad: files that cannot be read are added here and left out, if there are others.
 
     Raises:
-        CallError: no such file, no corpus in a folder, unknown or unrecognised format.
-        BadInput: empty-file or bad-gzip; its `problems` name every such file.
+        CallError: no such file, no corpus in a folder, a device, unknown format.
+        BadInput: empty-file, unknown-format, bad-gzip or inflates-too-far; its `problems` name
+            every such file.
 
     """
     if format is not None and format not in FORMATS:
@@ -119,34 +157,49 @@ def find_sources(
     problems: list[Problem] = []
     for name in corpus:
         path = Path(name)
+        _check_name(name)
         if path.is_dir() and name != STDIN:
             sources = _in_folder(path, format, problems)
         elif path.is_file() and name != STDIN:
             sources = _take(name, path, format, problems)
-        elif path.exists() or name == STDIN:  # a pipe can be read only once
-            folder = _Folder()
-            copy = folder.path / ("stdin" if name == STDIN else path.name)
-            with copy.open("wb") as file:
-                _spool(name, stdin or sys.stdin.buffer, file)
-            sources = _take(name, copy, format, problems, folder)
+        elif name == STDIN or path.exists():
+            sources = _spooled(name, stdin, format, problems)
         else:
             raise CallError(f"There is no file or folder {name}.", "Check the path.")
         for source in sources:
             found.setdefault(source.path.resolve(), source)
-    if problems:
+    if problems and (bad is None or not found):
         raise BadInput(problems)
+    if bad is not None:
+        bad.extend(problems)
     return list(found.values())
 
 
-def _spool(name: str, stdin: BinaryIO, copy: BinaryIO) -> None:
-    if name == STDIN:
-        shutil.copyfileobj(stdin, copy)
-        return
+def _spooled(
+    name: str, stdin: BinaryIO | None, format: str | None, problems: list[Problem]
+) -> list[Source]:
+    """Make the source of what can be read only once: of a copy of it."""
+    folder = _Folder()
+    copy = folder.path / ("stdin" if name == STDIN else Path(name).name)
     try:
-        with Path(name).open("rb") as file:
-            shutil.copyfileobj(file, copy)
+        file = (stdin or sys.stdin.buffer) if name == STDIN else open_pipe(name)
+        try:
+            start = file.read(_START)
+            if _is_known(start, format):
+                with copy.open("wb") as spool:
+                    copy_bounded(name, file, start, spool, folder.path)
+            else:  # as /dev/zero, which has no end
+                copy.write_bytes(start)
+        finally:
+            if name != STDIN:
+                file.close()
     except OSError as error:
         raise _unreadable(name, error) from None
+    return _take(name, copy, format, problems, folder)
+
+
+def _is_known(start: bytes, format: str | None) -> bool:
+    return format is not None or start.startswith(_GZIP) or recognise(start) is not None
 
 
 def _in_folder(folder: Path, format: str | None, problems: list[Problem]) -> list[Source]:
@@ -187,16 +240,28 @@ def _source(name: str, path: Path, format: str | None, keep: object) -> Source:
                 digest.update(chunk)
     except OSError as error:
         raise _unreadable(name, error) from None
+    _check_name(name)
     source = Source(name, format or TEXT, path, digest.hexdigest(), compressed, keep)
     with source.open() as file:
         start = file.read(_START)
-    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+    if not start.replace(b"\xef\xbb\xbf", b"").strip() and len(start) < _START:
         raise BadInput([problem("empty-file", "the file is empty", name)])
     recognised = format or recognise(start)
     if recognised is None:
-        fact = f"The format of {name} cannot be recognised: it is not text in UTF-8."
-        raise CallError(fact, f"Convert it, or give --format ({', '.join(FORMATS)}).")
+        fact = "its format cannot be recognised: it is not text in UTF-8"
+        raise BadInput([problem("unknown-format", fact, name)])
     return replace(source, format=recognised)
+
+
+def _check_name(name: str) -> None:
+    """Raise CallError for a name that is none: it becomes text in a bank."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise CallError(f"The name {shown} is no text in UTF-8.", "Rename the file.") from None
+    if "\0" in name or len(name) > _LONGEST_NAME:
+        raise CallError(f"There is no file or folder {name[:100]!r}.", "Check the path.")
 
 
 def _unreadable(name: str, error: OSError) -> AttnbankError:
@@ -253,9 +318,19 @@ def read(
     names: set[str] = set()
     for source in sources:
         empty = True
+        pending: DocumentStart | None = None  # of a sentence that was left out
         try:
             for item in _read_one(source, format_of(source, format, spacy), spacy, strict):
                 empty = False
+                if isinstance(item, Sentence):
+                    if item.document is None and pending is not None:
+                        item = replace(item, document=pending)
+                    pending = None
+                    try:
+                        check_sentence(item)
+                    except Faulty as fault:
+                        pending = item.document
+                        item = problem(fault.id, fault.fact, source.name, fault.line, item.name)
                 yield _placed(item, source, split or source.split, names)
         except BadInput as error:
             empty = False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from attnbank.ingest.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.faults import Faulty, problem
 from attnbank.ingest.mentions import EntitySpan, mention_of
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
 _CLUSTER = "coref_clusters_"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def is_space(token: Token) -> bool:
@@ -42,14 +46,18 @@ def doc_sentences(
     """
     mentions = _mentions(doc)
     where = f" of document {start.name}" if start else ""
+    starts = [span.start for _, span in mentions]
     for number, span in enumerate(_spans(doc), start=1):
         tokens = [token for token in span if not is_space(token)]
         if not tokens:
             continue
         line = line_at(tokens[0].idx)
+        own = mentions[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
         try:
+            if len(tokens) > MOST_WORDS:
+                raise Faulty("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words(tokens)
-            found = _in_sentence(mentions, span, {t.i: k for k, t in enumerate(tokens, start=1)})
+            found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
         except Faulty as fault:
             yield problem(fault.id, fault.fact, file, line, f"{number}{where}")
             continue
@@ -81,6 +89,8 @@ def _words(tokens: Sequence[Token]) -> tuple[Word, ...]:
         heads = list(numbers)
     words = []
     for token, head in zip(tokens, heads, strict=True):
+        if control := _CONTROL.search(token.text):
+            raise Faulty("control-character", f"character U+{ord(control[0]):04X} in a word")
         last = token.i + 1 == len(token.doc)
         words.append(
             Word(
@@ -101,13 +111,10 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
     """Give the 1-based head of each word, 0 for the root, past the spaces that are left out."""
     index = {token.i: k for k, token in enumerate(tokens, start=1)}
     promoted: dict[int, int] = {}  # a space that is the root: the first word below it replaces it
+    known: dict[int, Token] = {}
     heads = []
     for number, token in enumerate(tokens, start=1):
-        head = token.head
-        climbed = {token.i}
-        while is_space(head) and head.i not in climbed:
-            climbed.add(head.i)
-            head = head.head
+        head = _past_spaces(token, known)
         if is_space(head):
             first = promoted.setdefault(head.i, number)
             heads.append(0 if first == number else first)
@@ -120,6 +127,24 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
         else:
             heads.append(index[head.i])
     return heads
+
+
+def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
+    """The head of a word, or of the spaces that it hangs from; a space where they end in one.
+
+    `known` keeps what was found for each space, so that none is climbed over twice.
+    """
+    head = token.head
+    climbed: dict[int, None] = {}
+    while is_space(head) and head.i not in climbed:
+        if head.i in known:
+            head = known[head.i]
+            break
+        climbed[head.i] = None
+        head = head.head
+    for each in climbed:
+        known[each] = head
+    return head
 
 
 def _mentions(doc: Doc) -> list[tuple[str, Span]]:
@@ -136,11 +161,10 @@ def _in_sentence(
     mentions: Sequence[tuple[str, Span]], sentence: Span, index: dict[int, int]
 ) -> list[EntitySpan]:
     found = []
+    check_covered([span.end - span.start for _, span in mentions], 0)
     for entity, span in mentions:
-        if not sentence.start <= span.start < sentence.end:
-            continue
         if span.end > sentence.end:
-            fact = f"the mention {span.text!r} of entity {entity} goes on in the next sentence"
+            fact = f"the mention {span.text[:50]!r} of entity {entity} goes on in the next sentence"
             raise Faulty("mention-across-sentences", fact)
         words = tuple(index[token.i] for token in span if token.i in index)
         if words:

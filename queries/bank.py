@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ from attnbank.queries.lazy import scan
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.runs import Run, UnfinishedRunWarning, check_relation, choose_run
 from attnbank.sql import Analysis, analyses, fingerprint, reading
+from attnbank.sql.explaining import explained, is_damage
 from attnbank.sql.opening import install_beside, open_to_read
 from attnbank.sql.quoting import place
 
@@ -83,6 +85,12 @@ class Bank:
             for each in self._sandboxes:
                 each.close()
 
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Say in words what is wrong with the bank; that it is closed, where it is."""
+        with explained(self.path), self._cursors.answering():
+            yield
+
     def __repr__(self) -> str:
         return f"<Bank {self.path}{', closed' if self._cursors.is_closed else ''}>"
 
@@ -101,7 +109,7 @@ class Bank:
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
-        with self._cursors.answering():
+        with self._answering():
             connection = self.connection
             run = choose_run(connection, self.path, analysis, given)
             if run is not None:
@@ -115,6 +123,8 @@ class Bank:
             try:
                 return frame_of(connection.query(with_defaults(analysis, given), params=given))
             except duckdb.Error as error:
+                if is_damage(error):
+                    raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
@@ -124,7 +134,7 @@ class Bank:
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
-        with self._cursors.answering():
+        with self._answering():
             return choose_run(self.connection, self.path, analysis, given)
 
     def sql(
@@ -183,7 +193,7 @@ class Bank:
         Raises CallError for an unknown name or run, and for a table that no run has rows of;
         BankError for a view of the schema paper that is another version's.
         """
-        with self._cursors.answering():
+        with self._answering():
             schema, found = contents.relation(self.connection, name)
             select = f"select * from {place(schema, found)}"
             if schema == "paper" and found in analyses():  # as this version has it, not the file
@@ -194,12 +204,12 @@ class Bank:
 
     def runs(self) -> pl.DataFrame:
         """The runs, each with its options and what it holds."""
-        with self._cursors.answering():
+        with self._answering():
             return contents.runs(self.connection, self.path)
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, what was left out."""
-        with self._cursors.answering():
+        with self._answering():
             return contents.read(self.connection, self.path)
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
@@ -207,7 +217,7 @@ class Bank:
 
         Raises CallError for an unknown name.
         """
-        with self._cursors.answering():
+        with self._answering():
             return contents.schema(self.connection, table)
 
 

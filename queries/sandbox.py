@@ -30,6 +30,7 @@ from attnbank.queries.results import (
     wide_columns,
 )
 from attnbank.sql.errors import QueryError
+from attnbank.sql.explaining import damaged, is_damage
 from attnbank.sql.formats import check_carried
 from attnbank.sql.opening import fingerprint, install_beside, open_to_read
 from attnbank.sql.reading import of_paper
@@ -138,6 +139,8 @@ class Sandbox:
                 raise out_of_time(self.seconds) from error
             if "Out of Memory" in str(error):
                 raise out_of_memory(self.memory) from error
+            if is_damage(error):
+                raise damaged(self._path, error) from error
             raise query_error(error) from error
 
 

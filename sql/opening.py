@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from attnbank import sql
 from attnbank.sql.errors import BankError
 from attnbank.sql.explaining import explain as explain
+from attnbank.sql.explaining import explained
 from attnbank.sql.formats import (
     check_format,
     check_tables,
@@ -76,22 +77,20 @@ def open_to_read(
     connection = duckdb.connect(":memory:", config={**GUARDED})
     run = connection.execute
     try:
-        try:
+        with explained(Path(path)):
             run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
-        except duckdb.Error as error:
-            raise explain(error, Path(path)) from error
-        run(f"use {_ALIAS}")
-        run("detach memory")  # which could be written to
-        _check(connection, Path(path), place)
-        for setting in settings:
-            run(setting)
-        run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
-        if writes_below is not None:
-            run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
-        run("set enable_external_access = false")
-        if not spills:
-            run("set disabled_filesystems = 'LocalFileSystem'")
-        run("set lock_configuration = true")
+            run(f"use {_ALIAS}")
+            run("detach memory")  # which could be written to
+            for setting in settings:
+                run(setting)
+            run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
+            if writes_below is not None:
+                run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
+            run("set enable_external_access = false")
+            if not spills:
+                run("set disabled_filesystems = 'LocalFileSystem'")
+            run("set lock_configuration = true")
+            _check(connection, Path(path), place)
     except BaseException:
         connection.close()
         raise
@@ -145,13 +144,14 @@ def open_to_write(
     try:
         check_log(place)
         remove_leftover(place)
-        if is_empty(connection) and makes:
-            _fill(connection, created_by)
-        check_format(connection, Path(path))
-        check_tables(connection, Path(path))
-        if installed(connection) != fingerprint():
-            with transaction(connection):
-                reinstall(connection)
+        with explained(Path(path), "the bank is as it was", "type the same command again"):
+            if is_empty(connection) and makes:
+                _fill(connection, created_by)
+            check_format(connection, Path(path))
+            check_tables(connection, Path(path))
+            if installed(connection) != fingerprint():
+                with transaction(connection):
+                    reinstall(connection)
     except BaseException:
         connection.close()
         raise
@@ -215,13 +215,10 @@ def is_new(path: str | Path) -> bool:
     if not place.exists() or not place.stat().st_size:
         return True
     check_is_duckdb(path, place)
-    with duckdb.connect(":memory:", config={**GUARDED}) as connection:
-        try:
-            connection.execute(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
-            connection.execute(f"use {_ALIAS}")
-            return is_empty(connection)
-        except duckdb.Error as error:
-            raise explain(error, Path(path)) from error
+    with duckdb.connect(":memory:", config={**GUARDED}) as connection, explained(Path(path)):
+        connection.execute(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+        connection.execute(f"use {_ALIAS}")
+        return is_empty(connection)
 
 
 def existing(path: str | Path) -> Path:

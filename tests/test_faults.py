@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import made_faults
 import pytest
 
 from attnbank.ingest.document import BadInput, Problem
@@ -17,6 +18,8 @@ from attnbank.ingest.sources import find_sources, read
 
 FOLDER = Path(__file__).parent / "faults"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.is_file())
+MADE = {f"{format}/{id}": make for (format, id), make in made_faults.MADE.items()}
+"""Those whose files would be large: they are made when they are needed."""
 
 # The line that each problem names; 0 where the fault is the file's or the format has no lines.
 LINES = {
@@ -38,6 +41,14 @@ LINES = {
     "conllu/bad-upos": 7,
     "conllu/column-count": 7,
     "conllu/control-character": 7,
+    "conll2012/byte-order-mark": 6,
+    "conll2012/carriage-return": 6,
+    "conllu/byte-order-mark": 7,
+    "conllu/carriage-return": 7,
+    "lines/carriage-return": 3,
+    "relations/byte-order-mark": 5,
+    "relations/carriage-return": 4,
+    "text/carriage-return": 3,
     "conllu/cut-short": 8,
     "conllu/cycle": 8,
     "conllu/duplicate-document": 7,
@@ -88,7 +99,8 @@ def key(path: Path) -> str:
 
 def test_every_fault_has_a_file_and_every_file_a_fault() -> None:
     catalogue = {f"{format}/{fault.id}" for fault in FAULTS.values() for format in fault.formats}
-    assert catalogue == {key(path) for path in FILES}
+    assert catalogue == {key(path) for path in FILES} | MADE.keys()
+    assert not MADE.keys() & {key(path) for path in FILES}
 
 
 def test_the_catalogue_reads_well() -> None:
@@ -98,8 +110,20 @@ def test_the_catalogue_reads_well() -> None:
         assert fault.formats
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_so_does_a_large_one(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    path = tmp_path / name
+    path.parent.mkdir()
+    line = MADE[name](path)
+    _check(path, line, request)
+
+
 @pytest.mark.parametrize("path", FILES, ids=key)
 def test_a_faulty_file_gives_its_fault_alone(path: Path, request: pytest.FixtureRequest) -> None:
+    _check(path, LINES.get(key(path), 0), request)
+
+
+def _check(path: Path, line: int, request: pytest.FixtureRequest) -> None:
     format, id = key(path).split("/")
     if format == "docbin":
         pytest.importorskip("spacy")
@@ -114,7 +138,7 @@ def test_a_faulty_file_gives_its_fault_alone(path: Path, request: pytest.Fixture
         items = list(error.problems)
     problems = [item for item in items if isinstance(item, Problem)]
     assert [problem.id for problem in problems] == [id]
-    assert problems[0].line == LINES.get(key(path), 0)
+    assert problems[0].line == line
     assert problems[0].file == str(path)
     assert problems[0].remedy == FAULTS[id].remedy
     if format != ANY and id != "bad-docbin":

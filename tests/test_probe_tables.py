@@ -68,7 +68,8 @@ def test_a_probe_can_be_run_again_from_its_tables_alone(bank: Path, seed: int) -
 
 def test_what_a_probe_stores_of_root(bank: Path) -> None:
     for kind in KINDS:
-        train_probe(bank, kind, TRAIN, TEST, ProbeOptions(epochs=2, resamples=1))
+        options = ProbeOptions(epochs=2, resamples=1, model=str(bank.parent / "model"))
+        train_probe(bank, kind, TRAIN, TEST, options)
     rows = _rows(bank, "select kind, opens, closes from probe")
     stored = {kind: (opens, closes) for kind, opens, closes in rows}
     for kind in KINDS:

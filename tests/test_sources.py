@@ -199,7 +199,7 @@ def test_what_cannot_be_found(tmp_path: Path) -> None:
     with pytest.raises(CallError, match="No corpus"):
         find_sources([])
     put(tmp_path / "image", "\x00\x01\x02" * 500)
-    with pytest.raises(CallError, match="cannot be recognised"):
+    with pytest.raises(BadInput, match="cannot be recognised"):
         find_sources([str(tmp_path / "image")])
 
 

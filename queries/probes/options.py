@@ -17,6 +17,10 @@ KINDS = ("right_branching", "attention", "attention_words", "distance_words")
 WITH_WORDS = frozenset({"attention_words", "distance_words"})
 WITH_ATTENTION = frozenset({"attention", "attention_words"})
 ROOT_AT = ("root", "published")
+MOST = 2**31 - 1
+"""The largest count and the largest seed: such a column is an INTEGER."""
+MOST_RESAMPLES = 100_000
+"""Of an interval; with 1,000 its ends are known to a tenth of its width."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,9 @@ class ProbeOptions:
 
     embeddings       model (input embeddings of the trained model, mean over a word's pieces), the
                      path of a GloVe or word2vec text file, or a spaCy pipeline (name or folder)
+    model            where the model of embeddings `model` is: a folder, a hub name or minilm; by
+                     default as the bank says, but a folder has to be named here
+    trust_remote_code  run the Python code that some models come with, to load them
     root_at          root, or published: the zero vector of ROOT after the last word, as in the
                      published code
     train_split      learn from the documents of this split only
@@ -54,6 +61,8 @@ class ProbeOptions:
     resamples: int = 1000
     device: str = "auto"
     memory: int = 2000
+    model: str | None = None
+    trust_remote_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,8 +105,8 @@ class ProbeReport:
         return of_frame(self.scores, f"Probe {self.probe}, {self.kind}, on {self.test_run}")
 
 
-def check_options(kind: str, train_run: str | None, test_run: str, options: ProbeOptions) -> None:
-    """Raise CallError for a kind, a run or an option that cannot be meant."""
+def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> None:
+    """Raise CallError for a kind or an option that cannot be meant."""
     if kind not in KINDS:
         raise CallError(
             f"There is no probe {kind}.",
@@ -109,29 +118,18 @@ def check_options(kind: str, train_run: str | None, test_run: str, options: Prob
         raise CallError(
             f"ROOT cannot stand at {options.root_at}.", f"Use one of: {', '.join(ROOT_AT)}."
         )
-    if (
-        kind != "right_branching"
-        and train_run == test_run
-        and (
-            options.train_split is None
-            or options.test_split is None
-            or options.train_split == options.test_split
-        )
-    ):
-        raise CallError(
-            f"The run {test_run} would be scored on the sentences that the probe learnt from.",
-            "Give a run over another corpus, or different splits (train_split, test_split).",
-        )
-    for name, least in (
-        ("seed", 0),
-        ("epochs", 1),
-        ("patience", 1),
-        ("batch_sentences", 1),
-        ("resamples", 1),
-        ("memory", 0),
+    for name, least, most in (
+        ("seed", 0, MOST),
+        ("epochs", 1, MOST),
+        ("patience", 1, MOST),
+        ("batch_sentences", 1, MOST),
+        ("resamples", 1, MOST_RESAMPLES),
+        ("memory", 0, MOST),
     ):
         if getattr(options, name) < least:
             raise CallError(f"{name} must be at least {least}.", "Leave it out for the default.")
+        if getattr(options, name) > most:
+            raise CallError(f"{name} must be at most {most:,}.", "Leave it out for the default.")
     if not 0 <= options.held_out < 1:
         raise CallError(
             "held_out must be at least 0 and less than 1.", "Leave it out for the default, 0.1."

@@ -68,7 +68,7 @@ def train_probe(
     """
     options = options or ProbeOptions()
     learns_from = None if train_run is None or kind == "right_branching" else str(train_run)
-    check_options(kind, learns_from, str(test_run), options)
+    check_options(kind, learns_from, options)
     device = _device(options.device)
     path = Path(bank)
     with open_to_read(path) as connection:
@@ -201,8 +201,8 @@ def _device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        torch.zeros(1, device=device).cpu()  # the meta device takes a number, and gives none
+    except Exception as error:  # of torch: each device has its own
         raise CallError(
             f"The device {name} cannot be used: {first_line(error)}",
             "Give cpu, or leave it out.",

@@ -23,8 +23,9 @@ _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
 """Options that have a column of their own in table `probe`."""
 
-_NO_MATTER = frozenset({"memory"})
-"""Options that change no figure: probes that differ in them alone are the same."""
+_NO_MATTER = frozenset({"memory", "model", "trust_remote_code"})
+"""Options that change no figure: probes that differ in them alone are the same. Where a model is
+plays no part, as its weights are the bank's own."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class ProbeRun:
     random_seed: int | None
     layers: int
     heads: int
+    trained_sha256: str | None = None  # of the weights that go by the model's name; null: unknown
 
     @property
     def maps(self) -> int:
@@ -38,21 +39,28 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
     """
     rows = connection.execute(
         "select run.id, run.name, corpus.name, model.name, model.revision, model.sha256,"
-        " model.random_seed, model.layers, model.heads, run.unit, run.context,"
+        " model.random_seed, model.layers, model.heads,"
+        " case when model.random_seed is null then model.sha256 else trained.sha256 end,"
+        " run.unit, run.context,"
         " run.finished is not null"
         " from run"
         " inner join model on model.id = run.model"
         " inner join corpus on corpus.id = run.corpus"
+        # Of a control: the trained model of its name, where the bank has it, and just one.
+        " left join (select name, revision, min(sha256) as sha256 from model"
+        " where random_seed is null group by name, revision"
+        " having count(distinct sha256) = 1) as trained on trained.name = model.name"
+        " and trained.revision is not distinct from model.revision"
         " order by run.id"
     ).fetchall()
-    fitting = [row[1] for row in rows if row[9:] == ("word", "sentence", True)]
+    fitting = [row[1] for row in rows if row[10:] == ("word", "sentence", True)]
     found = next((row for row in rows if asked in (row[1], str(row[0]))), None)
     if found is None:
         raise CallError(
             f"The bank has no run {asked}.",
             f"{did_you_mean(asked, [row[1] for row in rows])} {_these(fitting)}".strip(),
         )
-    unit, context, is_finished = found[9:]
+    unit, context, is_finished = found[10:]
     if (unit, context) != ("word", "sentence"):
         raise CallError(
             f"The run {found[1]} has unit {unit} and context {context}; a probe needs unit word"
@@ -63,7 +71,20 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
         raise QueryError(
             f"The run {found[1]} is not finished.", "Type the same ingest again: it goes on."
         )
-    return ProbeRun(*found[:9])
+    return ProbeRun(*found[:10])
+
+
+def check_not_learnt_from(
+    train: ProbeRun, test: ProbeRun, train_split: str | None, test_split: str | None
+) -> None:
+    """Raise CallError where a probe would be scored on the sentences that it learnt from."""
+    if train.id != test.id:
+        return
+    if train_split is None or test_split is None or train_split == test_split:
+        raise CallError(
+            f"The run {test.name} would be scored on the sentences that the probe learnt from.",
+            "Give a run over another corpus, or different splits (train_split, test_split).",
+        )
 
 
 def check_same_model(train: ProbeRun, test: ProbeRun) -> None:

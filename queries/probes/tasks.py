@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnbank.queries.probes.embeddings import MODEL, WordVectors, word_vectors
 from attnbank.queries.probes.options import WITH_WORDS, ProbeOptions
-from attnbank.queries.probes.runs import ProbeRun, check_same_model, find_run
+from attnbank.queries.probes.runs import ProbeRun, check_not_learnt_from, check_same_model, find_run
 from attnbank.queries.probes.sentences import Ints, Sentences, read_sentences
 
 
@@ -55,6 +55,7 @@ def read_task(
     if train_run is None:
         return Task(kind, None, _part(connection, test, options.test_split), None, None)
     train = find_run(connection, train_run)
+    check_not_learnt_from(train, test, options.train_split, options.test_split)
     check_same_model(train, test)
     parts = (
         _part(connection, train, options.train_split),
@@ -62,7 +63,7 @@ def read_task(
     )
     if kind not in WITH_WORDS:
         return Task(kind, *parts, None, None)
-    return _with_words(kind, *parts, options.embeddings)
+    return _with_words(kind, *parts, options)
 
 
 def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> Part:
@@ -70,14 +71,21 @@ def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> P
     return Part(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
 
 
-def _with_words(kind: str, train: Part, test: Part, source: str) -> Task:
+def _with_words(kind: str, train: Part, test: Part, options: ProbeOptions) -> Task:
     """Number the distinct words of both parts and get a vector for each."""
+    source = options.embeddings
     parts = (train, test)
     words = [part.sentences.pieces if source == MODEL else part.sentences.form for part in parts]
     encoded = pa.concat_arrays(words).dictionary_encode()
     row = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy() + 1
     rows = np.split(row, [len(words[0])])
-    found = word_vectors(source, encoded.dictionary.to_pylist(), train.run)
+    found = word_vectors(
+        source,
+        encoded.dictionary.to_pylist(),
+        train.run,
+        options.model,
+        trust_remote_code=options.trust_remote_code,
+    )
     is_word = test.sentences.is_word
     return Task(
         kind=kind,

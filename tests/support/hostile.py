@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -120,3 +121,22 @@ def _limits() -> None:
     """A process that takes far too much memory ends by itself, not with the machine."""
     resource.setrlimit(resource.RLIMIT_AS, (40_000_000_000, 40_000_000_000))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def damaged(data: bytes, seed: int) -> bytes:
+    """The data with a few bytes flipped, deleted or doubled."""
+    draw = random.Random(seed)
+    found = bytearray(data)
+    for _ in range(draw.randint(1, 6)):
+        at = draw.randrange(max(len(found), 1))
+        size = draw.choice((1, 1, 2, 7))
+        what = draw.randrange(4)
+        if what == 0 and found:
+            found[min(at, len(found) - 1)] ^= 1 << draw.randrange(8)
+        elif what == 1:
+            del found[at : at + size]
+        elif what == 2:
+            found[at:at] = found[at : at + size] * draw.randint(1, 3)
+        else:
+            found[at:at] = bytes(draw.randrange(256) for _ in range(size))
+    return bytes(found)

@@ -1,0 +1,541 @@
+"""A corpus that somebody else made is read or refused: with a place, in little memory and time."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hostile
+import made_faults
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.bounds import MOST_LINE
+from attnbank.ingest.conllu import read_conllu
+from attnbank.ingest.docbin_checks import count_items
+from attnbank.ingest.document import BadInput, Problem, Sentence
+from attnbank.ingest.sources import find_sources, read
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
+
+FAULTS = Path(__file__).parents[1] / "faults"
+BOM = b"\xef\xbb\xbf"
+CONLL2012 = (
+    b"#begin document (d); part 000\nd\t0\t0\tRain\tNN\t(1)\nd\t0\t1\tfell\tVB\t-\n\n"
+    b"d\t0\t0\tIt\tPRP\t(1)\nd\t0\t1\tstopped\tVB\t-\n\n#end document\n"
+)
+RELATIONS = b"Rain 2-nsubj\nfell 0-root\n\nIt 2-nsubj\nstopped 0-root\n"
+LINES = "Rain fell. Es regnete, 雨が降った。\n\nIt stopped.\n".encode()
+
+
+def _conllu(sample: Path) -> bytes:
+    text = (sample / "stories.conllu").read_bytes()
+    return b"\n\n".join(text.split(b"\n\n")[:4]) + b"\n\n"
+
+
+def _docbin() -> bytes:
+    from spacy.tokens import Doc, DocBin
+    from spacy.vocab import Vocab
+
+    vocab = Vocab()
+    docs = []
+    for number in range(3):
+        words = ["the", "dog", "saw", "its", "tail", "."]
+        doc = Doc(vocab, words=words, heads=[1, 2, 2, 4, 2, 2], deps=["x"] * 6, tags=["NN"] * 6)
+        doc.spans["coref_clusters_1"] = [doc[0:2], doc[3:4]]
+        doc.user_data["name"] = f"document {number}"
+        docs.append(doc)
+    return bytes(DocBin(store_user_data=True, docs=docs).to_bytes())
+
+
+def _read(path: Path, format: str | None = None) -> list[Sentence | Problem]:
+    """Everything of a file, where only an error for people may come instead."""
+    try:
+        items = list(read(find_sources([str(path)], format)))
+    except BadInput as error:
+        items = list(error.problems)
+    except AttnbankError as error:
+        assert error.fact and "\n" not in error.fact
+        return []
+    for each in items:
+        if isinstance(each, Problem):
+            assert len(each.fact) <= 300 and "\n" not in each.fact and each.remedy, each
+    return items
+
+
+@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("kind", ["conllu", "conll2012", "relations", "lines", "docbin", "gz"])
+def test_damaged_files_are_read_or_refused(
+    tmp_path: Path, sample: Path, kind: str, seed: int
+) -> None:
+    known = {"conll2012": CONLL2012, "relations": RELATIONS, "lines": LINES}
+    if kind == "docbin":
+        pytest.importorskip("spacy")
+        data = _docbin()
+        if seed % 2:  # damage what is compressed in it
+            data = zlib.compress(hostile.damaged(zlib.decompress(data), seed))
+        else:
+            data = hostile.damaged(data, seed)
+    elif kind == "gz":
+        data = hostile.damaged(gzip.compress(_conllu(sample), mtime=0), seed)
+    else:
+        data = hostile.damaged(known.get(kind) or _conllu(sample), seed)
+    path = tmp_path / "corpus"
+    path.write_bytes(data)
+    _read(path)
+    _read(path, "conllu" if kind == "gz" else kind)
+
+
+@pytest.mark.parametrize("format", ["conllu", "conll2012", "relations", "docbin", "lines", "text"])
+@pytest.mark.parametrize("seed", range(8))
+def test_any_bytes_in_any_format(tmp_path: Path, format: str, seed: int) -> None:
+    """Noise, and what is well formed in another format."""
+    draw = random.Random(seed)
+    other = [CONLL2012, RELATIONS, LINES, zlib.compress(b"\x81\xa5attrs"), gzip.compress(LINES)]
+    data = other[seed] if seed < len(other) else draw.randbytes(5000)
+    path = tmp_path / "corpus"
+    path.write_bytes(data)
+    _read(path, format)
+
+
+_ID = "9" * 5000
+DIGITS = {
+    "id": f"{_ID}\ta\t_\t_\t_\t_\t0\troot\t_\t_\n",
+    "head": f"1\ta\t_\t_\t_\t_\t{_ID}\tdep\t_\t_\n",
+    "range": f"1-{_ID}\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n",
+    "empty node": f"1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n1.{_ID}\tb\t_\t_\t_\t_\t_\t_\t_\t_\n",
+    "part": f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity=(e1[1/{_ID}]-x-1)\n",
+    "entity head": f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity=(e1-x-{_ID})\n",
+}
+
+
+@pytest.mark.parametrize("name", DIGITS)
+def test_a_number_of_5000_digits_is_a_fault_with_its_line(name: str) -> None:
+    (sound, problem) = read_conllu((hostile.RAIN + DIGITS[name]).encode().splitlines(True), "f")
+    assert isinstance(sound, Sentence) and isinstance(problem, Problem)
+    assert problem.line >= 4 and len(problem.fact) <= 300
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [("relations", f"a {_ID}-dep\n"),
+     ("conll2012", f"#begin document (d); part {_ID}\nd 0 0 a NN -\n\n#end document\n")],
+)  # fmt: skip
+def test_so_it_is_in_other_formats(tmp_path: Path, format: str, text: str) -> None:
+    path = tmp_path / "corpus"
+    path.write_text(text)
+    assert any(isinstance(each, Problem) for each in _read(path, format))
+
+
+SLOW_BY_DESIGN: dict[str, tuple[str, str]] = {
+    "an entity without brackets": (
+        "conllu", f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity={'a' * 1_000_000}\n"),
+    "entities opened without end": (
+        "conllu", f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity={'(e' * 300_000}\n"),
+    "brackets": ("conllu", f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity={'(' * 1_000_000}\n"),
+    "parts": ("conllu", f"1\ta\t_\t_\t_\t_\t0\troot\t_\tEntity=(e{'[1' * 300_000}-x-1)\n"),
+    "spaces in a mark": (
+        "conll2012", f"#begin document (d){' ' * 100_000}x\nd 0 0 a NN -\n\n#end document\n"),
+    "brackets in a mark": (
+        "conll2012", f"#begin document ({') ' * 100_000}x\nd 0 0 a NN -\n\n#end document\n"),
+    "coreference": ("conll2012", "#begin document (d); part 000\n"
+                    f"d\t0\t0\ta\tNN\t{'(1|' * 300_000}1)\n\n#end document\n"),
+    "features": ("conllu", f"1\ta\t_\t_\t_\t{'A=b|' * 300_000}\t0\troot\t_\t_\n"),
+    "marks without a letter": (
+        "conllu", f"# text = {chr(0x316) + chr(0x301)}"
+        + (chr(0x301) + chr(0x316)) * 200_000 + "\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"),
+    "hyphens": ("relations", f"a {'1-' * 500_000}\n"),
+    "global.Entity": ("conllu", f"# global.Entity = {'-'.join(map(str, range(200_000)))}\n"
+                      "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"),
+    "a long chain": ("relations", "".join(f"a {at}-x\n" for at in range(32_000))),
+    "a cycle": ("relations", "a 30000-x\n" + "".join(f"a {at}-x\n" for at in range(1, 30_000))),
+    "roots": ("relations", "a 0-root\n" * 30_000),
+    "a chain with mentions on it": (
+        "conllu", "".join(
+            f"{at}\ta\t_\t_\t_\t_\t{at - 1 if at <= 16000 else 16000}\t{'x' if at > 1 else 'root'}"
+            f"\t_\t{ {16001: 'Entity=' + '(e1-x' * 60, 32000: 'Entity=' + 'e1)' * 60}.get(at, '_')}"
+            "\n" for at in range(1, 32_001))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOW_BY_DESIGN)
+def test_what_would_take_for_ever_takes_seconds(tmp_path: Path, name: str) -> None:
+    """Each of these grows with the square of its length, or worse, where it is read naively."""
+    format, text = SLOW_BY_DESIGN[name]
+    path = tmp_path / "corpus"
+    path.write_text(text, encoding="utf-8")
+    began = time.monotonic()
+    assert _read(path, format)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("where", ["start", "between", "in the sentence"])
+@pytest.mark.parametrize("format", ["conllu", "relations", "conll2012", "lines"])
+def test_a_second_byte_order_mark_is_read_or_said(tmp_path: Path, format: str, where: str) -> None:
+    """Files with a mark each, joined to one."""
+    whole = {"conllu": b"# sent_id = a\n" + hostile.RAIN.encode(), "relations": RELATIONS + b"\n",
+             "conll2012": CONLL2012, "lines": b"Rain fell.\n\n"}[format]  # fmt: skip
+    path = tmp_path / "corpus"
+    other = whole.replace(b"(d)", b"(e)").replace(b"= a", b"= b")
+    if where == "start":
+        path.write_bytes(BOM + BOM + whole)
+    elif where == "between":
+        path.write_bytes(BOM + whole + BOM + other)
+    else:
+        path.write_bytes(BOM + whole.rstrip(b"\n") + b"\n" + BOM + other)
+    items = _read(path, format)
+    problems = [each.id for each in items if isinstance(each, Problem)]
+    forms = "".join(w.form for each in items if isinstance(each, Sentence) for w in each.words)
+    assert "\ufeff" not in forms
+    if where == "in the sentence" and format in ("conllu", "relations"):
+        assert problems == ["byte-order-mark"]
+    elif where != "in the sentence":
+        assert problems == []
+        expected = 1 if where == "start" else 2
+        assert sum(isinstance(each, Sentence) for each in items) == expected * (
+            2 if format in ("relations", "conll2012") else 1
+        )
+
+
+@pytest.mark.parametrize("format", ["conllu", "relations", "conll2012", "lines", "text"])
+def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> None:
+    spacy = str(request.getfixturevalue("tiny_pipeline")) if format == "text" else None
+    whole = {"conllu": hostile.RAIN.encode(), "relations": RELATIONS, "conll2012": CONLL2012,
+             "lines": LINES, "text": LINES}[format]  # fmt: skip
+    path = tmp_path / "corpus"
+    path.write_bytes(whole.replace(b"\n", b"\r"))
+    items = list(read(find_sources([str(path)], format), format, spacy))
+    ids = [each.id for each in items if isinstance(each, Problem)]
+    assert ids[0] == "carriage-return"
+
+
+def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """They are listed, in the bank too, and the command types on as it began."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "a.conllu").write_text("")
+    (folder / "b.conllu").write_text(hostile.RAIN)
+    (folder / "c.txt").write_bytes(bytes(range(256)))
+    (folder / "d.conllu.gz").write_bytes(gzip.compress(hostile.RAIN.encode())[:-9])
+    options = IngestOptions((str(folder),), tmp_path / "b.duckdb", str(tiny_model("bert")))
+    with pytest.raises(BadInput) as raised:
+        ingest(options)
+    assert [each.id for each in raised.value.problems] == [
+        "empty-file", "unknown-format", "bad-gzip"
+    ]  # fmt: skip
+    assert not (tmp_path / "b.duckdb").exists()
+    skipping = IngestOptions(
+        (str(folder),), tmp_path / "b.duckdb", str(tiny_model("bert")), skip_bad=True
+    )
+    report = ingest(skipping)
+    assert report.sentences == 1
+    assert set(report.skipped) == {"empty-file", "unknown-format", "bad-gzip"}
+    assert ingest(skipping).state == "unchanged"
+    (folder / "b.conllu").unlink()
+    with pytest.raises(BadInput):
+        ingest(skipping)
+
+
+def test_a_sentence_left_out_hands_on_the_document_that_it_begins(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.conllu"
+    long = hostile.RAIN.replace("Rain", "x" * 40_000)
+    path.write_text(f"# newdoc id = one\n{long}{hostile.RAIN}{hostile.RAIN}")
+    problem, first, second = _read(path)
+    assert isinstance(problem, Problem) and problem.id == "word-too-long"
+    assert isinstance(first, Sentence) and first.document is not None
+    assert first.document.name == "one"
+    assert isinstance(second, Sentence) and second.document is None
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom", "/dev/tty", "/proc"])
+def test_a_device_is_no_corpus(
+    tmp_path: Path,
+    device: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if device == "/proc":
+        device = "/proc/self/mem"
+    if not Path(device).exists():
+        pytest.skip(f"there is no {device} here")
+    with hostile.nothing_made(tmp_path):
+        hostile.refused(["ingest", device, "--model", "minilm"], capsys)
+
+
+def test_a_socket_is_no_corpus(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        path = tmp_path / "socket"
+        made.bind(str(path))
+        with pytest.raises(AttnbankError, match=r"cannot be read|is a device"):
+            find_sources([str(path)])
+
+
+def test_a_pipe_that_nobody_writes_into_is_told(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def late() -> None:
+        time.sleep(2.5)
+        pipe.write_text(hostile.RAIN)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    with pytest.warns(AttnbankWarning, match="nobody has written into the pipe"):
+        (source,) = find_sources([str(pipe)])
+    thread.join()
+    assert source.data() == hostile.RAIN.encode()
+
+
+def test_a_pipe_that_is_written_into_is_read_without_a_word(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = hostile.RAIN * 5000  # more than a pipe holds
+    thread = threading.Thread(target=pipe.write_text, args=(text,))
+    thread.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (source,) = find_sources([str(pipe)])
+    thread.join()
+    assert source.data() == text.encode()
+
+
+class _Endless(io.RawIOBase):
+    """A stream without an end."""
+
+    def __init__(self, line: bytes) -> None:
+        self._part = line * (1 + (1 << 20) // len(line))
+        self.given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._part[:size]
+        self.given += len(found)
+        return found
+
+
+def test_an_endless_stream_of_no_text_is_known_by_its_start() -> None:
+    endless = _Endless(b"\0")
+    with pytest.raises(BadInput, match="unknown-format"):
+        find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
+    assert endless.given < 1_000_000
+
+
+@pytest.mark.slow
+def test_an_endless_stream_of_text_ends_at_a_bound() -> None:
+    endless = _Endless(b"y\n")
+    with pytest.raises(CallError, match=r"gives more than .* GB") as raised:
+        find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
+    assert "file" in raised.value.remedy
+    assert endless.given < 2.3e9
+
+
+def test_links_that_lead_round_are_gone_through_once(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.conllu").write_text(hostile.RAIN)
+    (folder / "deep" / "up").symlink_to(folder)
+    (folder / "self.conllu").symlink_to(folder / "self.conllu")
+    (folder / "nowhere.conllu").symlink_to(folder / "nothing")
+    (folder / "again.conllu").symlink_to(folder / "a.conllu")
+    assert len(find_sources([str(folder)])) == 1
+    with pytest.raises(CallError, match="no file or folder"):
+        find_sources([str(folder / "self.conllu")])
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 9000, "../" * 3000, "\udcff", "", " "])
+def test_a_name_that_is_none(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with hostile.nothing_made(tmp_path):
+        hostile.refused(["ingest", name, "--model", "minilm"], capsys)
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    try:
+        (tmp_path / "\udcff.conllu").write_text(hostile.RAIN)
+    except OSError:
+        pytest.skip("names are text on this disk")
+    with pytest.raises(CallError, match="is no text in UTF-8"):
+        find_sources([str(tmp_path)])
+
+
+def test_a_folder_of_many_files(tmp_path: Path) -> None:
+    for at in range(2000):
+        (tmp_path / f"{at}.conllu").write_text(hostile.RAIN if at % 2 else "")
+    bad: list[Problem] = []
+    sources = find_sources([str(tmp_path)], bad=bad)
+    assert (len(sources), len(bad)) == (1000, 1000)
+
+
+@pytest.mark.parametrize("data", [b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x91" * 100,
+                                  b"\xc6\xff\xff\xff\xff", b"\xc1", b"", b"\xdc"])  # fmt: skip
+def test_msgpack_that_promises_too_much(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"more than|too early|begins nothing"):
+        count_items(data)
+
+
+def test_items_are_counted_as_msgpack_counts_them() -> None:
+    srsly = pytest.importorskip("srsly")
+    values: list[Any] = [1, -1, 300, 70_000, 2**40, -2**40, 0.5, None, True, "a" * 5, "a" * 50,
+                         "a" * 300, "a" * 70_000, b"a", b"a" * 300, b"a" * 70_000]  # fmt: skip
+    wide = list(range(20)) + list(range(70_000))
+    named = {str(each): each for each in range(20)}
+    assert count_items(srsly.msgpack_dumps(values)) == 1 + len(values)
+    assert count_items(srsly.msgpack_dumps(wide)) == 1 + len(wide)
+    assert count_items(srsly.msgpack_dumps([named, [[]], {}])) == 1 + 1 + 40 + 2 + 1
+
+
+def _repeat(part: bytes, times: int) -> Iterator[bytes]:
+    for _ in range(times):
+        yield part
+
+
+def _deflated(parts: Iterator[bytes]) -> bytes:
+    squeeze = zlib.compressobj(1)
+    return b"".join(squeeze.compress(part) for part in parts) + squeeze.flush()
+
+
+def _gzipped(path: Path, parts: Iterator[bytes]) -> None:
+    with gzip.open(path, "wb", 1) as file:
+        for part in parts:
+            file.write(part)
+
+
+_MB = b"x" * 1_000_000
+
+
+def _large_docbin(path: Path) -> None:
+    path.write_bytes(_deflated(iter([b"\x81\xa5attrs\xc6\xff\xff\xff\xff", *_repeat(_MB, 2000)])))
+
+
+def _lists(path: Path) -> None:
+    path.write_bytes(_deflated(iter([b"\x81\xa5attrs\xdd\x08\x00\x00\x00",
+                                     *_repeat(b"\x90" * 1_000_000, 135)])))  # fmt: skip
+
+
+def _line_in_gzip(path: Path) -> None:
+    _gzipped(path, iter([hostile.RAIN.encode(), *_repeat(_MB, 3000)]))
+
+
+def _blank_lines(path: Path) -> None:
+    _gzipped(path, iter([hostile.RAIN.encode(), *_repeat(b"\n" * 1_000_000, 3000)]))
+
+
+def _long(before: bytes, after: bytes, megabytes: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with path.open("wb") as file:
+            file.write(hostile.RAIN.encode() + before)
+            for _ in range(megabytes):
+                file.write(_MB)
+            file.write(after)
+
+    return make
+
+
+def _one_line(path: Path) -> None:
+    path.write_bytes(b"Rain fell and fell. " * 2_000_000)
+
+
+def _short_lines(path: Path) -> None:
+    path.write_bytes(b"1-x\n" * 20_000_000)
+
+
+def _words(path: Path) -> None:
+    path.write_bytes(b"a " * (MOST_LINE // 2 - 10) + b"\n")
+
+
+def _comments(path: Path) -> None:
+    with path.open("wb") as file:
+        file.writelines(_repeat(b"# " + b"y" * 1000 + b"\n", 300_000))
+
+
+LARGE: dict[str, Callable[[Path], None]] = {
+    "a DocBin that inflates": _large_docbin,
+    "a DocBin of lists": _lists,
+    "a line in gzip": _line_in_gzip,
+    "blank lines in gzip": _blank_lines,
+    "a form": _long(b"1\t", b"\t_\t_\t_\t_\t0\troot\t_\t_\n", 300),
+    "a text comment": _long(b"# text = ", b"\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", 1000),
+    "a line without an end": _long(b"", b"", 1000),
+    "one line": _one_line,
+    "lines without a blank one": _short_lines,
+    "a line of words": _words,
+    "comments": _comments,
+}
+
+
+IN_FORMATS = [
+    ("one line", "lines"), ("one line", "conllu"), ("a form", "lines"), ("comments", "conll2012"),
+    ("lines without a blank one", "conllu"), ("lines without a blank one", "conll2012"),
+    ("lines without a blank one", "relations"), ("a line of words", "conllu"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "format"), [(name, None) for name in LARGE] + IN_FORMATS)
+def test_large_input_takes_little_memory_and_time(
+    tmp_path: Path, name: str, format: str | None
+) -> None:
+    LARGE[name](tmp_path / "corpus")
+    more = [] if format is None else ["--format", format]
+    command = ["ingest", "corpus", "--model", "minilm", "--skip-bad", "--limit", "1", *more]
+    ended = hostile.measured(command, tmp_path, seconds=120)
+    assert "fault of attnbank" not in ended.err and "Traceback" not in ended.err
+    assert ended.memory < hostile.MOST_MEMORY
+    assert ended.seconds < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one line", "lines without a blank one", "a line of words"])
+def test_large_text_for_a_pipeline_too(tmp_path: Path, name: str, tiny_pipeline: Path) -> None:
+    LARGE[name](tmp_path / "corpus.txt")
+    command = ["ingest", "corpus.txt", "--model", "minilm", "--dry-run", "--format", "text"]
+    ended = hostile.measured([*command, "--spacy", str(tiny_pipeline)], tmp_path, seconds=600)
+    assert "fault of attnbank" not in ended.err and "Traceback" not in ended.err
+    assert ended.memory < hostile.MOST_MEMORY
+
+
+@pytest.mark.slow
+def test_yes_without_an_end_is_refused(tmp_path: Path) -> None:
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as yes:
+        assert yes.stdout is not None
+        ended = hostile.measured(
+            ["ingest", "-", "--model", "minilm"], tmp_path, stdin=yes.stdout.fileno(), seconds=120
+        )
+        yes.kill()
+    hostile.check_lines(ended.err.strip().splitlines())
+    assert ended.memory < hostile.MOST_MEMORY
+    assert hostile.files(tmp_path).keys() == {"home"}
+
+
+@pytest.mark.parametrize("key", made_faults.MADE, ids="/".join)
+def test_a_bound_is_told_in_two_lines(
+    tmp_path: Path,
+    key: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "corpus"
+    made_faults.MADE[key](path)
+    if key[0] == "text":
+        pytest.skip("without a pipeline each line of it is a sentence")
+    with hostile.nothing_made(tmp_path):
+        told = hostile.refused(["ingest", str(path), "--model", "minilm"], capsys, 1)
+    assert key[1] in told
