@@ -152,6 +152,12 @@ def _explained(error: BaseException) -> tuple[str, str, int]:
         text = getattr(error, "strerror", None) or str(error) or "out of memory"
         name = getattr(error, "filename", None)
         return f"{name}: {text}." if name else f"{text}.", "See all of it with --debug.", 1
+    if type(error).__module__ in ("duckdb", "_duckdb"):
+        return (
+            f"The bank cannot be used: {_first(error)}",
+            "Use a copy of it that is whole (-b FILE), or bring it up to date: attnbank upgrade",
+            1,
+        )
     if type(error).__name__ == "PanicException":  # of Polars
         return f"Polars cannot hold the result: {_first(error)}", "Cast it to varchar in SQL.", 1
     return (

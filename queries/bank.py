@@ -207,6 +207,11 @@ class Bank:
         with self._answering():
             return contents.runs(self.connection, self.path)
 
+    def choices(self) -> pl.DataFrame:
+        """The runs, and whether each answers where no run is named: first, yes, or why not."""
+        with self._answering():
+            return contents.choices(self.connection)
+
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, what was left out."""
         with self._answering():

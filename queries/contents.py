@@ -77,6 +77,11 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
     )
 
 
+def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
+    """The runs, and whether each answers where no run is named and it fits."""
+    return _statement(connection, "run_choices")
+
+
 def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
     """Kind, name and comment of everything in the bank; of one table, its columns.
 

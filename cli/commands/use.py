@@ -45,17 +45,9 @@ def command(
             say(f"{name} answers where no run is named and it fits.", err=True)
         return
     from attnbank.cli.output import write_frame
-    from attnbank.queries.results import frame_of
 
     with open_named_bank(ctx) as bank:
-        frame = frame_of(
-            bank.connection.query(
-                "select fit.id, fit.name as run, fit.context, fit.unit,"
-                " case when fit.is_preferred then 'first' when fit.reserve is null then 'yes'"
-                " else concat('no: ', fit.reserve) end as unasked"
-                " from run_fit() as fit order by fit.id"
-            )
-        )
+        frame = bank.choices()
     write_frame(ctx, frame, format_, output, wraps=True)
 
 

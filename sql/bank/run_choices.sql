@@ -1,0 +1,13 @@
+-- The runs, and whether each answers where no run is named and it fits.
+select
+    fit.id,
+    fit.name as run,
+    fit.context,
+    fit.unit,
+    case
+        when fit.is_preferred then 'first'
+        when fit.reserve is null then 'yes'
+        else concat('no: ', fit.reserve)
+    end as unasked
+from run_fit() as fit
+order by fit.id
