@@ -18,6 +18,7 @@ def main() -> NoReturn:
 
         run()
     except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
         sys.exit(1)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -245,7 +245,7 @@ def test_a_table_of_any_name_is_exported_and_loaded(
     with open_bank(path) as bank:
         export(bank, tmp_path / "parquet")
     _load(tmp_path / "parquet", tmp_path / "new.duckdb", shell)
-    found = []
+    found, types = [], []
     for each in (path, tmp_path / "new.duckdb"):
         with duckdb.connect(str(each), read_only=True) as connection:
             found.append(
@@ -254,8 +254,8 @@ def test_a_table_of_any_name_is_exported_and_loaded(
                     for place in (quoted(name), f"mine.{quoted(name)}", "word")
                 ]
             )
-            found[-1].append(connection.query(f"from {quoted(name)}").types)
-    assert found[0] == found[1] and found[0][0]
+            types.append(connection.query(f"from {quoted(name)}").types)
+    assert types[0] == types[1] and found[0] == found[1] and found[0][0]
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "new.duckdb", "parquet", "two.duckdb",
     ]  # fmt: skip

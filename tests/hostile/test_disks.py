@@ -88,7 +88,8 @@ def _used(folder: Path) -> int:
 def sizes(case: Case, count: int) -> list[int]:
     """Sizes from no room at all to twice what the command leaves."""
     before, after = _bytes(case.ready), _bytes(case.ready.with_name("whole"))
-    return [before + (2 * max(after - before, 40_000) * at) // count for at in range(count)]
+    step = 2 * max(after - before, 40_000) // count
+    return [0, *(before + step * at for at in range(1, count))]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Ctrl-C and kills at any time, and the same command again: as if nothing had happened.
 
-`python tests/hostile/test_interrupts.py N [COMMAND...]` does so many of each per command.
+With .src and tests/support on PYTHONPATH, `python tests/hostile/test_interrupts.py N [COMMAND...]`
+does so many of each per command, at other times whenever it is run.
 """
 
 from __future__ import annotations
