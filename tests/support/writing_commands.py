@@ -101,6 +101,15 @@ class Case:
         """All that lies there, by name."""
         return content(folder, numbers_differ=self.command.numbers_differ)
 
+    def differences(self, folder: Path) -> list[str]:
+        """What lies there and should not, or is not as it is undisturbed.
+
+        The log beside a bank is a part of it, and its rows were compared.
+        """
+        found = self.content(folder)
+        names = (found.keys() | self.expected.keys()) - {"bank.duckdb.wal"}
+        return sorted(each for each in names if found.get(each) != self.expected.get(each))
+
 
 def make_case(command: Command, forked: Forked, folder: Path) -> Case:
     """Make what must be there before, and run the command once; twice, for how long it takes."""
