@@ -14,10 +14,22 @@ def main() -> NoReturn:
     over: libraries that clean up would print where they were.
     """
     try:
-        from attnbank.cli.app import main as run
+        try:
+            from attnbank.cli.app import main as run
 
-        run()
-    except KeyboardInterrupt:
-        sys.exit(1)
+            run()
+        except KeyboardInterrupt:
+            _ignore_interrupts()
+            sys.stderr.write("Interrupted.\n")
+            sys.exit(1)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _ignore_interrupts()
+
+
+def _ignore_interrupts() -> None:
+    while True:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            return
+        except KeyboardInterrupt:  # one that had come before; Python raises it here
+            continue

@@ -11,36 +11,15 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-import toy_attention as toy
 from case_bank import make_bank
 from polars.testing import assert_frame_equal
+from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, exporting, open_bank
+from attnbank.queries import Bank, open_bank
 from attnbank.queries.exporting import export
-from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.opening import open_to_export, open_to_write
+from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal, quoted
-
-TWO_RUNS = {
-    "corpus": "id,name\n1,one\n2,two\n",
-    "document": "id,corpus,index\n1,1,1\n2,2,1\n",
-    "sentence": "id,document,index,words\n1,1,1,1\n2,2,1,1\n",
-    "word": "id,sentence,index,form\n1,1,1,it's\n2,2,1,b\n",
-    "model": "id,name\n1,m\n2,n\n",
-    "run": "id,name,model,corpus,decimals\n1,one/m,1,1,\n2,two/n,2,2,5\n",
-    "sequence": "id,run,sentence\n1,1,1\n2,2,2\n",
-    "position": "sequence,position,word\n1,1,1\n2,1,2\n",
-    "attention": """
-sequence;layer;head;from_position;weights
-1;1;1;0;[0.5, 0.5]
-1;1;1;1;[0.25, 0.75]
-2;1;1;0;[1.0]
-""",
-    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,1,0,0.5\n",
-    "skipped": "corpus,run,reason\n1,,bad-id\n2,2,too-long\n",
-    "head_embedding": "run\n1\n2\n",
-}
 
 
 @pytest.fixture
@@ -245,7 +224,7 @@ def test_a_table_of_any_name_is_exported_and_loaded(
     with open_bank(path) as bank:
         export(bank, tmp_path / "parquet")
     _load(tmp_path / "parquet", tmp_path / "new.duckdb", shell)
-    found = []
+    found, types = [], []
     for each in (path, tmp_path / "new.duckdb"):
         with duckdb.connect(str(each), read_only=True) as connection:
             found.append(
@@ -254,168 +233,8 @@ def test_a_table_of_any_name_is_exported_and_loaded(
                     for place in (quoted(name), f"mine.{quoted(name)}", "word")
                 ]
             )
-            found[-1].append(connection.query(f"from {quoted(name)}").types)
-    assert found[0] == found[1] and found[0][0]
+            types.append(connection.query(f"from {quoted(name)}").types)
+    assert types[0] == types[1] and found[0] == found[1] and found[0][0]
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "new.duckdb", "parquet", "two.duckdb",
     ]  # fmt: skip
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {
-        each.relative_to(folder).as_posix(): each.read_bytes()
-        for each in folder.rglob("*")
-        if each.is_file()
-    }
-
-
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from attnbank.queries import open_bank
-from attnbank.queries.exporting import export
-from attnbank.sql import output_folders
-at, calls = int(sys.argv[3]), 0
-real = {name: getattr(Path, name) for name in ("rename", "replace", "rmdir", "mkdir", "unlink")}
-def counted(name):
-    def call(*args, **options):
-        global calls
-        calls += 1
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real[name](*args, **options)
-    return call
-for name in real:
-    setattr(Path, name, counted(name))
-with open_bank(sys.argv[1]) as bank:
-    export(bank, Path(sys.argv[2]), run="2", force=True)
-"""
-
-
-def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
-    two_runs: Bank, tmp_path: Path
-) -> None:
-    """Killed before each change of a name: DIR is absent, the old or the new export, whole."""
-    (tmp_path / "new").mkdir()
-    export(two_runs, tmp_path / "new" / "dir", run="2")
-    new = _files(tmp_path / "new" / "dir")
-    states = set()
-    for at in range(1, 30):
-        home = tmp_path / str(at)
-        home.mkdir()
-        folder = home / "dir"
-        export(two_runs, folder)
-        old = _files(folder)
-        (folder / "mine").mkdir()
-        (folder / "mine" / "notes.txt").write_text("mine")
-        (folder / "attention" / "mine.txt").write_text("mine")
-        child = subprocess.run(
-            [sys.executable, "-c", CHILD, str(two_runs.path), str(folder), str(at)], check=False
-        )
-        own = {n: c for n, c in _files(folder).items() if "mine" not in n} if folder.exists() else 0
-        assert own in (0, old, new)
-        states.add("none" if own == 0 else "old" if own == old else "new")
-        args = ["-b", str(two_runs.path), "export", str(folder), "--force", "--run", "2", "-q"]
-        assert run(args) == 0
-        assert _files(folder) == new | {"mine/notes.txt": b"mine", "attention/mine.txt": b"mine"}
-        assert [*home.iterdir()] == [folder]
-        if child.returncode == 0:
-            break
-        assert child.returncode == -9
-    else:
-        raise AssertionError("it is never whole")
-    assert states == {"none", "old", "new"}
-
-
-def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path) -> None:
-    folder = tmp_path / "dir"
-    export(two_runs, folder)
-    old = _files(folder)
-    folder.rename(tmp_path / ".dir.replaced")  # as it is between the two names
-    args = ["-b", str(two_runs.path), "export", str(folder), "-q"]
-    assert run(args) == 2
-    assert _files(folder) == old and [*tmp_path.glob(".*")] == []
-    folder.rename(tmp_path / ".dir.replaced")
-    folder.mkdir()
-    (folder / "mine.txt").write_text("mine")
-    assert run([*args, "--force"]) == 2  # which of the two is meant?
-    assert _files(tmp_path / ".dir.replaced") == old
-
-
-def test_what_cannot_change_places_is_refused(
-    two_runs: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    args = ["-b", str(two_runs.path), "export", "--force", "-q"]
-    (tmp_path / "nothing").symlink_to("missing")
-    (tmp_path / "dir" / "word.parquet").mkdir(parents=True)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    before = sorted(tmp_path.rglob("*"))
-    for place, told in (
-        (".", "is the current folder"),
-        (str(tmp_path), "is the current folder"),
-        ("/proc", "is a mounted disk"),
-        (str(tmp_path / "nothing"), "is a link to nothing"),
-        (str(tmp_path / "dir"), "stands in the way"),
-        (str(two_runs.path), "is no folder"),
-    ):
-        assert run([*args, place]) == 2, place
-        assert told in capsys.readouterr().err
-    monkeypatch.chdir("/")
-    if not Path("/").samefile(tmp_path):
-        assert run([*args, str(tmp_path)]) == 2
-        assert "is in the folder" in capsys.readouterr().err
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_link_to_a_folder_stays_a_link(two_runs: Bank, tmp_path: Path) -> None:
-    (tmp_path / "far").mkdir(mode=0o750)
-    (tmp_path / "dir").symlink_to("far")
-    for _ in range(2):
-        export(two_runs, tmp_path / "dir", force=True)
-        assert (tmp_path / "dir").is_symlink() and (tmp_path / "far" / "load.sql").exists()
-        assert (tmp_path / "far").stat().st_mode & 0o777 == 0o750
-
-
-def test_it_ends_where_the_process_that_writes_does_nothing(
-    two_runs: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that sleeps stands for one that hangs; one that aborts, for one that crashes."""
-    monkeypatch.setattr(exporting, "PATIENCE", 1.0)
-    for what, told in (("time.sleep(600)", "nothing for 1 s"), ("os.abort()", "status -6")):
-        monkeypatch.setattr(exporting, "_CHILD", f"import os, time; {what}")
-        with pytest.raises(BankError, match=told):
-            export(two_runs, tmp_path / "dir")
-        assert [each.name for each in tmp_path.iterdir()] == ["two.duckdb"]
-
-
-def test_nothing_writes_behind_the_back_of_a_copy(two_runs: Bank, tmp_path: Path) -> None:
-    """With threads that write, a COPY that fails waits for them, and they for it, for ever."""
-    with open_to_export(two_runs.path, tmp_path) as connection:
-        found = connection.execute("select current_setting('async_threads')").fetchall()
-    assert found == [(0,)]
-
-
-@pytest.mark.slow
-def test_a_damaged_bank_of_many_row_groups_ends_in_words(tmp_path: Path) -> None:
-    """2 of 24 such exports hung while DuckDB had threads that write."""
-    path = toy.make_bank(tmp_path / "big.duckdb", {"one": 40, "two": 40}, lambda maps, heads: None)
-    connection = open_to_write(path, "test")
-    connection.execute(
-        "insert into attention select sequence, layer, head, cast(copy as smallint),"
-        " list_transform(range(0, 20), lambda x: cast(random() as float))"
-        " from attention cross join range(10, 310) as made(copy) order by sequence"
-    )
-    connection.close()
-    content, outcomes = path.read_bytes(), set()
-    for at in range(len(content) // 2, len(content) - 1, len(content) // 60):
-        path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        try:
-            with open_bank(path) as bank:
-                export(bank, tmp_path / "parquet", force=True)
-            outcomes.add("whole")
-        except BankError as error:
-            assert "is damaged" in str(error)
-            outcomes.add("damaged")
-    assert "damaged" in outcomes

@@ -24,14 +24,16 @@ def _socket(path: Path) -> None:
         made.bind(str(path))
 
 
+def _link_to_a_pipe(path: Path) -> None:
+    os.mkfifo(path.with_name("p"))
+    path.symlink_to("p")
+
+
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "folder": (lambda path: path.mkdir(), "is a folder"),
     "pipe": (lambda path: os.mkfifo(path), "is a pipe"),
     "socket": (_socket, "is a socket"),
-    "link to a pipe": (
-        lambda path: (os.mkfifo(path.with_name("p")), path.symlink_to("p")),
-        "is a pipe",
-    ),
+    "link to a pipe": (_link_to_a_pipe, "is a pipe"),
     "link to a device": (lambda path: path.symlink_to(os.devnull), "is a device"),
     "link to nothing": (lambda path: path.symlink_to("nothing"), "link to nothing"),
     "link to itself": (lambda path: path.symlink_to(path), "cannot be written"),

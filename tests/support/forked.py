@@ -24,11 +24,6 @@ class Ended:
     told: str
     seconds: float
 
-    @property
-    def lines(self) -> list[str]:
-        """What it printed, without how far it was."""
-        return [line for line in self.told.splitlines() if not line.startswith("\r")]
-
 
 class Forked:
     """Runs commands one after the other, each in a process of its own."""

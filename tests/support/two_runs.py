@@ -1,0 +1,23 @@
+"""The rows of a bank with two small runs, of two corpora and two models."""
+
+from __future__ import annotations
+
+TWO_RUNS = {
+    "corpus": "id,name\n1,one\n2,two\n",
+    "document": "id,corpus,index\n1,1,1\n2,2,1\n",
+    "sentence": "id,document,index,words\n1,1,1,1\n2,2,1,1\n",
+    "word": "id,sentence,index,form\n1,1,1,it's\n2,2,1,b\n",
+    "model": "id,name\n1,m\n2,n\n",
+    "run": "id,name,model,corpus,decimals\n1,one/m,1,1,\n2,two/n,2,2,5\n",
+    "sequence": "id,run,sentence\n1,1,1\n2,2,2\n",
+    "position": "sequence,position,word\n1,1,1\n2,1,2\n",
+    "attention": """
+sequence;layer;head;from_position;weights
+1;1;1;0;[0.5, 0.5]
+1;1;1;1;[0.25, 0.75]
+2;1;1;0;[1.0]
+""",
+    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,1,0,0.5\n",
+    "skipped": "corpus,run,reason\n1,,bad-id\n2,2,too-long\n",
+    "head_embedding": "run\n1\n2\n",
+}
