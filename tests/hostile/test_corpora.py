@@ -488,12 +488,14 @@ IN_FORMATS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "format"), [(name, None) for name in LARGE] + IN_FORMATS)
-def test_large_input_takes_little_memory_and_time(
-    tmp_path: Path, name: str, format: str | None
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "format"),
+    # Of short lines the file is as large as it seems, and each is a sentence.
+    [*((name, "") for name in LARGE if name != "lines without a blank one"), *IN_FORMATS],
+)
+def test_large_input_takes_little_memory_and_time(tmp_path: Path, name: str, format: str) -> None:
     LARGE[name](tmp_path / "corpus")
-    more = [] if format is None else ["--format", format]
+    more = ["--format", format] if format else []
     command = ["ingest", "corpus", "--model", "minilm", "--skip-bad", "--limit", "1", *more]
     ended = hostile.measured(command, tmp_path, seconds=120)
     assert "fault of attnbank" not in ended.err and "Traceback" not in ended.err
