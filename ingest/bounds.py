@@ -24,6 +24,8 @@ MOST_LINE = 16 * 2**20
 """Bytes of a line. A sentence of 32,767 words has 0.2 MB, a paragraph of a book 0.02 MB."""
 MOST_SENTENCE = 32 * 2**20
 """Bytes of a sentence with its annotation, or of what stands between two blank lines."""
+MOST_BLANK = 1_000_000
+"""Blank lines that follow one another."""
 MOST_PARAGRAPH = 128 * 2**20
 """Bytes of plain text between two blank lines: there may be none in a file of sentences."""
 MOST_ROWS = 100_000
@@ -49,6 +51,7 @@ MOST_PIPE = 2 * 2**30
 """Bytes that are copied from standard input or a pipe, which can be read only once."""
 LEAST_FREE = 2**30
 """Bytes that such a copy leaves free on its disk."""
+_BLANK = frozenset({b"\n", b"\r\n"})
 _PATIENCE = 2.0  # seconds that a pipe may be silent before that is told
 
 
@@ -76,13 +79,15 @@ def check_covered(sizes: Sequence[int], line: int) -> None:
 class Lines:
     """The lines of a file, each with its line end. A line without end is no line.
 
-    Raises BadInput (line-too-long) where one is longer than MOST_LINE.
+    Raises BadInput (line-too-long, blank-lines) where one is longer than MOST_LINE, or more than
+    MOST_BLANK in a row are blank.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
         self._name = name
         self._number = 0
+        self._blank = 0
 
     def __iter__(self) -> Lines:
         return self
@@ -95,6 +100,10 @@ class Lines:
         if len(line) > MOST_LINE:
             fact = f"the line has more than {MOST_LINE:,} bytes"
             raise BadInput([problem("line-too-long", fact, self._name, self._number)])
+        self._blank = self._blank + 1 if line in _BLANK else 0
+        if self._blank > MOST_BLANK:
+            fact = f"more than {MOST_BLANK:,} blank lines follow one another"
+            raise BadInput([problem("blank-lines", fact, self._name, self._number)])
         return line
 
 

@@ -86,6 +86,12 @@ _ALL = (
         "A line has more than 16 MB. The rest of the file is not read.",
         "Break the lines, at blank lines or after each sentence.",
     ),
+    Fault(
+        "blank-lines",
+        (ANY,),
+        "More than a million blank lines follow one another. The rest of the file is not read.",
+        "Delete them, e.g. cat -s OLD > NEW.",
+    ),
     # Bytes.
     Fault(
         "not-utf8",
@@ -379,12 +385,7 @@ _ALL = (
         "The file is not a spaCy DocBin, or is damaged.",
         "Write it anew with DocBin(store_user_data=True).to_disk(...).",
     ),
-    Fault(
-        "empty-document",
-        (DOCBIN,),
-        "A Doc holds no words.",
-        "Leave the Doc out when writing the DocBin.",
-    ),
+    Fault("empty-document", (DOCBIN,), "A Doc holds no words.", "Leave it out of the DocBin."),
 )
 
 FAULTS: dict[str, Fault] = {fault.id: fault for fault in _ALL}

@@ -69,7 +69,11 @@ def _without(*keys: str) -> Callable[[Path], None]:
 
 def _text(name: str, text: str | bytes) -> Callable[[Path], None]:
     data = text if isinstance(text, bytes) else text.encode()
-    return lambda folder: (folder / name).write_bytes(data) and None
+
+    def apply(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return apply
 
 
 def _vocabulary(change: Callable[[dict[str, int]], Any]) -> Callable[[Path], None]:
@@ -200,7 +204,7 @@ TOKENIZERS: dict[str, Callable[[Path], None]] = {
     "an id of 2^70": _vocabulary(lambda vocab: vocab.update(rain=2**70)),
     "a negative id": _vocabulary(lambda vocab: vocab.update(rain=-1)),
     "an id past the end": _vocabulary(lambda vocab: vocab.update(rain=4000)),
-    "an id in words": _vocabulary(lambda vocab: vocab.update(rain="one")),
+    "an id in words": _tokenizer(model={"type": "WordPiece", "vocab": {"rain": "one"}}),
     "an empty vocabulary": _vocabulary(lambda vocab: vocab.clear()),
     "an empty vocab.txt": _only("vocab.txt", ""),
     "a vocab.txt of lines": _only("vocab.txt", "\n" * 1000),

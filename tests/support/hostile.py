@@ -111,10 +111,11 @@ def measured(
                 pytest.fail(f"still running after {seconds} seconds: {err.read_text()}")
             time.sleep(0.02)
     process.returncode = os.waitstatus_to_exitcode(status)
-    told = [each.read_text(encoding="utf-8", errors="replace") for each in (out, err)]
+    said, told = (each.read_text(encoding="utf-8", errors="replace") for each in (out, err))
     out.unlink()
     err.unlink()
-    return Ended(process.returncode, *told, time.monotonic() - began, usage.ru_maxrss * 1024)
+    seconds = time.monotonic() - began
+    return Ended(process.returncode, said, told, seconds, usage.ru_maxrss * 1024)
 
 
 def _limits() -> None:

@@ -93,6 +93,7 @@ _CLOSED_2012 = "|".join(f"{at})" for at in range(1001))
 MADE: dict[tuple[str, str], Callable[[Path], int]] = {
     ("any", "inflates-too-far"): _inflating,
     ("any", "line-too-long"): _packed(b"Rain fell.\n" + b"x" * (bounds.MOST_LINE + 1), 2),
+    ("any", "blank-lines"): _packed(RAIN.encode() + b"\n" * 1_000_000, 1_000_003),
     ("conllu", "sentence-too-long"): _around(RAIN, "# x\n" * 100_001 + _row(1)),
     ("relations", "sentence-too-long"): _around(_RELATIONS, "x 1-x\n" * 100_001),
     ("conll2012", "sentence-too-long"): _conll2012("d\t0\t0\tRain\tNN\t-\n" * 100_001),
