@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
 from attnbank.cli.options import bank_path
-from attnbank.cli.printing import closed, say
+from attnbank.cli.printing import Terminal, closed, say
 from attnbank.cli.values import csv_columns, json_rows
 from attnbank.queries.names import did_you_mean
 from attnbank.sql import outputs
@@ -257,8 +257,9 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
         if binary and sys.stdout.isatty():
             raise CallError("A terminal cannot show Parquet.", "Give -o FILE.")
         sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        out = sys.stdout.buffer
+        yield cast("BinaryIO", Terminal(out)) if sys.stdout.isatty() else out
+        out.flush()
         return
     with outputs.output_file(output, bank_path(ctx)) as file:
         yield file

@@ -6,6 +6,8 @@ characters: it can be made to show another text, or to type one.
 
 from __future__ import annotations
 
+from typing import BinaryIO
+
 import click
 
 closed: set[str] = set()
@@ -18,6 +20,27 @@ def say(*lines: str, err: bool = False, nl: bool = True) -> None:
     Without `nl` the last one is left open, for a question.
     """
     click.echo("\n".join(map(shown, lines)), err=err, nl=nl)
+
+
+class Terminal:
+    """Standard output where a person looks at it: what is written to it is shown, as by `say`.
+
+    Ends of lines and tabulators stay, which the formats for programs have between their rows.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        """Write text in UTF-8; how many bytes it had."""
+        lines = data.decode(errors="replace").split("\n")
+        text = "\n".join("\t".join(map(shown, line.split("\t"))) for line in lines)
+        self._file.write(text.encode())
+        return len(data)
+
+    def flush(self) -> None:
+        """Have everything shown that was written."""
+        self._file.flush()
 
 
 def shown(text: str) -> str:

@@ -6,9 +6,12 @@ refused in two lines.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -398,3 +401,27 @@ def test_control_characters_of_a_path_reach_no_terminal(
 ) -> None:
     told = hostile.refused(["-b", "\x1b[31mred\n.duckdb", *command], capsys)
     assert "\x1b" not in told
+
+
+@pytest.mark.parametrize("format_", ["table", "csv", "tsv", "json", "jsonl", "markdown", "latex"])
+def test_control_characters_of_a_result_reach_no_terminal(format_: str, bank: Path) -> None:
+    """A terminal shows them in every format; a pipe gets the text as it is."""
+    pty = pytest.importorskip("pty", reason="there are no terminals here")
+    statement = "select 'a' || chr(27) || '[31m' || chr(155) || 'b' as t"
+    command = ["-b", str(bank), "sql", statement, "-f", format_]
+    main, side = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "attnbank", *command], stdout=side, stdin=side, check=True
+    )
+    os.close(side)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end, as Linux tells it
+        while part := os.read(main, 4096):
+            seen += part
+    os.close(main)
+    assert b"[31m" in seen and b"\x1b" not in seen and "\x9b".encode() not in seen
+    if format_ in ("csv", "tsv"):
+        piped = subprocess.run(
+            [sys.executable, "-m", "attnbank", *command], capture_output=True, check=True
+        )
+        assert b"\x1b[31m" in piped.stdout
