@@ -47,6 +47,7 @@ def _serve() -> dict[str, object]:
     """Fork for each line; returns in the new processes, with what was asked."""
     gc.collect()
     gc.freeze()  # or every process would look through, and so copy, all of them at its end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until a new process is ready for it
     _answer("ready")
     for line in sys.stdin:
         asked: dict[str, object] = json.loads(line)
@@ -60,7 +61,6 @@ def _serve() -> dict[str, object]:
 
 def _become(asked: dict[str, object]) -> NoReturn:
     os.setsid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     told = os.open(str(asked["told"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, own in ((nothing, 0), (told, 1), (told, 2)):
