@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnbank.queries.names import did_you_mean, listed
-from attnbank.sql import Analysis, Parameter
+from attnbank.sql import Analysis, Parameter, quoting
 from attnbank.sql.errors import CallError
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
@@ -75,7 +75,7 @@ def literal(value_: Any) -> str:
         return f"cast('{value_!r}' as double)"
     if isinstance(value_, list):
         return f"[{', '.join(literal(each) for each in value_)}]"
-    return "'" + str(value_).replace("'", "''") + "'"
+    return quoting.literal(str(value_))
 
 
 def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:

@@ -24,6 +24,7 @@ from typing import Any
 
 from attnbank.sql import reading
 from attnbank.sql.errors import AttnbankError
+from attnbank.sql.quoting import literal
 
 FORMAT = 2
 """Version of the schema that a bank is written with (table `bank`)."""
@@ -63,8 +64,8 @@ class Parameter:
         """Its name as an argument in SQL; where it has choices, any other value is an error."""
         if not self.choices:
             return self.name
-        allowed = ", ".join(_quote(each) for each in self.choices)
-        told = _quote(f"; it is one of {', '.join(self.choices)}")
+        allowed = ", ".join(literal(each) for each in self.choices)
+        told = literal(f"; it is one of {', '.join(self.choices)}")
         return (
             f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
             f" else cast(error(concat('{self.name} cannot be ', {self.name}, {told}))"
@@ -315,7 +316,7 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     """
     create = "create or replace temporary" if temporary else "create or replace"
     told = filter(None, (analysis.title, analysis.paper, analysis.grain))
-    comment = _quote(" ".join(f"{each[:1].upper()}{each[1:]}." for each in told))
+    comment = literal(" ".join(f"{each[:1].upper()}{each[1:]}." for each in told))
     schema = "paper." if analysis.is_view and not temporary else ""
     inner_name, outer_name = f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
     inner = ", ".join(f"p_{each.name}" for each in analysis.parameters)
@@ -328,14 +329,14 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     ]
     comments = [
         f"comment on macro table {inner_name} is "
-        + _quote(f"The statement of {analysis.name}, with every parameter given."),
+        + literal(f"The statement of {analysis.name}, with every parameter given."),
         f"comment on macro table {outer_name} is {comment}",
     ]
     if analysis.is_view:
         made.append(f"{create} view {outer_name} as\nfrom {outer_name}()")
         comments.append(f"comment on view {outer_name} is {comment}")
         comments.extend(
-            f"comment on column {outer_name}.{column.name} is {_quote(column.help)}"
+            f"comment on column {outer_name}.{column.name} is {literal(column.help)}"
             for column in analysis.columns
         )
     return made if temporary else made + comments
@@ -378,7 +379,3 @@ def fingerprint() -> str:
         f"{each.section}/{each.name}\0{each.text}" for each in (shared() | analyses()).values()
     ]
     return hashlib.sha256("\0".join([*code, *schema(), *texts]).encode()).hexdigest()
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from case_bank import make_bank
 from attnbank.queries import analyses, open_bank
 from attnbank.queries.bank import with_defaults
 from attnbank.queries.runs import arguments
-from attnbank.sql import Analysis, HeaderError, RunChoice, parse, shared
+from attnbank.sql import Analysis, HeaderError, RunChoice, formats, parse, shared
 
 HEADER = """\
 -- title: How many words there are
@@ -172,3 +173,9 @@ def test_a_statement_keeps_to_the_common_subset(analysis: Analysis) -> None:
     assert not re.search(r"[\w)]\[(?!\])", code), "index with list_extract"
     assert not re.search(r"\barg_(max|min)\([^(]*\)", code), "arg_max must break ties"
     assert code == code.lower()
+
+
+def test_the_columns_that_are_kept_are_those_of_a_new_bank() -> None:
+    """The file that a bank's tables are checked against; how it is written anew, where it fails."""
+    kept = (files("attnbank.sql") / "schema" / "columns.json").read_text(encoding="utf-8")
+    assert kept == formats.columns_as_text(), "python -m attnbank.sql.formats"

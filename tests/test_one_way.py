@@ -1,0 +1,49 @@
+"""There is one way to open a bank, to quote a name, to print and to write: nobody has another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ONE_WAY = {
+    "duckdb.connect": {"sql/opening.py", "sql/formats.py"},  # the latter makes a bank in memory
+    "click.echo": {"cli/printing.py"},
+    "print": set(),
+    "warnings.showwarning": set(),
+}
+
+
+def _calls() -> Iterator[tuple[str, str, ast.Call]]:
+    for part in ("sql", "queries", "ingest", "cli"):
+        for path in sorted((ROOT / part).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    yield path.relative_to(ROOT).as_posix(), ast.unparse(node.func), node
+
+
+@pytest.mark.parametrize("call", ONE_WAY)
+def test_what_is_called_in_one_place(call: str) -> None:
+    found = {place for place, called, _ in _calls() if called == call}
+    assert found == ONE_WAY[call]
+
+
+def test_quotes_are_doubled_in_one_place() -> None:
+    found = {
+        place
+        for place, called, node in _calls()
+        if called.endswith(".replace")
+        and [ast.unparse(each) for each in node.args] in (['"\'"', "\"''\""], ["'\"'", "'\"\"'"])
+    }
+    assert found == {"sql/quoting.py"}
+
+
+def test_code_of_a_model_is_never_trusted_by_default() -> None:
+    """Every call that may run code of a model folder says whether it may."""
+    for place, called, node in _calls():
+        if called.endswith(("AutoConfig.from_pretrained", "AutoTokenizer.from_pretrained")):
+            given = {each.arg for each in node.keywords}
+            assert "trust_remote_code" in given or None in given, (place, called)
