@@ -52,6 +52,8 @@ WRITING = (
     ("upgrade",),
     ("delete", "1"),
 )
+FEW = (READING[0], READING[3], WRITING[0], WRITING[1])
+"""What is tried on everything in the usual tests; the other commands with the slow ones."""
 
 
 @cache
@@ -144,7 +146,14 @@ def _other(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-@pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(each, marks=() if each in FEW else pytest.mark.slow)
+        for each in (*READING, *WRITING)
+    ],
+    ids=" ".join,
+)
 @pytest.mark.parametrize("what", NO_BANKS)
 def test_what_is_no_bank_is_refused(
     what: str, command: tuple[str, ...], bank: Path, capsys: pytest.CaptureFixture[str]
