@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _MOST = (MOST_PARAGRAPH, MOST_PARAGRAPH)  # bytes and lines of a paragraph
+_BATCH = 1000  # pieces of text for the pipeline at once, as is spaCy's own usage
+_MOST_TOGETHER = 100_000  # tokens of them, about; a pipeline takes some 20 KB for each
+_Piece = tuple[str, int, int]  # the text as it stands, its first line and its paragraph
 _LONGEST = 100_000  # characters for the pipeline at once; a parser's memory grows with them
 
 
@@ -55,10 +58,10 @@ def read_text(
     start: DocumentStart | None = DocumentStart(document)
     problems: list[Problem] = []
     texts = _texts(lines, file, problems)
-    for doc, (text, line, paragraph) in pipeline.pipe(
-        ((" ".join(text.split("\n")), (text, line, paragraph)) for text, line, paragraph in texts),
-        as_tuples=True,
-    ):
+    pieces = (
+        (" ".join(text.split("\n")), (text, line, paragraph)) for text, line, paragraph in texts
+    )
+    for doc, (text, line, paragraph) in _piped(pipeline, pieces):
         yield from problems
         problems.clear()
         _check(doc, spacy)
@@ -136,6 +139,29 @@ def _texts(
             line += text.count("\n", begin, cut)
             begin = cut
         yield text[begin:], line, paragraph
+
+
+def _piped(
+    pipeline: Language, pieces: Iterable[tuple[str, _Piece]]
+) -> Iterator[tuple[Doc, _Piece]]:
+    """The Docs of pieces of text, annotated a batch at a time, each with what is known of it.
+
+    spaCy alone would take 1,000 of them together, whatever their length.
+    """
+    batch: list[tuple[str, _Piece]] = []
+    size = 0
+    for piece in pieces:
+        if batch and (len(batch) == _BATCH or size + _tokens(piece[0]) > _MOST_TOGETHER):
+            yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
+            batch, size = [], 0
+        batch.append(piece)
+        size += _tokens(piece[0])
+    yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
+
+
+def _tokens(text: str) -> int:
+    """About how many tokens a text is, rather too many: some languages write without spaces."""
+    return max(text.count(" ") + 1, len(text) // (5 if text.isascii() else 2))
 
 
 def _line_at(text: str, line: int) -> Callable[[int], int]:
