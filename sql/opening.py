@@ -21,6 +21,7 @@ from attnbank.sql.formats import (
     installed,
     is_empty,
 )
+from attnbank.sql.interrupts import postponed
 from attnbank.sql.log import check_log
 from attnbank.sql.places import bank_place, check_is_duckdb, is_alive
 from attnbank.sql.quoting import literal, quoted
@@ -139,7 +140,8 @@ def open_to_write(
             "Give it another name (-b FILE).",
         )
     if makes and not (place.exists() and place.stat().st_size):
-        _make(place, Path(path), created_by)
+        with postponed():  # it takes less than a second, and may leave nothing behind
+            _make(place, Path(path), created_by)
     connection = connect(place, _WRITER | (settings or {}), path)
     try:
         check_log(place)
@@ -162,9 +164,10 @@ def _make(place: Path, shown: Path, created_by: str) -> None:
     """Make a bank with no rows beside its place, then give it its name."""
     import duckdb
 
-    _remove_dead(place)
     new = place.with_name(f".{place.name}.{os.getpid()}{_NEW}")
     try:
+        _remove_dead(place)
+        _remove_with_log(new)  # of a process that had this number before
         try:
             with connect(new, _WRITER, shown) as connection:
                 _fill(connection, created_by)
@@ -181,8 +184,12 @@ def _make(place: Path, shown: Path, created_by: str) -> None:
     except OSError as error:
         raise BankError(f"{shown} cannot be made: {error.strerror}.", "Check the path.") from error
     finally:
-        for each in (new, Path(f"{new}.wal")):
-            each.unlink(missing_ok=True)
+        _remove_with_log(new)
+
+
+def _remove_with_log(path: Path) -> None:
+    for each in (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint")):
+        each.unlink(missing_ok=True)
 
 
 def _fill(connection: DuckDBPyConnection, created_by: str) -> None:

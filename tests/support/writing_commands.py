@@ -65,7 +65,7 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         "ingest --replace": Command((*one, "--replace"), (one,), numbers_differ=True),
         "compute": Command(("compute", "head_distance", "--run", "1"), (one,)),
         "probe": Command(probe, (one, two)),
-        "export": Command(("export", "parquet"), (one,)),
+        "export": Command(("export", "parquet"), (one,), done="parquet is not empty"),
         "export --force": Command(
             ("export", "parquet", "--force", "--run", "2"), (one, two, ("export", "parquet"))
         ),
