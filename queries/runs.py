@@ -18,7 +18,7 @@ from attnbank import sql
 from attnbank.queries import parameters
 from attnbank.queries.names import did_you_mean, listed
 from attnbank.sql import Analysis, RunChoice
-from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 
 RANDOM = "its weights are random"
 """Why `run_fit` keeps a control from answering unasked."""
@@ -89,6 +89,11 @@ def choose_run(
         " inner join corpus on corpus.id = run.corpus",
         {"asked": asked},
     ).fetchall()
+    if len(found) != 1:
+        raise BankError(
+            f"The bank {path} is damaged: a run and its corpus do not belong together.",
+            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+        )
     number, name, corpus, corpus_name, is_finished = found[0]
     among = len(usable) if asked is None else 1
     return Run(number, name, corpus, corpus_name, is_finished, among)

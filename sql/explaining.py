@@ -20,6 +20,7 @@ _DAMAGED = (
     "corrupt",
     "checksum",
     "could not read enough bytes",
+    "no more data remaining",
     "read from closed file",
     "failed to deserialize",
     "deserializ",

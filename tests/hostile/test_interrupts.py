@@ -24,8 +24,8 @@ NAMES = (
 FEW = 2
 """How often each is interrupted, and killed, in the usual tests."""
 
-MANY = 20
-DEMOS = 4
+MANY = 5
+DEMOS = 2
 
 _PATIENCE = 20.0
 """Seconds after a Ctrl-C in which a small command must have ended on a busy machine."""

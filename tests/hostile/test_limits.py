@@ -96,8 +96,17 @@ def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_", ["table", "csv", "jsonl", "json", "parquet"])
-@pytest.mark.parametrize("what", LARGE)
+@pytest.mark.parametrize(
+    ("what", "format_"),
+    [
+        *((what, "csv") for what in LARGE),
+        *(
+            (what, format_)
+            for what in ("rows without end", "long lists")
+            for format_ in ("table", "jsonl", "json", "parquet")
+        ),
+    ],
+)
 def test_no_result_takes_more_memory_than_it_may(what: str, format_: str, folder: Path) -> None:
     (folder / "out").touch()
     found = _ended(folder, LARGE[what], "-f", format_, "-o", "out", seconds=8)
