@@ -102,7 +102,7 @@ def write_frames(
             write(shown, chosen, file, _terminal_width() if output is None else None, wraps=wraps)
             file.flush()
             for _ in whole:  # to count them
-                _check_reader(output)
+                check_reader(output)
     rows = count()
     if not rows and (chosen == "table" or hint is not None):
         say(f"No rows{f': {hint}' if hint else ''}.", err=True)
@@ -134,7 +134,7 @@ def _first_rows(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(kept) if kept else pl.DataFrame()
 
 
-def _check_reader(output: str | None) -> None:
+def check_reader(output: str | None) -> None:
     """Raise BrokenPipeError where nobody reads standard output any more."""
     if output not in (None, "-") or not hasattr(select, "poll"):
         return

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -59,7 +59,8 @@ class Isolated:
     """One statement that runs in a process of its own.
 
     Iterating it gives its rows in frames; `rows` of them at most, where that is given. `count` is
-    how many there are: so far, and in the end all. Closing it ends the process.
+    how many there are: so far, and in the end all; `on_count` is called whenever it is known anew.
+    Closing it ends the process.
     """
 
     def __init__(
@@ -72,18 +73,24 @@ class Isolated:
         rows: int | None = None,
     ) -> None:
         self.count = 0
+        self.on_count: Callable[[], None] = lambda: None
         self._seconds, self._memory = seconds, memory
         self._reason: AttnbankError | None = None
-        request = pickle.dumps(
-            {
-                "path": str(path.absolute()),
-                "statement": statement,
-                "params": params,
-                "seconds": seconds,
-                "memory": memory,
-                "rows": rows,
-            }
-        )
+        asked = {
+            "path": str(path.absolute()),
+            "statement": statement,
+            "params": params,
+            "seconds": seconds,
+            "memory": memory,
+            "rows": rows,
+        }
+        try:
+            request = pickle.dumps(asked)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise CallError(
+                f"The values of the statement cannot be given to another process: {error}",
+                "Give numbers, texts, dates, and lists of them.",
+            ) from error
         self._ends = time.monotonic() + seconds + GRACE
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
@@ -119,6 +126,7 @@ class Isolated:
                 yield pl.read_ipc_stream(body)
             elif kind == worker.COUNT:
                 (self.count,) = struct.unpack("<Q", body)
+                self.on_count()
             elif kind == worker.WARNING:
                 warnings.warn(body.decode(), AttnbankWarning, stacklevel=2)
             elif kind == worker.DONE:

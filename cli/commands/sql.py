@@ -50,6 +50,7 @@ def command(
     from attnbank.cli.output import (
         MOST_ROWS,
         check_output,
+        check_reader,
         is_for_people,
         write_frames,
     )
@@ -59,6 +60,7 @@ def command(
     text = sys.stdin.read() if statement == "-" else statement
     most = MOST_ROWS if is_for_people(chosen) else None
     with Isolated(bank_path(ctx), text, None, timeout, memory, most) as running:
+        running.on_count = lambda: check_reader(output)
         write_frames(ctx, running, format_, output, count=lambda: running.count)
 
 

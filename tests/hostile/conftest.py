@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from forked import Forked
 from writing_commands import Case, commands, make_case
+
+
+@pytest.fixture(autouse=True)
+def the_rest_of_the_machine() -> Iterator[None]:
+    """Fail where the environment, the user's own folders or this process are not as before.
+
+    It is the first fixture of a test and so the last to end: what the others change is undone.
+    """
+
+    def state() -> tuple[object, ...]:
+        own = [Path.home() / name for name in (".duckdb", ".duckdbrc", ".attnbank")]
+        return sys.path[:], signal.getsignal(signal.SIGINT), [p.exists() for p in own]
+
+    environment = dict(os.environ)
+    before, folder = state(), Path.cwd()
+    yield
+    now = state()
+    assert now == before
+    changed = {
+        name
+        for name in environment.keys() | os.environ.keys()
+        if environment.get(name) != os.environ.get(name)
+    }
+    assert changed <= {"PYTEST_CURRENT_TEST"}, changed
+    assert Path.cwd() == folder
 
 
 @pytest.fixture(scope="session")
