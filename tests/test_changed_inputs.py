@@ -122,6 +122,7 @@ CHANGES: dict[str, list[Change]] = {
     "random_weights": [Change(None, 0, RUN), Change(0, 1, RUN)],
     "revision": [Change(None, "main", "--revision is one of the hub")],
     "device": [Change("auto", "cpu", SAME), Change("cpu", "auto", SAME)],
+    "trust_remote_code": [Change(False, True, SAME), Change(True, False, SAME)],
     "batch_tokens": [Change(32, 64, "is in the bank, with batches of 32 tokens")],
     "skip_bad": [
         Change(False, True, SAME),

@@ -214,7 +214,7 @@ def test_use_lists_and_sets(path: Path, capfd: pytest.CaptureFixture[str]) -> No
     }
     assert attnbank(["-b", str(path), "use", "--none"]) == 0
     assert attnbank(["-b", str(path), "use", "--none", "first"]) == 2
-    assert attnbank(["-b", str(path.with_name("none.duckdb")), "use", "first"]) == 2
+    assert attnbank(["-b", str(path.with_name("none.duckdb")), "use", "first"]) == 1
     assert not path.with_name("none.duckdb").exists()
 
 

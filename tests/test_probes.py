@@ -73,7 +73,8 @@ def toy_bank(tmp_path: Path) -> Path:
 def _task(
     connection: duckdb.DuckDBPyConnection, kind: str, root_at: str = "root"
 ) -> tuple[Task, ProbeOptions]:
-    options = ProbeOptions(root_at=root_at, batch_sentences=5)
+    (model,) = connection.execute("select distinct name from model").fetchall()[0]
+    options = ProbeOptions(root_at=root_at, batch_sentences=5, model=model)
     return read_task(connection, kind, TRAIN, TEST, options), options
 
 
@@ -321,7 +322,8 @@ def test_the_published_place_of_root_is_another_probe(
     path.write_bytes(bank.read_bytes())
     losses = []
     for root_at in ("root", "published"):
-        report = train_probe(path, kind, TRAIN, TEST, ProbeOptions(root_at=root_at, epochs=2))
+        options = ProbeOptions(root_at=root_at, epochs=2, model=str(bank.parent / "model"))
+        report = train_probe(path, kind, TRAIN, TEST, options)
         losses.append(_table(path, f"from probe where id = {report.probe}")["test_loss"][0])
     assert losses[0] != losses[1]
 
@@ -464,7 +466,9 @@ def test_a_seed_repeats_exactly_and_memory_changes_nothing(
 ) -> None:
     path = tmp_path / "copy.duckdb"
     path.write_bytes(bank.read_bytes())
-    options = ProbeOptions(epochs=4, batch_sentences=4, resamples=50, seed=3)
+    options = ProbeOptions(
+        epochs=4, batch_sentences=4, resamples=50, seed=3, model=str(bank.parent / "model")
+    )
     first, second, streaming, other = (
         _rows_of(path, train_probe(path, kind, TRAIN, TEST, each, replace=True))
         for each in (options, options, replace(options, memory=0), replace(options, seed=4))
@@ -625,7 +629,7 @@ def test_a_model_without_special_tokens(
         train, test = (
             row[0] for row in cursor.execute("select name from run order by id").fetchall()
         )
-        options = ProbeOptions(epochs=1, resamples=1)
+        options = ProbeOptions(epochs=1, resamples=1, model=str(tiny_model("gpt2")))
         task = read_task(cursor, "attention", train, test, options)
         scorer = _random_scorer(task, options)
         every = np.arange(len(task.test.sentences.sequence))

@@ -12,10 +12,11 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import hostile
@@ -54,6 +55,14 @@ WRITING = (
 )
 FEW = (READING[0], READING[3], WRITING[0], WRITING[1])
 """What is tried on everything in the usual tests; the other commands with the slow ones."""
+
+
+def some(values: Sequence[str], usual: int) -> list[Any]:
+    """The values of a parameter, all but the first few only with the slow tests."""
+    return [
+        pytest.param(each, marks=() if at < usual else pytest.mark.slow)
+        for at, each in enumerate(values)
+    ]
 
 
 @cache
@@ -305,7 +314,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES, ids=ascii)
+@pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -327,6 +336,12 @@ def test_a_table_of_any_name_is_only_a_name(
     assert not any("stolen" in each.name and each.suffix == ".csv" for each in Path().rglob("*"))
 
 
+SOURCES = (
+    "read_text('secret.csv')", "read_csv('secret.csv')", "'secret.csv'", "glob('*')",
+    "query_table('secret.csv')",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "macro",
     [
@@ -336,11 +351,7 @@ def test_a_table_of_any_name_is_only_a_name(
         "run_fit() as table",
     ],
 )
-@pytest.mark.parametrize(
-    "source",
-    ["read_text('secret.csv')", "read_csv('secret.csv')", "'secret.csv'", "glob('*')",
-     "query_table('secret.csv')"],
-)  # fmt: skip
+@pytest.mark.parametrize("source", some(SOURCES, 1))
 def test_a_macro_of_a_bank_reads_no_file(
     macro: str, source: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -370,9 +381,13 @@ def test_a_view_of_a_bank_reads_no_file(
 CONTROL = "\x1b[31mred\x1b]0;title\x07 \r\n\x08\x9b2J\u202e\x00"
 
 
-@pytest.mark.parametrize("field", ["run.name", "corpus.name", "model.name", "model.architecture",
-                                   "corpus.path", "bank.created_by", "word.deprel", "word.form",
-                                   "skipped.reason", "run.device"])  # fmt: skip
+FIELDS = (
+    "run.name", "word.deprel", "skipped.reason", "corpus.name", "model.name", "model.architecture",
+    "corpus.path", "bank.created_by", "word.form", "run.device",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("field", some(FIELDS, 3))
 def test_control_characters_of_a_bank_reach_no_terminal(
     field: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
