@@ -139,7 +139,10 @@ def check_reader(output: str | None) -> None:
     if output not in (None, "-") or not hasattr(select, "poll"):
         return
     looked = select.poll()
-    looked.register(sys.stdout.fileno(), 0)
+    try:
+        looked.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # it is kept in memory, as in a notebook
+        return
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in looked.poll(0)):
         raise BrokenPipeError
 
