@@ -109,7 +109,7 @@ def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
 def test_no_result_takes_more_memory_than_it_may(what: str, format_: str, folder: Path) -> None:
     (folder / "out").touch()
     found = _ended(folder, LARGE[what], "-f", format_, "-o", "out", seconds=8)
-    assert found.seconds < 8 + 30
+    assert found.seconds < 8 + 10
 
 
 @pytest.mark.parametrize("what", ["a list of 200 million", "long texts", "groups without end"])
