@@ -88,7 +88,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 )
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
-    assert found.seconds < 1 + LATE + 3 * max(start, 2)  # on a busy machine a start takes longer
+    assert found.seconds < 1 + start + LATE
     if found.status:
         assert not (folder / "out.csv").exists()
     (folder / "out.csv").unlink(missing_ok=True)
@@ -177,9 +177,9 @@ def test_who_has_read_enough_ends_it(folder: Path) -> None:
         children = psutil.Process(process.pid).children()
         process.stdout.close()
         began = time.monotonic()
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=20)
         assert (process.returncode, error) == (0, b""), format_
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 10
         assert not psutil.wait_procs(children, timeout=5)[1]
 
 
@@ -199,8 +199,8 @@ def test_the_process_of_a_statement_goes_with_the_command(
         children = psutil.Process(process.pid).children()
     time.sleep(0.5)
     process.send_signal(how)
-    process.communicate(timeout=30)
-    assert not psutil.wait_procs(children, timeout=10)[1]
+    process.communicate(timeout=10)
+    assert not psutil.wait_procs(children, timeout=5)[1]
 
 
 # From Python.
@@ -213,7 +213,7 @@ def test_a_statement_of_python_in_a_process_of_its_own_ends(what: str, folder: P
         began = time.monotonic()
         with pytest.raises(QueryError, match=r"longer than 1 seconds|larger than"):
             bank.sql(SLOW[what], seconds=1, isolated=True)
-        assert time.monotonic() - began < 1 + GRACE + 2 * LATE
+        assert time.monotonic() - began < 1 + GRACE + LATE
         assert bank.sql("select count(*) as n from word")["n"].item() == 1606
 
 
