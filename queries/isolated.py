@@ -34,6 +34,8 @@ GRACE = 0.5
 """Seconds that DuckDB has to notice that the time is over, before its process is ended."""
 BESIDE = 700_000_000
 """Bytes that a process may take beside those of its statement: Python, DuckDB, one batch twice."""
+_STARTING = 10.0
+"""Seconds that a process may take to start and to open the bank, which are not the statement's."""
 _LOOKS_EVERY = 0.02
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -91,7 +93,7 @@ class Isolated:
                 f"The values of the statement cannot be given to another process: {error}",
                 "Give numbers, texts, dates, and lists of them.",
             ) from error
-        self._ends = time.monotonic() + seconds + GRACE
+        self._ends = time.monotonic() + _STARTING + seconds + GRACE  # until the statement begins
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
@@ -122,7 +124,9 @@ class Isolated:
         """The rows in parts. Raises QueryError or BankError as the statement does."""
         while True:
             kind, body = self._message()
-            if kind == worker.BATCH:
+            if kind == worker.START:
+                self._ends = time.monotonic() + self._seconds + GRACE
+            elif kind == worker.BATCH:
                 yield pl.read_ipc_stream(body)
             elif kind == worker.COUNT:
                 (self.count,) = struct.unpack("<Q", body)

@@ -1,9 +1,9 @@
 """The process that runs one statement for `isolated.py`, and does nothing else.
 
 It reads one request on standard input and writes messages on standard output: a letter, eight
-bytes of length, and so many bytes. B is a batch of rows as an Arrow stream, N how many rows there
-were so far, W a warning, E an error as JSON (fact and remedy), D the end. When standard input
-closes, whoever asked is gone, and so is it.
+bytes of length, and so many bytes. S says that the statement begins now, B is a batch of rows as an
+Arrow stream, N how many rows there were so far, W a warning, E an error as JSON (fact and remedy),
+D the end. When standard input closes, whoever asked is gone, and so is it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import polars as pl
 
-BATCH, COUNT, WARNING, ERROR, DONE = b"B", b"N", b"W", b"E", b"D"
+START, BATCH, COUNT, WARNING, ERROR, DONE = b"S", b"B", b"N", b"W", b"E", b"D"
 MOST_BYTES = 64_000_000
 """Bytes of rows that are handed over at once. Who reads them takes many times as many."""
 _TOLD_EVERY = 0.2
@@ -52,6 +52,7 @@ def answer(request: dict[str, Any], out: BinaryIO) -> None:
     warnings.showwarning = show  # type: ignore[assignment]
     try:
         sandbox = Sandbox(Path(request["path"]), request["seconds"], request["memory"])
+        send(out, START)
         most, rows, told = request["rows"], 0, time.monotonic()
         for frame in sandbox.frames(request["statement"], request["params"]):
             kept = frame if most is None else frame.head(max(0, most - rows))

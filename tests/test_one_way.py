@@ -39,11 +39,3 @@ def test_quotes_are_doubled_in_one_place() -> None:
         and [ast.unparse(each) for each in node.args] in (['"\'"', "\"''\""], ["'\"'", "'\"\"'"])
     }
     assert found == {"sql/quoting.py"}
-
-
-def test_code_of_a_model_is_never_trusted_by_default() -> None:
-    """Every call that may run code of a model folder says whether it may."""
-    for place, called, node in _calls():
-        if called.endswith(("AutoConfig.from_pretrained", "AutoTokenizer.from_pretrained")):
-            given = {each.arg for each in node.keywords}
-            assert "trust_remote_code" in given or None in given, (place, called)

@@ -203,6 +203,11 @@ def test_the_process_of_a_statement_goes_with_the_command(
     assert not psutil.wait_procs(children, timeout=5)[1]
 
 
+def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
+    """A tenth of a second is less than a process takes to start, and enough for this."""
+    assert _ended(folder, "select 1 as one", seconds=0.1).out.split() == ["one", "---", "1"]
+
+
 # From Python.
 
 
