@@ -12,12 +12,16 @@ from pathlib import Path
 
 from attnbank.queries.bank import Bank
 from attnbank.queries.export_tables import LOAD, SCHEMA
+from attnbank.queries.processes import end, has_spoken
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.output_folders import Part, check_folder, output_folder
 from attnbank.sql.quoting import literal
 
 PATIENCE = 120.0
 """Seconds without a byte read or written after which a process that exports is given up."""
+
+_LAST_STEPS = 10.0
+"""Seconds that a process has to end after it has closed its output."""
 
 _CHILD = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -90,9 +94,9 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
             process.stdin.flush()  # and stays open: its end tells the process that this one is gone
         _wait(process, bank, part.folder)
         told = process.stdout.read()
+        end(process, _LAST_STEPS)
     finally:
-        process.kill()
-        process.wait()
+        end(process)
         for stream in (process.stdin, process.stdout):
             with suppress(OSError):
                 stream.close()
@@ -111,14 +115,14 @@ def _raise(kind: str, fact: str, remedy: str) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], bank: Path, folder: Path) -> None:
-    """Wait for the end of a process. Raises BankError where it does nothing any more."""
+    """Wait until a process says something or ends.
+
+    Raises BankError where it does nothing any more.
+    """
+    assert process.stdout is not None
     before, since = -1, time.monotonic()
-    while True:
-        try:
-            process.wait(timeout=0.2)
-            return
-        except subprocess.TimeoutExpired:
-            done = _bytes_moved(process.pid, folder)
+    while not has_spoken(process.stdout, 0.2):
+        done = _bytes_moved(process.pid, folder)
         if done != before:
             before, since = done, time.monotonic()
         elif time.monotonic() - since > PATIENCE:

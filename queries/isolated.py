@@ -25,6 +25,7 @@ import polars as pl
 import psutil
 
 from attnbank.queries import worker
+from attnbank.queries.processes import end
 from attnbank.queries.sandbox import out_of_memory, out_of_time, too_big
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 
@@ -153,8 +154,7 @@ class Isolated:
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
+        end(self._process)
         if self._watcher is not threading.current_thread():
             self._watcher.join()
         if self._process.stdin is not None:
@@ -173,7 +173,7 @@ class Isolated:
         except ValueError:  # closed by another thread
             found = b""
         if len(found) < size:
-            self._process.wait()
+            end(self._process, GRACE)
             raise self._reason or QueryError(
                 "The process that ran the statement ended without a word"
                 f" (status {self._process.returncode}).",
