@@ -16,11 +16,12 @@ from attnbank.cli.options import BankGroup, help_if_alone
 from attnbank.cli.printing import closed, say
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
-COMMANDS = (
-    "demo", "ingest", "info", "queries", "query", "use", "compute", "probe", "sql", "shell",
-    "schema", "export", "upgrade", "delete",
-)  # fmt: skip
-"""The commands, in the order in which a newcomer meets them."""
+COMMANDS = {
+    "demo": "fill", "ingest": "fill", "info": "ask", "queries": "ask", "query": "ask",
+    "use": "keep", "compute": "fill", "probe": "fill", "sql": "ask", "shell": "ask",
+    "schema": "ask", "export": "keep", "upgrade": "keep", "delete": "keep",
+}  # fmt: skip
+"""The commands, in the order in which a newcomer meets them, and the folder of each."""
 
 
 class App(BankGroup):
@@ -34,7 +35,8 @@ class App(BankGroup):
         """The command of a name; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"attnbank.cli.commands.{cmd_name}").command
+        place = f"attnbank.cli.commands.{COMMANDS[cmd_name]}.{cmd_name}"
+        command = import_module(place).command
         assert isinstance(command, click.Command)
         return command
 

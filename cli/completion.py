@@ -20,7 +20,7 @@ def names(kind: str) -> Completer:
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from attnbank.queries.suggestions import suggestions
+        from attnbank.queries.completions import suggestions
 
         try:
             path = bank_path(ctx)

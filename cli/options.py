@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import click
 
 from attnbank.cli.printing import say
-from attnbank.queries.names import did_you_mean
-from attnbank.sql.places import bank_place
+from attnbank.sql.bank.places import bank_place
+from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -55,7 +55,7 @@ class Seconds(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The number of seconds."""
-        from attnbank.queries.isolated import LONGEST
+        from attnbank.queries.sandbox.isolated import LONGEST
 
         try:
             seconds = float(value)

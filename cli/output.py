@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
+from attnbank.cli.formats.values import csv_columns, json_rows
 from attnbank.cli.options import bank_path
 from attnbank.cli.printing import Terminal, closed, say
-from attnbank.cli.values import csv_columns, json_rows
-from attnbank.queries.names import did_you_mean
-from attnbank.sql import outputs
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
+from attnbank.sql.outputs import files as outputs
+from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,7 +149,7 @@ def check_reader(output: str | None) -> None:
 
 def _titled(title: str, format_: str) -> Iterator[str]:
     """The line above what people read, and what parts it from the rest."""
-    from attnbank.cli.table import as_text
+    from attnbank.cli.formats.table import as_text
 
     yield f"% {as_text(title)}" if format_ == "latex" else as_text(title)
     if format_ == "markdown":
@@ -165,8 +165,8 @@ def write(
     wraps: bool = False,
 ) -> None:
     """Write a frame in one of FORMATS; `width` is that of the terminal, for a table."""
-    from attnbank.cli.latex import latex
-    from attnbank.cli.table import markdown, table
+    from attnbank.cli.formats.latex import latex
+    from attnbank.cli.formats.table import markdown, table
 
     if format_ == "table":
         _write_lines(table(frame, width, wraps=wraps), file)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import click
 
 from attnbank.cli.app import app
-from attnbank.cli.commands.query import by_section
-from attnbank.sql.outputs import output_file
+from attnbank.cli.commands.ask.query import by_section
+from attnbank.sql.outputs.files import output_file
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
-    from attnbank.sql import Analysis
+    from attnbank.sql.header import Analysis, Parameter
 
 _WIDTH = 80
 _MADE_BY = "<!-- Made by python -m attnbank.cli.reference docs; do not edit. -->"
@@ -62,7 +62,7 @@ def _walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Comman
 
 def _schema() -> Iterator[str]:
     from attnbank.queries import open_bank
-    from attnbank.sql.opening import open_to_write
+    from attnbank.sql.bank.opening import open_to_write
 
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "empty.duckdb")
@@ -107,10 +107,16 @@ def _analysis(analysis: Analysis) -> Iterator[str]:
     if analysis.parameters:
         yield from ("", "| parameter | type | default | |", "|---|---|---|---|")
         for each in analysis.parameters:
-            yield f"| `{each.name}` | `{each.type}` | `{each.default}` | {_cell(each.help)} |"
+            yield f"| `{each.name}` | {_type(each)} | `{each.default}` | {_cell(each.help)} |"
     yield from ("", "| column | type | |", "|---|---|---|")
     for column in analysis.columns:
         yield f"| `{column.name}` | `{column.type}` | {_cell(column.help)} |"
+
+
+def _type(parameter: Parameter) -> str:
+    """The type of a parameter, or the values that it takes."""
+    allowed = " ".join(f"`{each}`" for each in parameter.choices)
+    return f"`{parameter.type}`: {allowed}" if allowed else f"`{parameter.type}`"
 
 
 def _cell(text: str) -> str:

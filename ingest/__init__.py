@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
-    from attnbank.ingest.ingesting import estimate, ingest
     from attnbank.ingest.options import IngestOptions
+    from attnbank.ingest.run import estimate, ingest
 
 __all__ = ["IngestOptions", "estimate", "ingest"]
 
@@ -20,7 +20,7 @@ __all__ = ["IngestOptions", "estimate", "ingest"]
 def __getattr__(name: str) -> Any:
     if name in ("estimate", "ingest"):
         need("Filling a bank", "torch", "transformers", "tokenizers", "tqdm")
-        from attnbank.ingest import ingesting
+        from attnbank.ingest import run as ingesting
 
         return getattr(ingesting, name)
     if name == "IngestOptions":

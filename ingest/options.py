@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.document import Problem
+from attnbank.ingest.corpora.document import Problem
 
 if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
-    from attnbank.ingest.ablation import Ablate
-    from attnbank.ingest.deleting import Deletion
-    from attnbank.ingest.disabled_attention import Replacement
-    from attnbank.ingest.pooling import Subword
-    from attnbank.ingest.tokens import Unit
+    from attnbank.ingest.attention.pooling import Subword
+    from attnbank.ingest.masked.ablation import Ablate
+    from attnbank.ingest.masked.interventions import Replacement
+    from attnbank.ingest.models.tokenizer import Unit
+    from attnbank.ingest.store.deleting import Deletion
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
 CONTEXTS = ("sentence", "document", "pair")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql import analyses
+from attnbank.sql.registry import analyses
 
 if TYPE_CHECKING:
     from attnbank.queries.bank import Bank, UnfinishedRunWarning, open_bank

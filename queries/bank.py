@@ -14,16 +14,20 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank.queries import contents, parameters, registry, sandbox
+from attnbank.queries import contents, parameters
 from attnbank.queries.cursors import Cursors
-from attnbank.queries.isolated import Isolated, check_limits
 from attnbank.queries.lazy import scan
 from attnbank.queries.results import frame_of, query_error
-from attnbank.queries.runs import Run, UnfinishedRunWarning, check_relation, choose_run
-from attnbank.sql import Analysis, analyses, fingerprint, reading
-from attnbank.sql.explaining import explained, is_damage
-from attnbank.sql.opening import install_beside, open_to_read
+from attnbank.queries.sandbox import select as sandbox
+from attnbank.queries.sandbox.isolated import Isolated, check_limits
+from attnbank.sql import reading, registry
+from attnbank.sql.bank.explaining import explained, is_damage
+from attnbank.sql.bank.opening import install_beside, open_to_read
+from attnbank.sql.header import Analysis
+from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
+from attnbank.sql.registry import analyses
+from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 

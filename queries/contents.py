@@ -9,12 +9,12 @@ import duckdb
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from attnbank import sql
-from attnbank.queries.names import did_you_mean, listed
 from attnbank.queries.results import frame_of
+from attnbank.sql import registry
+from attnbank.sql.bank.places import bank_place
 from attnbank.sql.errors import CallError
-from attnbank.sql.places import bank_place
 from attnbank.sql.quoting import literal, place
+from attnbank.sql.suggest import did_you_mean, listed
 
 _BYTES_UNROUNDED = 3.8
 _BYTES_ROUNDED = 2.5
@@ -50,10 +50,10 @@ def read(connection: DuckDBPyConnection, path: Path) -> Contents:
         format=written[0],
         created_by=written[1],
         runs=runs(connection, path),
-        models=_statement(connection, "contents_models"),
-        corpora=_statement(connection, "contents_corpora"),
-        skipped=_statement(connection, "contents_skipped"),
-        departures=_statement(connection, "contents_departures"),
+        models=_statement(connection, "contents/models"),
+        corpora=_statement(connection, "contents/corpora"),
+        skipped=_statement(connection, "contents/skipped"),
+        departures=_statement(connection, "contents/departures"),
         tables=_counts(connection),
     )
 
@@ -64,7 +64,7 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
     Column `bytes` is about the part of the file that is the run's: the file, divided as the
     weights are, a rounded weight counting less.
     """
-    found = _statement(connection, "contents_runs")
+    found = _statement(connection, "contents/runs")
     each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     size = bank_place(path).stat().st_size
     return (
@@ -79,7 +79,7 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
 
 def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
     """The runs, and whether each answers where no run is named and it fits."""
-    return _statement(connection, "run_choices")
+    return _statement(connection, "contents/run_choices")
 
 
 def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
@@ -88,33 +88,33 @@ def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataF
     Raises CallError for an unknown name.
     """
     if table is None:
-        found = _statement(connection, "relation_names")
+        found = _statement(connection, "contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
     plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
-    if plain in sql.analyses():
-        analysis = sql.analyses()[plain]
+    if plain in registry.analyses():
+        analysis = registry.analyses()[plain]
         return pl.DataFrame(
             [(each.name, each.type.upper(), each.help) for each in analysis.columns],
             schema=["column", "type", "comment"],
             orient="row",
         )
     schema_name, name = relation(connection, table)
-    return _statement(connection, "relation_columns", schema=schema_name, name=name)
+    return _statement(connection, "contents/relation_columns", schema=schema_name, name=name)
 
 
 def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
     """Schema and name of a table or view. Raises CallError where there is none."""
     known = {
         f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
-        for row in _statement(connection, "relation_names").iter_rows(named=True)
+        for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
         if row["kind"] in ("table", "view")
     }
     for asked in (name, f"main.{name}", f"paper.{name}"):
         if asked in known:
             return known[asked]
-    names = [each.removeprefix("main.") for each in known] + list(sql.analyses())
+    names = [each.removeprefix("main.") for each in known] + list(registry.analyses())
     raise CallError(
         f"There is no table {name}.",
         f"{did_you_mean(name, names)} attnbank schema lists all.".strip(),
@@ -144,7 +144,7 @@ def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
 def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
     names = [
         row["name"]
-        for row in _statement(connection, "relation_names").iter_rows(named=True)
+        for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
         if row["kind"] == "table"
     ]
     every = " union all ".join(
@@ -155,5 +155,5 @@ def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
 
 
 def _statement(connection: DuckDBPyConnection, statement: str, /, **values: str) -> pl.DataFrame:
-    found: duckdb.DuckDBPyRelation = connection.query(sql.statement(statement), params=values)
+    found: duckdb.DuckDBPyRelation = connection.query(registry.statement(statement), params=values)
     return frame_of(found)

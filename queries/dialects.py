@@ -14,11 +14,12 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from attnbank import sql
-from attnbank.queries import parameters, registry
-from attnbank.queries.names import DIALECTS, did_you_mean
-from attnbank.sql import Analysis
+from attnbank.queries import parameters
+from attnbank.sql import quoting, registry
 from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import DIALECTS
+from attnbank.sql.suggest import did_you_mean
 
 
 def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
@@ -34,7 +35,7 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
         )
     analysis = registry.find(name)
     given = parameters.check(analysis, values)
-    arguments = {each: _expression(parameters.literal(given[each])) for each in given}
+    arguments = {each: _expression(quoting.value(given[each])) for each in given}
     tree = _Inliner().statement(analysis, arguments)
     if dialect == "spark":
         tree = tree.transform(_for_spark)
@@ -95,11 +96,11 @@ class _Inliner:
     def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
         """What stands behind a table macro or a view, as a subquery; None for a table."""
         if isinstance(table.this, exp.Anonymous):
-            called = (sql.analyses() | sql.shared())[table.this.name]
+            called = (registry.analyses() | registry.shared())[table.this.name]
             given = {each.this.name: each.expression for each in table.this.expressions}
             inner = self.statement(called, given)
         elif table.db == "paper":
-            inner = self.statement(sql.analyses()[table.name], {})
+            inner = self.statement(registry.analyses()[table.name], {})
         elif table.name in _views() and table.name not in own:
             inner = self._without_macros(_views()[table.name].copy())
         else:
@@ -163,7 +164,7 @@ def _views() -> dict[str, exp.Expr]:
 def _created(kind: str) -> list[exp.Create]:
     return [
         statement
-        for script in sql.schema()
+        for script in registry.schema()
         for statement in sqlglot.parse(script, dialect="duckdb")
         if isinstance(statement, exp.Create) and statement.kind == kind
     ]

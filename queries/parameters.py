@@ -7,9 +7,9 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from attnbank.queries.names import did_you_mean, listed
-from attnbank.sql import Analysis, Parameter, quoting
 from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis, Parameter
+from attnbank.sql.suggest import did_you_mean, listed
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
@@ -63,24 +63,9 @@ def element_type(parameter: Parameter) -> tuple[str, bool]:
     return type_.removesuffix("[]"), type_.endswith("[]")
 
 
-def literal(value_: Any) -> str:
-    """A value as DuckDB text."""
-    if value_ is None:
-        return "null"
-    if isinstance(value_, bool):
-        return "true" if value_ else "false"
-    if isinstance(value_, int):
-        return str(value_)
-    if isinstance(value_, float):
-        return f"cast('{value_!r}' as double)"
-    if isinstance(value_, list):
-        return f"[{', '.join(literal(each) for each in value_)}]"
-    return quoting.literal(str(value_))
-
-
 def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
     if type_ in _TEXTS:
-        if is_run(parameter) and isinstance(given, int) and not isinstance(given, bool):
+        if parameter.names_run and isinstance(given, int) and not isinstance(given, bool):
             return str(given)
         if not isinstance(given, str):
             raise _misfit(parameter, given)
@@ -132,11 +117,6 @@ def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
             raise _misfit(parameter, text)
         return folded in _TRUE
     return _scalar(parameter, type_, text)
-
-
-def is_run(parameter: Parameter) -> bool:
-    """Whether the parameter names a run."""
-    return parameter.name == "run" or parameter.name.endswith("_run")
 
 
 def _misfit(parameter: Parameter, given: object) -> CallError:

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from attnbank.sql.errors import QueryError
+from attnbank.sql.errors import QueryError, first_line
 from attnbank.sql.quoting import quoted
 
 ROWS_AT_ONCE = 16_384
@@ -89,12 +89,6 @@ def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.
 def is_interrupt(error: BaseException) -> bool:
     """Whether an error is how DuckDB tells a Ctrl-C."""
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error, without the kind of error that DuckDB begins it with."""
-    text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return re.sub(r"^[A-Za-z ]+ Error: ", "", text)
 
 
 def query_error(error: BaseException, lead: str = "") -> QueryError:

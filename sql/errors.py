@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class AttnbankError(Exception):
     """Something a person can mend.
@@ -39,3 +41,9 @@ class QueryError(AttnbankError):
 
 class AttnbankWarning(UserWarning):
     """Something to know about a result that is right all the same."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error, without the kind of error that DuckDB begins it with."""
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return re.sub(r"^[A-Za-z ]+ Error: ", "", text)

@@ -5,6 +5,8 @@ Names of tables and columns in a bank that somebody else made are data, like the
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def quoted(name: str) -> str:
     """A name of a table, column, schema or database as SQL has it, whatever is in it."""
@@ -19,3 +21,18 @@ def place(schema: str, name: str) -> str:
 def literal(text: str | None) -> str:
     """A text as SQL has it; null for None."""
     return "null" if text is None else "'" + text.replace("'", "''") + "'"
+
+
+def value(given: Any) -> str:
+    """A value as it stands in a statement."""
+    if given is None:
+        return "null"
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, int):
+        return str(given)
+    if isinstance(given, float):
+        return f"cast('{given!r}' as double)"
+    if isinstance(given, list):
+        return f"[{', '.join(value(each) for each in given)}]"
+    return literal(str(given))

@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def sample() -> Path:
     """The folder of the sample corpus that ships in the package."""
-    return Path(__file__).resolve().parents[1] / "ingest" / "sample"
+    return Path(__file__).resolve().parents[1] / "ingest" / "corpora" / "sample"
 
 
 @pytest.fixture(scope="session")
@@ -211,8 +211,8 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     ablation and what is computed from them; a probe.
     """
     from attnbank.ingest import IngestOptions, ingest
-    from attnbank.queries.probes import ProbeOptions, train_probe
-    from attnbank.queries.steps import compute
+    from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+    from attnbank.ingest.derived.steps import compute
 
     text = [
         line.removeprefix("# text = ")

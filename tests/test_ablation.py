@@ -9,17 +9,18 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_masked_lm as slow
 import pytest
-import slow_masked_lm as slow
 import torch
 from torch import Tensor
 
-from attnbank.ingest import IngestOptions, ingest, models
-from attnbank.ingest.ablation import Ablation, Tally, variants
-from attnbank.ingest.disabled_attention import Variant
-from attnbank.ingest.masking import Masked
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.masked.ablation import Ablation, Tally, variants
+from attnbank.ingest.masked.interventions import Variant
+from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.models import loading as models
+from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.opening import open_to_write
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

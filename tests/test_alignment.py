@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import transformers
+from encoding import encoded
 
-from attnbank.ingest.models import load
-from attnbank.ingest.tokens import Encoded, TokenizerLayout, Unalignable
+from attnbank.ingest.models.loading import load
+from attnbank.ingest.models.tokenizer import Encoded, TokenizerLayout, Unalignable
 
 WORDS = ["Do", "n't", "worry", ",", "Maria", "'s", "train", "leaves", "at", "nine", "."]
 AFTER = [False, True, False, True, False, True, True, True, True, False, True]
@@ -21,7 +22,7 @@ def _layout(folder: Path) -> TokenizerLayout:
 
 
 def _encode(layout: TokenizerLayout, words: list[str], after: list[bool]) -> Encoded:
-    (found,) = layout.encode([(words, after)], "word")
+    (found,) = encoded(layout, [(words, after)], "word")
     assert isinstance(found, Encoded)
     return found
 
@@ -62,7 +63,8 @@ def test_words_stand_at_their_own_index_where_there_is_a_cls(
 def test_a_word_without_pieces_is_reported() -> None:
     layout = load("minilm").layout
     after = [True, True, True]
-    found = layout.encode(
+    found = encoded(
+        layout,
         [(["a", "\u200b", "b"], after), (["a", "b", "\u00ad"], after), (["a", "b", "c"], after)],
         "word",
     )
@@ -72,7 +74,7 @@ def test_a_word_without_pieces_is_reported() -> None:
 
 def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> None:
     layout = _layout(tiny_model("bert"))
-    (found,) = layout.encode([(WORDS, AFTER)], "token")
+    (found,) = encoded(layout, [(WORDS, AFTER)], "token")
     assert isinstance(found, Encoded)
     assert len(found.positions) == len(found.ids)
     assert all(one.end - one.start == 1 for one in found.positions)
@@ -101,7 +103,7 @@ def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
 ) -> None:
     layout = _layout(tiny_model(kind))
     alone = _encode(layout, WORDS, AFTER)
-    batch = layout.encode([(["Yes", "."], [False, True]), (WORDS, AFTER)], "word")
+    batch = encoded(layout, [(["Yes", "."], [False, True]), (WORDS, AFTER)], "word")
     assert batch[1] == alone
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import oracle_surface as slow
 import pytest
-import slow_surface as slow
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.opening import open_to_read
 
 
 @pytest.mark.parametrize(("model", "unit"), [("minilm", "token"), ("bert", "word")])

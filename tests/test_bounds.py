@@ -7,8 +7,8 @@ from pathlib import Path
 
 import bounds
 import numpy as np
+import oracle_reference as slow
 import pytest
-import slow_reference as slow
 import torch
 import transformers
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.ingest.document import Problem, Sentence
-from attnbank.ingest.sources import find_sources, read
+from attnbank.ingest.corpora.document import Problem, Sentence
+from attnbank.ingest.corpora.sources import find_sources, read
 
 BOM = b"\xef\xbb\xbf"
 TEXTS = {

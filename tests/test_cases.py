@@ -18,8 +18,8 @@ from case_bank import make_bank, read_rows
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, analyses, open_bank, to_dialect
-from attnbank.queries.parameters import literal
-from attnbank.sql import Analysis
+from attnbank.sql.header import Analysis
+from attnbank.sql.quoting import value as literal
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.toml"))
 

@@ -16,9 +16,10 @@ import pytest
 from pipelines import other_pipeline
 
 from attnbank.cli.app import run
-from attnbank.ingest import IngestOptions, estimate, ingest, pipeline
-from attnbank.ingest.document import BadInput
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.corpora.document import BadInput
 from attnbank.ingest.options import Progress
+from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 
 CONLLU = """# newdoc id = {name}-1

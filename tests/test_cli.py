@@ -263,7 +263,7 @@ def test_an_option_out_of_range_is_told(option: str, capsys: pytest.CaptureFixtu
 def test_every_option_of_an_ingest_can_be_given() -> None:
     from dataclasses import fields
 
-    from attnbank.cli.commands.ingest import command
+    from attnbank.cli.commands.fill.ingest import command
     from attnbank.ingest.options import IngestOptions
 
     options = {each.name for each in command.params}

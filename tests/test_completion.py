@@ -13,8 +13,8 @@ import duckdb
 import pytest
 from case_bank import make_bank
 
-from attnbank.queries.suggestions import suggestions
-from attnbank.sql import analyses
+from attnbank.queries.completions import suggestions
+from attnbank.sql.registry import analyses
 
 GIVEN = {
     "corpus": "id,name\n1,news\n",

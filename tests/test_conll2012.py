@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.ingest.conll2012 import read_conll2012
-from attnbank.ingest.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
 
 
 def document(name: str, *sentences: str, part: str = "000") -> str:

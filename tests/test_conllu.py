@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.conllu import read_conllu
-from attnbank.ingest.document import Problem, Sentence, Word
-from attnbank.ingest.tree import tree_fault
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.tree import tree_fault
 
 
 def row(id: str, form: str, head: str = "_", deprel: str = "_", misc: str = "_") -> str:

@@ -13,21 +13,22 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_reference as slow
 import planning
 import pytest
-import slow_reference as slow
 import torch
 import transformers
 from bank_peaks import peaks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbank.ingest import IngestOptions, estimate, ingest, pipeline
-from attnbank.ingest.contexts import DocumentContext, PairContext, Room, SentenceContext
-from attnbank.ingest.inputs import Draft, Skip, TokenisedSentence
-from attnbank.ingest.models import MINILM, _place
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.inputs.contexts import DocumentContext, PairContext, Room, SentenceContext
+from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
+from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.tokenizer import Piece
 from attnbank.ingest.options import Progress
-from attnbank.ingest.tokens import Piece
+from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
 
 STORY = """\
@@ -210,7 +211,7 @@ def slow_documents(
 
 @settings(max_examples=300)
 @given(corpora_of_lengths(), st.integers(1, 12), st.booleans())
-def test_documents_are_packed_as_by_the_slow_reference(
+def test_documents_are_packed_as_by_the_oracle(
     lengths: Lengths, room: int, first_only: bool
 ) -> None:
     context = DocumentContext(Room(room + 2, 2), first_only)

@@ -9,12 +9,12 @@ from typing import Any
 
 import bounds
 import duckdb
+import oracle_coreference as slow
 import pytest
-import slow_coreference as slow
 import transformers
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, _place
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
 Key = tuple[int, int, str]

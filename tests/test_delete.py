@@ -15,12 +15,12 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.deleting import delete
+from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.queries.probes import ProbeOptions, train_probe
-from attnbank.queries.steps import compute
+from attnbank.sql.bank.upgrading import upgrade
 from attnbank.sql.errors import CallError
-from attnbank.sql.upgrading import upgrade
 
 ENTITIES = (
     "corpus",

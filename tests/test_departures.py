@@ -12,8 +12,8 @@ import pytest
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.conllu import read_conllu
-from attnbank.ingest.document import BadInput, Departure, Problem, Sentence
+from attnbank.ingest.corpora.document import BadInput, Departure, Problem, Sentence
+from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.options import Departures
 
 # Words, a multiword token that its parts do not spell, an empty node, two words without a space.

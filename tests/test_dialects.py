@@ -18,9 +18,10 @@ from polars.testing import assert_frame_equal
 from sqlglot import exp
 
 from attnbank.queries import Bank, analyses, open_bank, to_dialect
-from attnbank.queries.exporting import export
-from attnbank.sql import Analysis, schema
+from attnbank.queries.export.exporting import export
 from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import schema
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from attnbank.ingest.docbin import read_docbin
-from attnbank.ingest.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats.docbin import read_docbin
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

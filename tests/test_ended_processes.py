@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from attnbank.queries.bank import open_bank
-from attnbank.queries.exporting import export
-from attnbank.queries.isolated import Isolated
-from attnbank.queries.processes import end
+from attnbank.queries.export.exporting import export
+from attnbank.queries.sandbox.isolated import Isolated
+from attnbank.queries.sandbox.processes import end
 
 PATIENCE = 20
 """Seconds after which something has hung."""

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.conllu import read_conllu
-from attnbank.ingest.document import Sentence
-from attnbank.ingest.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.faults import Faulty
-from attnbank.ingest.mentions import EntitySpan
+from attnbank.ingest.corpora.document import Sentence
+from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
+from attnbank.ingest.corpora.faults import Faulty
+from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.mentions import EntitySpan
 
 GUM = Notation.declared("GRP-etype-infstat-salience-centering-minspan-link-identity")
 

@@ -17,7 +17,7 @@ from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.exporting import export
+from attnbank.queries.export.exporting import export
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal, quoted
 

@@ -13,10 +13,11 @@ from case_bank import make_bank
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, exporting, open_bank
-from attnbank.queries.exporting import export
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.export import exporting
+from attnbank.queries.export.exporting import export
+from attnbank.sql.bank.opening import open_to_export, open_to_write
 from attnbank.sql.errors import BankError
-from attnbank.sql.opening import open_to_export, open_to_write
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 import made_faults
 import pytest
 
-from attnbank.ingest.document import BadInput, Problem
-from attnbank.ingest.faults import ANY, FAULTS
-from attnbank.ingest.sources import find_sources, read
+from attnbank.ingest.corpora.document import BadInput, Problem
+from attnbank.ingest.corpora.faults import ANY, FAULTS
+from attnbank.ingest.corpora.sources import find_sources, read
 
 FOLDER = Path(__file__).parent / "faults"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.is_file())

@@ -17,8 +17,8 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run
-from attnbank.sql.explaining import explain, is_full_disk
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.explaining import explain, is_full_disk
+from attnbank.sql.bank.opening import open_to_read
 
 LIMITED = """
 import os, resource, signal, sys

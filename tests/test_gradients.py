@@ -9,17 +9,20 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_masked_lm as slow
 import pytest
-import slow_masked_lm as slow
 import torch
 import transformers
 from torch import Tensor
 
-from attnbank.ingest import IngestOptions, estimate, gradients, ingest, masking, models, pipeline
-from attnbank.ingest.attention_rows import padded
-from attnbank.ingest.gradients import Gradients
-from attnbank.ingest.masking import Masked
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.attention.rows import padded
+from attnbank.ingest.masked import gradients, masking
+from attnbank.ingest.masked.gradients import Gradients
+from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.models import loading as models
 from attnbank.ingest.options import Progress
+from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -134,7 +137,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
 
 def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
-    from attnbank.ingest.plan import Batch, Input
+    from attnbank.ingest.inputs.plan import Batch, Input
 
     batch = Batch(1)
     for words in texts:

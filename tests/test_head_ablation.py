@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.opening import open_to_read
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,14 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_reference as slow
 import pytest
-import slow_reference as slow
 import transformers
 from bank_peaks import peaks
-from slow_pieces import SPACE, SlowPieces
+from oracle_pieces import SPACE, SlowPieces
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, _place
 
 Counts = dict[tuple[str, int, int, str], tuple[int, int]]
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import bounds
 import duckdb
 import numpy as np
+import oracle_surface as slow
 import pytest
-import slow_surface as slow
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.head_distance import Distances
-from attnbank.queries.steps import compute
+from attnbank.ingest.derived.head_distance import Distances
+from attnbank.ingest.derived.steps import compute
+from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.opening import open_to_read
 
 
 def within(sizes: Sequence[int]) -> float:

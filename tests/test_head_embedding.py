@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.head_embedding import classical, scaled, stress, turned
-from attnbank.queries.steps import compute
+from attnbank.ingest.derived.head_embedding import classical, scaled, stress, turned
+from attnbank.ingest.derived.steps import compute
+from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
-from attnbank.sql.opening import open_to_read
 
 pytest.importorskip("sklearn", reason="multidimensional scaling needs scikit-learn")
 

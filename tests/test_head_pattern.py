@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import bounds
+import oracle_surface as slow
 import pytest
-import slow_surface as slow
 
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.opening import open_to_read
 
 SHARES = ("vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous")
 MEANS = ("vertical_mass", "diagonal_mass", "blockness")

@@ -104,7 +104,7 @@ def test_help_imports_nothing_heavy(args: list[str]) -> None:
 
 def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
     from attnbank.cli.app import run
-    from attnbank.sql import analyses
+    from attnbank.sql.registry import analyses
 
     assert run(["query", "best_head", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())

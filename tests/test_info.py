@@ -11,7 +11,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.tokens import Unit
+from attnbank.ingest.models.tokenizer import Unit
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 

@@ -12,9 +12,9 @@ import pytest
 from light_install import ROOT, link_packages, link_version
 
 from attnbank.queries import open_bank
-from attnbank.sql import analyses
 from attnbank.sql.errors import CallError, MissingPackageError
 from attnbank.sql.extras import need
+from attnbank.sql.registry import analyses
 
 LEFT_OUT = (
     "torch",
@@ -46,18 +46,16 @@ print(json.dumps(told))
 FROM_PYTHON = """
 import sys
 
-import attnbank.ingest, attnbank.queries.probes
+import attnbank.ingest, attnbank.ingest.derived.probes
 from attnbank.queries import open_bank, to_dialect
-from attnbank.queries.frames import head_accuracy
 
 with open_bank(sys.argv[1]) as bank:
     bank.query("best_head")
     bank.sql("select 1")
     bank.table("word").collect()
-    head_accuracy(bank).collect()
     bank.info(), bank.runs(), bank.schema()
 to_dialect("best_head", "spark")
-for module, name in ((attnbank.ingest, "ingest"), (attnbank.queries.probes, "train_probe")):
+for module, name in ((attnbank.ingest, "ingest"), (attnbank.ingest.derived.probes, "train_probe")):
     try:
         getattr(module, name)
     except ImportError as error:

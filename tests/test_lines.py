@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.lines import read_lines, split_words
-from attnbank.ingest.models import MINILM
-from attnbank.ingest.sources import find_sources, read
+from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
+from attnbank.ingest.corpora.formats.lines import read_lines, split_words
+from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.models.loading import MINILM
 from attnbank.sql.errors import CallError
 
 

@@ -13,9 +13,9 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run
+from attnbank.sql.bank.log import TornLogWarning
+from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.errors import BankError
-from attnbank.sql.log import TornLogWarning
-from attnbank.sql.opening import open_to_read, open_to_write
 
 # Two transactions that are in the log alone when the process ends at once, as a killed one does.
 CHILD = """

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from attnbank.queries import analyses
-from attnbank.sql import Analysis
+from attnbank.sql.header import Analysis
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import oracle_masked_lm as slow
 import pytest
-import slow_masked_lm as slow
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest import IngestOptions, ingest, models
-from attnbank.ingest.masking import Masked, Masking, together
-from attnbank.ingest.tokens import Encoded, Position
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.masked.masking import Masked, Masking, together
+from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.tokenizer import Encoded, Position
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import oracle_coreference
 import pytest
-import slow_coreference
 
-from attnbank.ingest.conllu import read_conllu
-from attnbank.ingest.document import Sentence, Word
-from attnbank.ingest.mentions import EntitySpan, head_of, kind_of, mention_of
+from attnbank.ingest.corpora.document import Sentence, Word
+from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.mentions import EntitySpan, head_of, kind_of, mention_of
 
 
 def plain(text: str) -> list[Word]:
@@ -177,7 +177,7 @@ def test_heads_of_the_tree_in_gum(corpora: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
 def test_heads_that_gum_names(corpora: Path, name: str) -> None:
     """The heads of another reading of the file, which the minspan decides."""
-    slow = slow_coreference.conllu([corpora / f"{name}.conllu"])
+    slow = oracle_coreference.conllu([corpora / f"{name}.conllu"])
     expected = sorted((each.first, each.last, each.head, each.kind) for each in slow.mentions)
     found = []
     start = 0

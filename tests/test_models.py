@@ -16,7 +16,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from attnbank.ingest.models import ModelError, ModelFacts, describe, load
+from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, load
 from attnbank.sql.errors import CallError
 
 

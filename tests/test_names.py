@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnbank.cli.app import run
-from attnbank.queries.names import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, listed
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from case_bank import make_bank
 
 import attnbank.ingest
+import attnbank.ingest.derived.probes
 import attnbank.queries
-import attnbank.queries.probes
+from attnbank.ingest.derived.probes import ProbeReport
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.html import of_frame
-from attnbank.queries.probes import ProbeReport
 from attnbank.sql.errors import BankError
+from attnbank.sql.html import of_frame
 
 EVIL = "<script>alert(\"1\")</script> & 'x'"
 GIVEN = {
@@ -103,7 +103,7 @@ def test_results_are_frames_which_escape_what_they_show() -> None:
 
 
 def test_dir_lists_what_can_be_imported() -> None:
-    for module in (attnbank.queries, attnbank.ingest, attnbank.queries.probes):
+    for module in (attnbank.queries, attnbank.ingest, attnbank.ingest.derived.probes):
         assert set(module.__all__) <= set(dir(module)), module.__name__
         for name in module.__all__:
             assert getattr(module, name) is not None

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import oracle_reference as slow
 import pytest
-import slow_reference as slow
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.opening import open_to_read
 
 OFFSETS = (-5, -3, -2, -1, 0, 1, 2, 3, 7)
 

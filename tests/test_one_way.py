@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+# A bank of this format is made in memory, to see its tables.
 ONE_WAY = {
-    "duckdb.connect": {"sql/opening.py", "sql/formats.py"},  # the latter makes a bank in memory
+    "duckdb.connect": {
+        "sql/bank/opening.py",
+        "sql/bank/formats.py",
+    },
     "click.echo": {"cli/printing.py"},
     "print": set(),
     "warnings.showwarning": set(),

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.bank import with_defaults
-from attnbank.sql import Analysis
+from attnbank.sql.header import Analysis
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 

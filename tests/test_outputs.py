@@ -15,7 +15,7 @@ import pytest
 
 from attnbank.cli.app import run
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.outputs import check_output, output_file
+from attnbank.sql.outputs.files import check_output, output_file
 from attnbank.sql.quoting import literal, quoted
 
 

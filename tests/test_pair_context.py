@@ -19,10 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.contexts import PairContext, Room
-from attnbank.ingest.inputs import Draft, Skip, TokenisedSentence
-from attnbank.ingest.models import MINILM, _place
-from attnbank.ingest.tokens import Piece
+from attnbank.ingest.inputs.contexts import PairContext, Room
+from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
+from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.tokenizer import Piece
 
 TWO = "Rain fell.\nThe dogs barked.\n"
 
@@ -167,7 +167,7 @@ def slow_pairs(
     st.integers(2, 24),
     st.integers(0, 5),
 )
-def test_pairs_are_those_of_the_slow_reference(lengths: Lengths, room: int, seed: int) -> None:
+def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -> None:
     sentences: list[TokenisedSentence] = []
     for document, sizes in enumerate(lengths, start=1):
         for index, size in enumerate(sizes, start=1):
@@ -307,7 +307,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
 
 def test_a_sample_is_fair() -> None:
     """Every input is drawn about as often as any other."""
-    from attnbank.ingest.sampling import draw, sampled
+    from attnbank.ingest.inputs.sampling import draw, sampled
 
     sentences = [
         TokenisedSentence(id, 1, 1, id, None, "", (id,), ("x",), (), (), None)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pipelines import other_pipeline
 
-from attnbank.ingest import plain
-from attnbank.ingest.document import Problem, Sentence, Word
-from attnbank.ingest.plain import read_text
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats import text as plain
+from attnbank.ingest.corpora.formats.text import read_text
 from attnbank.sql.errors import CallError
 
 TEXT = "The dogs\nbarked . Rain fell .\n\n\nIt stopped .\n"

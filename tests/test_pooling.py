@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import bounds
 import numpy as np
+import oracle_reference as slow
 import pytest
-import slow_reference as slow
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.pooling import Layout, Subword, odd_rows, peaks, pool
+from attnbank.ingest.attention.pooling import Layout, Subword, odd_rows, peaks, pool
 
 CPU = torch.device("cpu")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import toy_attention as toy
 
-from attnbank.queries.probes import ProbeOptions, train_probe
-from attnbank.queries.probes.embeddings import EmbeddingsError
+from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.probes.data.embeddings import EmbeddingsError
 from attnbank.sql.errors import AttnbankError, BankError, CallError, QueryError
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import oracle_probe as slow
 import pytest
-import slow_probe as slow
 import toy_attention as toy
 
-from attnbank import sql
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.probes import KINDS, ProbeOptions, train_probe
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.derived.probes import KINDS, ProbeOptions, train_probe
+from attnbank.sql import registry
+from attnbank.sql.bank.opening import open_to_read
 
 TRAIN, TEST = "stories/model", "press/model"
-MIGRATION = Path(sql.__file__).parent / "migrations" / "2.sql"
+MIGRATION = Path(str(registry.root())) / "schema" / "migrations" / "2.sql"
 
 
 @pytest.fixture

@@ -10,24 +10,24 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_probe as slow
 import polars as pl
 import pytest
-import slow_probe as slow
 import torch
 import toy_attention as toy
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.probes import KINDS, Epoch, ProbeOptions, ProbeReport, train_probe
-from attnbank.queries.probes import batches as batches_module
-from attnbank.queries.probes.batches import Batch, read_attention
-from attnbank.queries.probes.probing import make_batches, make_scorer
-from attnbank.queries.probes.scorers import HeadScorer, Scorer
-from attnbank.queries.probes.scoring import judge, right_branching, scores
-from attnbank.queries.probes.sentences import Sentences
-from attnbank.queries.probes.tasks import Task, read_task
-from attnbank.queries.probes.training import hold_out, loss_of
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.derived.probes import KINDS, Epoch, ProbeOptions, ProbeReport, train_probe
+from attnbank.ingest.derived.probes.data import batches as batches_module
+from attnbank.ingest.derived.probes.data.batches import Batch, read_attention
+from attnbank.ingest.derived.probes.data.sentences import Sentences
+from attnbank.ingest.derived.probes.data.tasks import Task, read_task
+from attnbank.ingest.derived.probes.probing import make_batches, make_scorer
+from attnbank.ingest.derived.probes.scorers import HeadScorer, Scorer
+from attnbank.ingest.derived.probes.scoring import judge, right_branching, scores
+from attnbank.ingest.derived.probes.training import hold_out, loss_of
+from attnbank.sql.bank.opening import open_to_read
 
 WITHIN = 10 * bounds.sums(5000)
 """Scores in float64 on either side, of 24 maps by 66 entries of vectors at most, and sums of them
@@ -245,7 +245,7 @@ def test_the_slow_gradients_are_slopes_of_the_slow_loss(
 def test_weights_of_the_heads_equal_the_slow_ones(
     reading: duckdb.DuckDBPyConnection, kind: str, root_at: str
 ) -> None:
-    from attnbank.queries.probes.head_weights import HeadWeights
+    from attnbank.ingest.derived.probes.head_weights import HeadWeights
 
     task, options = _task(reading, kind, root_at)
     scorer = _random_scorer(task, options)
@@ -275,7 +275,7 @@ def test_weights_of_the_heads_equal_the_slow_ones(
 def test_where_the_vector_of_root_stands() -> None:
     """Three words with vectors 2, 3 and 5; a pair scores 10 times the candidate's vector and 100
     times the dependent's, and every weight of attention is 1."""
-    from attnbank.queries.probes.scorers import AttentionWordsScorer
+    from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer
 
     words = torch.tensor([[False, True, True, True, False]])
     batch = Batch(

@@ -50,7 +50,7 @@ INGEST = (
     " ingest(IngestOptions((sys.argv[1],), Path(sys.argv[2]), 'minilm'))"
 )
 DIGEST = (
-    "import sys; from attnbank.ingest.models import load\n"
+    "import sys; from attnbank.ingest.models.loading import load\n"
     "for folder in sys.argv[1:]: print(load(folder, random_seed=1).facts.sha256)"
 )
 

@@ -11,8 +11,9 @@ import duckdb
 import pytest
 
 from attnbank.cli.app import run
-from attnbank.ingest import IngestOptions, estimate, ingest, pipeline
+from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.options import Progress
+from attnbank.ingest.store import pipeline
 
 # Of the first two the progress is that of the whole corpus; the others take a part of it.
 OPTIONS: dict[str, dict[str, Any]] = {

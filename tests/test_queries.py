@@ -12,10 +12,10 @@ import duckdb
 import polars as pl
 import pytest
 from case_bank import make_bank
+from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, UnfinishedRunWarning, analyses, open_bank
-from attnbank.queries.frames import head_accuracy
 from attnbank.sql.errors import BankError, CallError, QueryError
 
 RUNS = """

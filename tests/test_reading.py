@@ -10,16 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 import duckdb
+import oracle_reference as slow
 import planning
 import pytest
-import slow_reference as slow
 import spaced_tokenizers
 import transformers
-from slow_pieces import SPACE, SlowPieces
+from oracle_pieces import SPACE, SlowPieces
 from tokenizers import AddedToken, Tokenizer
 
-from attnbank.ingest.inputs import Input
-from attnbank.ingest.tokens import TokenizerLayout, Unalignable
+from attnbank.ingest.inputs.drafts import Input
+from attnbank.ingest.models.tokenizer import TokenizerLayout, Unalignable
 
 Pieces = list[list[str]]
 

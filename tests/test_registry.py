@@ -12,8 +12,10 @@ from case_bank import make_bank
 
 from attnbank.queries import analyses, open_bank
 from attnbank.queries.bank import with_defaults
-from attnbank.queries.runs import arguments
-from attnbank.sql import Analysis, HeaderError, RunChoice, formats, parse, shared
+from attnbank.sql.bank import formats
+from attnbank.sql.header import Analysis, HeaderError, RunChoice, parse
+from attnbank.sql.registry import shared
+from attnbank.sql.runs import arguments
 
 HEADER = """\
 -- title: How many words there are
@@ -178,4 +180,4 @@ def test_a_statement_keeps_to_the_common_subset(analysis: Analysis) -> None:
 def test_the_columns_that_are_kept_are_those_of_a_new_bank() -> None:
     """The file that a bank's tables are checked against; how it is written anew, where it fails."""
     kept = (files("attnbank.sql") / "schema" / "columns.json").read_text(encoding="utf-8")
-    assert kept == formats.columns_as_text(), "python -m attnbank.sql.formats"
+    assert kept == formats.columns_as_text(), "python -m attnbank.sql.bank.formats"

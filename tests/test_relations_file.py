@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attnbank.ingest.document import Problem, Sentence, Word
-from attnbank.ingest.relations import read_relations
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats.relations import read_relations
 
 TEXT = "the 2-det\nmembers 3-nsubj\nvoted 0-root\n\nnobody\t2-nsubj\nleft 0-root"
 

@@ -18,8 +18,8 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run
-from attnbank.sql.opening import open_to_write
-from attnbank.sql.room import MOST_UNUSED, UnusedRoomWarning, close_tidily, room
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.bank.room import MOST_UNUSED, UnusedRoomWarning, close_tidily, room
 
 
 def _blocks(path: Path) -> tuple[int, int]:

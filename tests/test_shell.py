@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.cli.commands.shell import find_shell
+from attnbank.cli.commands.ask.shell import find_shell
 from attnbank.sql.errors import AttnbankError
 
 

@@ -12,7 +12,7 @@ import tokenizers
 import torch
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.document import BadInput
+from attnbank.ingest.corpora.document import BadInput
 
 GOOD = """\
 # sent_id = good

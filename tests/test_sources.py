@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from attnbank.ingest.document import BadInput, DocumentStart, Problem, Sentence
-from attnbank.ingest.formats import recognise
-from attnbank.ingest.sources import Source, digest, find_sources, read
+from attnbank.ingest.corpora.document import BadInput, DocumentStart, Problem, Sentence
+from attnbank.ingest.corpora.registry import recognise
+from attnbank.ingest.corpora.sources import Source, digest, find_sources, read
 from attnbank.sql.errors import CallError
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"

@@ -10,10 +10,10 @@ import duckdb
 import pytest
 from case_bank import make_bank
 
-from attnbank import sql
 from attnbank.queries import analyses, open_bank
 from attnbank.queries.bank import with_defaults
-from attnbank.sql import HeaderError, parse, reading
+from attnbank.sql import macros, reading, registry
+from attnbank.sql.header import HeaderError, parse
 
 HEADER = """\
 -- title: A title
@@ -44,7 +44,7 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
     assert given.replace("cast(1 as integer)", "$least") == TRAPS.strip()
     with duckdb.connect() as connection:
         connection.execute("create table word as select 1 as id, 'a' as form")
-        for macro in sql.macros(parse("traps", "surface", HEADER + TRAPS), temporary=True):
+        for macro in macros.macros(parse("traps", "surface", HEADER + TRAPS), temporary=True):
             connection.execute(macro)
         for least in (0, 1):
             found = connection.execute(f"from traps(least := {least})").fetchall()
@@ -69,12 +69,17 @@ def test_calls_in_comments_and_strings_are_none() -> None:
 
 
 def test_each_analysis_is_installed_after_what_it_reads() -> None:
-    names = [name for statement in sql.install() for name in analyses() if _makes(statement, name)]
+    names = [
+        name for statement in macros.install() for name in analyses() if _makes(statement, name)
+    ]
     assert sorted(set(names)) == sorted(analyses())
-    for name, analysis in analyses().items():
-        for other in analysis.reads:
-            assert other in sql.shared() or names.index(other) < names.index(name), (name, other)
-    assert analyses()["best_head"].reads == {"head_accuracy", "offset_baseline", "chosen_run"}
+    for name in analyses():
+        for other in registry.read_by(name):
+            assert other in registry.shared() or names.index(other) < names.index(name), (
+                name,
+                other,
+            )
+    assert registry.read_by("best_head") == {"head_accuracy", "offset_baseline", "chosen_run"}
 
 
 def _makes(statement: str, name: str) -> bool:
@@ -84,7 +89,7 @@ def _makes(statement: str, name: str) -> bool:
 
 def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
     """In a copy of the package: gold_dependency says what best_head() makes of it."""
-    package = Path(sql.__file__).resolve().parent
+    package = Path(str(registry.root())).resolve()
     copy = tmp_path / "attnbank" / "sql"
     for path in [each for end in ("sql", "py", "json") for each in package.rglob(f"*.{end}")]:
         to = copy / path.relative_to(package)
@@ -96,7 +101,9 @@ def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
             )
             assert "picks" in text
         to.write_text(text, encoding="utf-8")
-    program = "from attnbank.sql.opening import open_to_write as o; o('x.duckdb', 'test').close()"
+    program = (
+        "from attnbank.sql.bank.opening import open_to_write as o; o('x.duckdb', 'test').close()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {program}"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -121,7 +128,7 @@ create or replace macro f(a) as concat(a, '; -- no comment', 'create table t');
 
 def test_functions_are_made_for_one_connection_too() -> None:
     with duckdb.connect() as connection:
-        for script in (*sql.schema(), *sql.functions(temporary=True)):
+        for script in (*registry.schema(), *registry.functions(temporary=True)):
             connection.execute(script)
         names = connection.execute(
             "select distinct function_name from duckdb_functions() where not internal"
@@ -139,5 +146,5 @@ def test_nothing_is_read_to_open_a_bank(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     with open_bank(tmp_path / "bank.duckdb") as bank:
         assert bank.connection.execute("select analyses from bank").fetchall() == [
-            (sql.fingerprint(),)
+            (macros.fingerprint(),)
         ]

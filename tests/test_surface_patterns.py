@@ -9,14 +9,14 @@ from typing import Any
 import bounds
 import duckdb
 import numpy as np
+import oracle_surface as slow
 import pytest
-import slow_surface as slow
 import torch
 import transformers
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.sql.opening import open_to_read
+from attnbank.sql.bank.opening import open_to_read
 
 
 @pytest.fixture(scope="module", params=["sample", "wiki", "bert", "roberta"])

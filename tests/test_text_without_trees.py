@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.tokens import Unit
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.models.tokenizer import Unit
+from attnbank.sql.bank.opening import open_to_read
 
 
 @pytest.mark.parametrize("unit", ["word", "token"])

@@ -13,10 +13,10 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.frames import head_accuracy
 from attnbank.sql.errors import BankError, QueryError
 
 LONG = "select count(*) as n from range(10000000) a, range(10000000) b where hash(a, b) = 3"

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import oracle_reference as slow
 import pytest
-import slow_reference as slow
 import transformers
 from case_bank import make_bank
 
 from attnbank.cli.app import run
-from attnbank.cli.commands import info
+from attnbank.cli.commands.ask import info
 from attnbank.cli.unknown import unknown_lines
-from attnbank.ingest import IngestOptions, estimate, ingest, pipeline, reading
-from attnbank.ingest.models import _place
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.models import reading
+from attnbank.ingest.models.loading import _place
+from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
 
 _WORDS = ["Rain", "☃", "fell", "日本", ".", "☃☃"]

@@ -15,14 +15,14 @@ import pytest
 from case_bank import make_bank
 from polars.testing import assert_frame_equal
 
-from attnbank import sql
 from attnbank.cli.app import run
-from attnbank.ingest.runs import version
+from attnbank.ingest.store.runs import version
 from attnbank.queries import open_bank
-from attnbank.sql import formats
+from attnbank.sql import registry
+from attnbank.sql.bank import formats
+from attnbank.sql.bank.opening import open_to_read, open_to_write
+from attnbank.sql.bank.upgrading import upgrade
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.opening import open_to_read, open_to_write
-from attnbank.sql.upgrading import upgrade
 
 FIGURES = (
     "from head_accuracy(run := 'test/tiny')",
@@ -115,7 +115,7 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     of = old_banks.columns(old)
     rows, figures = old_banks.rows(old, of), _figures(old)
     done = upgrade(old)
-    assert (done.before, done.after) == (1, sql.FORMAT)
+    assert (done.before, done.after) == (1, registry.FORMAT)
     assert _schema(old) == _schema(new)
     assert _installed(old) == _installed(new)
     assert old_banks.rows(old, of, without=("bank",)) == {
@@ -125,14 +125,14 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     with open_bank(old) as bank:
         asked = bank.query("head_accuracy", run="test/tiny").sort(by=["layer"]).height
         assert asked == len(figures[0])
-        assert bank.info().format == sql.FORMAT
+        assert bank.info().format == registry.FORMAT
     assert open_to_read(old).execute("select count(*) from run").fetchone() == (5,)
 
 
 def test_it_says_what_it_did(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["-b", str(old), "upgrade"]) == 0
     told = capsys.readouterr().err
-    assert f"{old} is of format {sql.FORMAT} now; it was of format 1" in told
+    assert f"{old} is of format {registry.FORMAT} now; it was of format 1" in told
     before = old.read_bytes()
     assert run(["-b", str(old), "upgrade"]) == 0
     assert "is up to date" in capsys.readouterr().err
@@ -190,7 +190,7 @@ def test_a_newer_format_is_told_from_an_older_one(
     old: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with duckdb.connect(str(old)) as connection:
-        connection.execute("update bank set format = ?", [sql.FORMAT + 1])
+        connection.execute("update bank set format = ?", [registry.FORMAT + 1])
     before = old.read_bytes()
     for args in (["info"], ["upgrade"]):
         assert run(["-b", str(old), *args]) == 1
@@ -269,8 +269,8 @@ def test_a_step_runs_on_banks_older_than_their_number() -> None:
     import sqlglot
     from sqlglot import expressions
 
-    for step in range(2, sql.FORMAT + 1):
-        for statement in sqlglot.parse(sql.migration(step), dialect="duckdb"):
+    for step in range(2, registry.FORMAT + 1):
+        for statement in sqlglot.parse(registry.migration(step), dialect="duckdb"):
             if isinstance(statement, expressions.Alter):
                 assert statement.args["exists"], f"alter table if exists ...: {statement.sql()}"
                 for action in statement.args["actions"]:
@@ -342,4 +342,4 @@ def test_an_old_export_is_loaded_and_upgraded(old: Path, tmp_path: Path) -> None
     del of["bank"]
     assert old_banks.rows(new, of) == old_banks.rows(old, of)
     with open_bank(new) as bank:
-        assert bank.info().format == sql.FORMAT and bank.runs().height == 5
+        assert bank.info().format == registry.FORMAT and bank.runs().height == 5

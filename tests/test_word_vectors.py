@@ -13,17 +13,17 @@ import pytest
 import transformers
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.probes import ProbeOptions
-from attnbank.queries.probes.embeddings import (
+from attnbank.ingest.derived.probes import ProbeOptions
+from attnbank.ingest.derived.probes.data.embeddings import (
     EmbeddingsError,
     file_vectors,
     spacy_vectors,
     word_vectors,
 )
-from attnbank.queries.probes.runs import ProbeRun
-from attnbank.queries.probes.tasks import Task, read_task
+from attnbank.ingest.derived.probes.data.runs import ProbeRun
+from attnbank.ingest.derived.probes.data.tasks import Task, read_task
+from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.opening import open_to_read
 
 GLOVE = "the 0.5 -1 2\nRain 1 2 3\nrain 4 5 6\nfell 0 1e-1 0\n"
 NO_RUN = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, 1)

@@ -11,15 +11,15 @@ from pathlib import Path
 import tiny_models
 import torch
 
-from attnbank import sql
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.probes import ProbeOptions, train_probe
-from attnbank.queries.steps import compute
+from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.steps import compute
+from attnbank.sql import registry
 
 
 def main(made: Path, sample: Path) -> None:
     """Write the bank, compressed, from a few sentences of the sample corpus."""
-    assert sql.FORMAT == 1, f"this code writes format {sql.FORMAT}"
+    assert registry.FORMAT == 1, f"this code writes format {registry.FORMAT}"
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # so that the bank holds no path of the machine

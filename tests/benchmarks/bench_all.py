@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SAMPLE = HERE.parents[1] / "ingest" / "sample"
+SAMPLE = HERE.parents[1] / "ingest" / "corpora" / "sample"
 
 
 def main() -> int:

@@ -23,9 +23,9 @@ from typing import Any
 
 import duckdb
 
-from attnbank.queries.steps import STEPS, compute
-from attnbank.sql import analyses
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.derived.steps import STEPS, compute
+from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.registry import analyses
 
 SECTIONS = ("surface", "clusters", "kovaleva", "voita")
 LIMIT = "2GB"

@@ -18,9 +18,12 @@ from itertools import chain
 
 import numpy as np
 
-from attnbank.queries.head_distance import SMOOTHING, Distances
-from attnbank.queries.maps import choose_run, maps
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.derived.head_distance import Distances
+from attnbank.ingest.derived.maps import choose_run, maps
+from attnbank.sql.bank.opening import open_to_read
+
+SMOOTHING = 0.001
+"""Share of a uniform distribution in every one, as in the published code."""
 
 
 def loop(found: list[np.ndarray], heads: int) -> np.ndarray:

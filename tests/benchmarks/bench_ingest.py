@@ -17,17 +17,17 @@ from pathlib import Path
 
 import duckdb
 
-from attnbank.ingest import corpus as corpora
-from attnbank.ingest import models
-from attnbank.ingest.attention_rows import RunFacts, padded
-from attnbank.ingest.corpus_rows import write_corpus
-from attnbank.ingest.ingesting import _Counter, _max_tokens
+from attnbank.ingest.attention.rows import RunFacts, padded
+from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.models import loading as models
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.pipeline import run_batches
-from attnbank.ingest.plan import Planner
-from attnbank.ingest.runs import finish_run, model_id, start_run, version
-from attnbank.ingest.writing import WRITER
-from attnbank.sql.opening import open_to_write
+from attnbank.ingest.run import _Counter, _max_tokens
+from attnbank.ingest.store import corpus as corpora
+from attnbank.ingest.store.corpus_rows import write_corpus
+from attnbank.ingest.store.pipeline import run_batches
+from attnbank.ingest.store.runs import finish_run, model_id, start_run, version
+from attnbank.ingest.store.writer import WRITER
+from attnbank.sql.bank.opening import open_to_write
 
 
 def main() -> None:

@@ -24,17 +24,17 @@ import torch
 from torch import Tensor, nn
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.queries.probes import KINDS, ProbeOptions
-from attnbank.queries.probes.probing import make_batches, make_scorer
-from attnbank.queries.probes.scorers import (
+from attnbank.ingest.derived.probes import KINDS, ProbeOptions
+from attnbank.ingest.derived.probes.data.tasks import read_task
+from attnbank.ingest.derived.probes.probing import make_batches, make_scorer
+from attnbank.ingest.derived.probes.scorers import (
     AttentionScorer,
     AttentionWordsScorer,
     DistanceWordsScorer,
     Scorer,
 )
-from attnbank.queries.probes.tasks import read_task
-from attnbank.queries.probes.training import loss_of, run_epoch
-from attnbank.sql.opening import open_to_read
+from attnbank.ingest.derived.probes.training import loss_of, run_epoch
+from attnbank.sql.bank.opening import open_to_read
 
 Example = tuple[Tensor, Tensor, Tensor]
 """Attention [K, n + 2, n + 2], the vectors of the words [n, D], their heads [n]."""

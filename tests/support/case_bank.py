@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql.opening import open_to_write
+from attnbank.sql.bank.opening import open_to_write
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that have a row, number 1, where a case does not give them."""

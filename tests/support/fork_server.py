@@ -24,18 +24,18 @@ import transformers.models.auto.modeling_auto
 import transformers.models.bert.modeling_bert
 import transformers.models.bert.tokenization_bert  # noqa: F401
 
-import attnbank.cli.commands.compute
-import attnbank.cli.commands.delete
-import attnbank.cli.commands.demo
-import attnbank.cli.commands.export
-import attnbank.cli.commands.info
-import attnbank.cli.commands.probe
-import attnbank.cli.commands.query
+import attnbank.cli.commands.ask.info
+import attnbank.cli.commands.ask.query
+import attnbank.cli.commands.fill.compute
+import attnbank.cli.commands.fill.demo
+import attnbank.cli.commands.fill.probe
+import attnbank.cli.commands.keep.delete
+import attnbank.cli.commands.keep.export
 import attnbank.cli.output
-import attnbank.ingest.pipeline
-import attnbank.queries.exporting
-import attnbank.queries.head_distance
-import attnbank.queries.probes.probing  # noqa: F401
+import attnbank.ingest.derived.head_distance
+import attnbank.ingest.derived.probes.probing
+import attnbank.ingest.store.pipeline
+import attnbank.queries.export.exporting  # noqa: F401
 from attnbank.cli import main
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnbank.ingest import bounds
+from attnbank.ingest.corpora import bounds
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 _RELATIONS = "Rain 2-nsubj\nfell 0-root\n\n"

@@ -8,13 +8,13 @@ from typing import Any
 
 import duckdb
 
-from attnbank.ingest import models
-from attnbank.ingest.corpus_rows import CorpusFacts, write_corpus
-from attnbank.ingest.document import Sentence
-from attnbank.ingest.plan import Batch, Planner
-from attnbank.ingest.sources import find_sources, read
-from attnbank.ingest.tokens import TokenizerLayout
-from attnbank.sql.opening import open_to_write
+from attnbank.ingest.corpora.document import Sentence
+from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
+from attnbank.sql.bank.opening import open_to_write
 
 
 def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.DuckDBPyConnection:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from attnbank.sql.opening import open_to_write
+from attnbank.sql.bank.opening import open_to_write
 
 LAYERS = HEADS = 2
 RELATIONS = ("nsubj", "obj", "punct")

@@ -1,0 +1,231 @@
+"""`attnbank query NAME`: one command for each analysis, made from its header."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from attnbank.cli.completion import beginning, names
+from attnbank.cli.options import (
+    BankCommand,
+    BankGroup,
+    help_if_alone,
+    open_named_bank,
+    output_options,
+)
+from attnbank.cli.printing import say
+from attnbank.queries import parameters
+from attnbank.sql.header import Analysis, Parameter
+from attnbank.sql.registry import analyses, find
+
+if TYPE_CHECKING:
+    from attnbank.sql.runs import Run
+
+_TITLES = {
+    "paper": "The paper's tables and figures",
+    "surface": "Surface patterns (section 3)",
+    "syntax": "Syntax (section 4.2)",
+    "coreference": "Coreference (section 4.3)",
+    "probes": "Probes (section 5)",
+    "clusters": "Clusters (section 6)",
+    "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
+    "voita": "Functions of heads (Voita et al. 2019)",
+}
+"""What the sections of the registry are about, in the order in which they are listed."""
+
+
+def by_section() -> dict[str, list[Analysis]]:
+    """The analyses by what their section is about; one that has no title goes by its name."""
+    sections = dict.fromkeys([*_TITLES, *(each.section for each in analyses().values())])
+    found = {
+        _TITLES.get(section, section.capitalize()): [
+            each for each in analyses().values() if each.section == section
+        ]
+        for section in sections
+    }
+    return {title: those for title, those in found.items() if those}
+
+
+class HeaderType(click.ParamType[Any]):
+    """The type that a header declares, read from what a person types."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter = parameter
+        element, is_list = parameters.element_type(parameter)
+        allowed = parameter.choices
+        shown = f"[{'|'.join(allowed)}]" if allowed else _METAVARS.get(element, element.upper())
+        self.name = f"{shown},..." if is_list else shown
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, of the declared type. Raises CallError where it does not fit."""
+        return parameters.from_text(self.parameter, value) if isinstance(value, str) else value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Runs and relations of the bank; the values of a parameter that takes few."""
+        if self.parameter.names_run:
+            return names("run")(ctx, param, incomplete)
+        if self.parameter.name == "relation":
+            return names("relation")(ctx, param, incomplete)
+        return beginning(list(self.parameter.choices or ()), incomplete)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """How the help shows the value."""
+        return self.name
+
+
+_METAVARS = {"varchar": "TEXT", "double": "NUMBER", "bigint": "INTEGER", "smallint": "INTEGER"}
+
+
+class Queries(BankGroup):
+    """The analyses as commands."""
+
+    noun = "analysis"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the analyses."""
+        return list(analyses())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of an analysis; None where there is none."""
+        plain = cmd_name.removeprefix("paper.").replace("-", "_")
+        return _command(plain) if plain in analyses() else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the analyses by section."""
+        for title, those in by_section().items():
+            with formatter.section(title):
+                formatter.write_dl([(each.name, f"{each.title}.") for each in those])
+
+
+@cache
+def _command(name: str) -> click.Command:
+    analysis = find(name)
+
+    @click.pass_context
+    def run(ctx: click.Context, /, **values: Any) -> None:
+        _run(ctx, analysis, values)
+
+    options = [_option(parameter) for parameter in analysis.parameters]
+    command = output_options(
+        BankCommand(
+            name=name,
+            help=_help(analysis),
+            short_help=f"{analysis.title}.",
+            params=[*options, *_sql_options()],
+            callback=run,
+        )
+    )
+    return command
+
+
+def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
+    format_, output = values.pop("format_"), values.pop("output")
+    given = {name: value for name, value in values.items() if value is not None}
+    if shows_sql or dialect:
+        _show_sql(analysis, dialect, given)
+        return
+    from attnbank.cli.output import check_output, write_frame
+
+    check_output(ctx, format_, output)
+    with open_named_bank(ctx) as bank:
+        frame = bank.query(analysis.name, **given)
+        run = bank.run_of(analysis.name, **given)
+    write_frame(ctx, frame, format_, output, title=_title(run), hint=analysis.empty)
+
+
+def _title(run: Run | None) -> str | None:
+    """Which run answered, and of how many where it was not named."""
+    if run is None:
+        return None
+    others = (
+        "" if run.among == 1 else f", of {run.among} that fit (another: --run, or attnbank use)"
+    )
+    return f"Run: {run.name}{others}"
+
+
+def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) -> None:
+    if dialect is None:
+        say(*analysis.text.rstrip().split("\n"))
+        return
+    from attnbank.queries.dialects import to_dialect
+
+    say(*to_dialect(analysis.name, dialect, **given).split("\n"))
+
+
+def _option(parameter: Parameter) -> click.Option:
+    flag = parameter.name.replace("_", "-")
+    shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
+    if parameter.type == "boolean":
+        return click.Option([f"--{flag}/--no-{flag}", parameter.name], default=None, help=text)
+    return click.Option(
+        [f"--{flag}", parameter.name], type=HeaderType(parameter), default=None, help=text
+    )
+
+
+def _shown_default(parameter: Parameter) -> str:
+    if parameter.type == "boolean":
+        return "yes" if parameter.default == "true" else "no"
+    return parameter.default.strip("'[]").replace(", ", ",")
+
+
+def _sql_options() -> list[click.Parameter]:
+    from attnbank.sql.registry import DIALECTS
+
+    return [
+        click.Option(["--show-sql"], is_flag=True, help="Print the statement and do not run it."),
+        click.Option(
+            ["--dialect"],
+            type=click.Choice(DIALECTS),
+            help="Print it for this engine, with no macros and the values filled in.",
+        ),
+    ]
+
+
+def _help(analysis: Analysis) -> str:
+    """The help of an analysis, from its header."""
+    example = f"attnbank query {analysis.name}"
+    if any(each.name == "relation" for each in analysis.parameters):
+        example += " --relation obj"
+    parts = [
+        f"{analysis.title}.",
+        f"{analysis.paper[:1].upper()}{analysis.paper[1:]}. {_sentence(analysis.grain)}",
+        *(_sentence(note) for note in analysis.notes),
+        f"\b\nExample:\n  {example}",
+        "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
+    ]
+    return "\n\n".join(parts)
+
+
+def _column_lines(analysis: Analysis) -> list[str]:
+    width = max(len(column.name) for column in analysis.columns)
+    lines = []
+    for column in analysis.columns:
+        first, *more = textwrap.wrap(column.help, 74 - width)
+        lines.append(f"  {column.name:<{width}}  {first}")
+        lines.extend(f"  {'':<{width}}  {line}" for line in more)
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+command = Queries(
+    name="query",
+    help=(
+        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
+        "\b\nExample:\n  attnbank query best_head --relation obj"
+    ),
+    short_help="Run an analysis.",
+    subcommand_metavar="NAME [OPTIONS]",
+    invoke_without_command=True,
+    callback=help_if_alone,
+)

@@ -1,0 +1,360 @@
+"""`attnbank ingest CORPUS...`: fill a bank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.completion import models
+from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.printing import say
+from attnbank.cli.progress import ProgressDisplay, number, size
+from attnbank.cli.unknown import unknown_lines
+from attnbank.ingest.corpora.document import BadInput
+from attnbank.ingest.corpora.registry import FORMATS
+from attnbank.ingest.options import (
+    ABLATIONS,
+    CONTEXTS,
+    DEFAULT_MODEL,
+    MOST_RANDOM,
+    MOST_SEED,
+    REPLACEMENTS,
+    SUBWORDS,
+    UNITS,
+    IngestOptions,
+)
+from attnbank.sql.errors import AttnbankError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.corpora.document import Problem
+    from attnbank.ingest.options import Departures, Estimate, Report
+    from attnbank.queries import Bank
+
+MOST_PROBLEMS = 20
+"""How many problems of a corpus are listed."""
+_DEFAULTS = IngestOptions((), Path())
+
+
+@click.command(cls=BankCommand)
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", type=click.Path())
+@click.option(
+    "-m",
+    "--model",
+    default=DEFAULT_MODEL,
+    show_default=True,
+    metavar="NAME",
+    shell_complete=models,
+    help="A model of the Hugging Face hub, a folder with one, or minilm (no download).",
+)
+@click.option("--revision", metavar="COMMIT", help="Commit, branch or tag of the model on the hub.")
+@click.option(
+    "--trust-remote-code",
+    is_flag=True,
+    help="Run the Python code that some models come with, to load them. Only for a model whose"
+    " makers you trust: that code can do what you can.",
+)
+@click.option(
+    "--random-weights",
+    type=click.IntRange(0, MOST_RANDOM),
+    metavar="SEED",
+    help="Give the model random weights from this seed: a control.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS),
+    help="Format of the corpus. Otherwise recognised by what stands in the file.",
+)
+@click.option(
+    "--spacy",
+    metavar="PIPELINE",
+    help="Annotate plain text with this spaCy pipeline (en_core_web_trf); the bank calls such"
+    " annotation silver.",
+)
+@click.option("--name", metavar="NAME", help="Name of the corpus. Otherwise the stem of its file.")
+@click.option(
+    "--split",
+    metavar="SPLIT",
+    help="Split of its documents: train, dev or test. Otherwise from the names of the files.",
+)
+@click.option(
+    "--context",
+    type=click.Choice(CONTEXTS),
+    default=_DEFAULTS.context,
+    show_default=True,
+    help="What one input of the model is: a sentence, whole sentences of a document, or a pair of"
+    " segments of one ([CLS] A [SEP] B [SEP]).",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(UNITS),
+    default=_DEFAULTS.unit,
+    show_default=True,
+    help="What attention is kept between: words (pieces merged) or tokens.",
+)
+@click.option(
+    "--subword",
+    type=click.Choice(SUBWORDS),
+    default=_DEFAULTS.subword,
+    show_default=True,
+    help="Attention from a split word: the mean over its pieces (the paper) or its first piece"
+    " (the published code).",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(3, MOST_RANDOM),
+    metavar="N",
+    help="Longest input, special tokens counted: longer sentences are left out, documents and pairs"
+    " are cut to it. Otherwise 128 for documents and pairs, what the model takes for sentences.",
+)
+@click.option(
+    "--truncate",
+    is_flag=True,
+    help="With --context document: keep the first input of each document only, as in the paper.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_SEED),
+    metavar="N",
+    help="Take N inputs at random. Otherwise all of them.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, MOST_SEED),
+    default=_DEFAULTS.seed,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of --limit, and of where --context pair parts its segments.",
+)
+@click.option(
+    "--gradients",
+    is_flag=True,
+    help="Also store the gradient of the masked-language-model loss by every attention weight"
+    " (needs a model with that head, and --unit token).",
+)
+@click.option(
+    "--ablate",
+    type=click.Choice(ABLATIONS),
+    help="Also store the masked-language-model loss with each head (each layer) disabled.",
+)
+@click.option(
+    "--replacement",
+    type=click.Choice(REPLACEMENTS),
+    default=_DEFAULTS.replacement,
+    show_default=True,
+    help="What the weights of a disabled head become: 1/L over the L tokens of the input, or 0.",
+)
+@click.option(
+    "--mask-seed",
+    type=click.IntRange(0, MOST_SEED),
+    default=_DEFAULTS.mask_seed,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of the masks of --gradients and --ablate.",
+)
+@click.option(
+    "--decimals",
+    type=click.IntRange(1, 7),
+    metavar="N",
+    help="Round the weights; 5 makes the bank a third smaller. Otherwise unrounded.",
+)
+@click.option(
+    "--batch-tokens",
+    type=click.IntRange(1, MOST_RANDOM),
+    default=_DEFAULTS.batch_tokens,
+    show_default=True,
+    metavar="N",
+    help="Tokens in one pass of the model, padding counted.",
+)
+@click.option(
+    "--device",
+    default=_DEFAULTS.device,
+    show_default=True,
+    metavar="DEVICE",
+    help="Where the model runs: cpu, cuda, cuda:1, mps; auto takes the fastest.",
+)
+@click.option("--skip-bad", is_flag=True, help="List what cannot be read, and go on without it.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse what is otherwise read all the same and told: # text that its words do not spell.",
+)
+@click.option("--replace", is_flag=True, help="Start the run over if the bank has it.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what it would write, and how big, and stop there."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.pass_context
+def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) -> None:
+    """Fill a bank with what a model's heads look at in a corpus.
+
+    CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or sentences a line without
+    annotation; .gz of any. The bank is
+    made where there is none. An ingest that was interrupted goes on when it is typed again.
+
+    \b
+    Example:
+      attnbank ingest wsj-dev.conllu --model google-bert/bert-base-uncased
+    """
+    options = IngestOptions(bank=bank_path(ctx), **values)
+    if dry_run:
+        _print_estimate(_estimate(options, quiet=quiet))
+        return
+    report = fill(options, quiet=quiet)
+    if not quiet:
+        print_report(report, options.bank)
+        _print_next(report, options.bank)
+
+
+def fill(options: IngestOptions, *, quiet: bool) -> Report:
+    """Ingest, showing how far it is. A Ctrl-C becomes an error of one line."""
+    with ProgressDisplay(quiet=quiet) as display, _explained():
+        from attnbank.ingest import ingest
+
+        report = ingest(options, display)
+    print_problems(report.problems, "left out")
+    return report
+
+
+def print_report(report: Report, bank: Path) -> None:
+    """Say what an ingest did, on standard error."""
+    state = {
+        "unchanged": "was in the bank already; nothing was added",
+        "resumed": "is finished; it went on where it had stopped",
+        "new": "is finished",
+    }
+    lines = [
+        f"Run {report.run} {state.get(report.state, report.state)}:",
+        f"  {number(report.sentences)} sentences, {number(report.words)} words,"
+        f" {number(report.weights)} weights; {bank} has {size(bank.stat().st_size)}",
+        *_skipped_lines(report.skipped),
+        *(f"  {line}" for line in _unknown_lines(report)),
+        *_departure_lines(report.departures),
+        *_replaced_lines(report),
+    ]
+    say(*lines, err=True)
+
+
+def _replaced_lines(report: Report) -> list[str]:
+    """What went with the run that was replaced, beyond what it has anew."""
+    if report.replaced is None:
+        return []
+    own = {"run", "sequence", "position", "attention", "peak", "gradient", "skipped", "ablation"}
+    gone = [f"the probe {each}" for each in report.replaced.probes] + [
+        f"{number(rows)} rows of {table}"
+        for table, rows in report.replaced.rows.items()
+        if table not in own and not table.startswith("probe")
+    ]
+    return [f"  deleted with the run that it replaces: {', '.join(gone)}"] if gone else []
+
+
+def print_problems(problems: Sequence[Problem], what: str) -> None:
+    """List problems of a corpus on standard error, MOST_PROBLEMS of them."""
+    if not problems:
+        return
+    say(f"{number(len(problems))} {what}:", err=True)
+    for problem in problems[:MOST_PROBLEMS]:
+        say(f"  {problem}", err=True)
+    if len(problems) > MOST_PROBLEMS:
+        say(f"  and {number(len(problems) - MOST_PROBLEMS)} more", err=True)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say how to go on after a Ctrl-C, and list what is wrong with a corpus."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise AttnbankError(
+            "Interrupted; whole batches are kept. The same command goes on from there."
+        ) from error
+    except BadInput as error:
+        count = len(error.problems)
+        if count == 1:
+            raise
+        print_problems(error.problems, "problems")
+        if not count:
+            raise AttnbankError(error.remedy) from error
+        raise AttnbankError(
+            f"The corpus has {number(count)} problems; the bank was not touched.", error.remedy
+        ) from error
+
+
+def _estimate(options: IngestOptions, *, quiet: bool) -> Estimate:
+    with ProgressDisplay(quiet=quiet) as display, _explained():
+        from attnbank.ingest import estimate
+
+        found = estimate(options, display)
+    print_problems(found.problems, "would be left out")
+    return found
+
+
+def _print_estimate(found: Estimate) -> None:
+    say(f"documents  {number(found.documents)}")
+    say(f"sentences  {number(found.sentences)}")
+    say(f"words      {number(found.words)}")
+    say(f"pieces     {number(found.pieces)}  (special tokens counted)")
+    say(f"weights    {number(found.weights)}")
+    say(f"bytes      {number(found.bytes)}  (about {size(found.bytes)})")
+    for line in (
+        *_skipped_lines(found.skipped),
+        *_unknown_lines(found),
+        *_departure_lines(found.departures),
+    ):
+        say(line.strip())
+
+
+def _unknown_lines(found: Report | Estimate) -> list[str]:
+    return unknown_lines(found.words, found.unknown_words) if found.unknown_words else []
+
+
+def _skipped_lines(skipped: dict[str, int]) -> list[str]:
+    if not skipped:
+        return ["  nothing was left out"]
+    reasons = ", ".join(f"{number(count)} {reason}" for reason, count in skipped.items())
+    return [f"  left out: {reasons}"]
+
+
+def _departure_lines(departures: Sequence[Departures]) -> list[str]:
+    return [
+        f"  read all the same: {number(each.count)} {each.id}, the first at {each.place}"
+        f" ({each.fact}); --strict refuses"
+        for each in departures
+    ]
+
+
+_FIRST = ("best_head", "table_2", "special_tokens")
+"""Analyses to begin with, each for a kind of run."""
+
+
+def _print_next(report: Report, bank: Path) -> None:
+    """What to type next: an analysis that this run can answer."""
+    from attnbank.queries import open_bank
+    from attnbank.sql.registry import find
+    from attnbank.sql.runs import RANDOM, run_fits
+
+    what = "queries"
+    with open_bank(bank) as opened:
+        for name in _FIRST:
+            choice = find(name).run
+            assert choice is not None
+            fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
+            if all(each.misfit is None and each.reserve in (None, RANDOM) for each in fits):
+                is_default = fits[0].reserve is None and _run_of(opened, name) == report.run
+                what = f"query {name}" + ("" if is_default else f" --run {quote(report.run)}")
+                break
+    named = "" if bank == Path("attnbank.duckdb") else f" -b {quote(str(bank))}"
+    say(f"Next: attnbank{named} {what}", err=True)
+
+
+def _run_of(bank: Bank, analysis: str) -> str | None:
+    run = bank.run_of(analysis)
+    return None if run is None else run.name
+
+
+command.name = "ingest"

@@ -1,0 +1,52 @@
+"""`attnbank export DIR`: a bank as Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from attnbank.cli.completion import names
+from attnbank.cli.options import BankCommand, bank_path, open_named_bank
+from attnbank.cli.printing import say
+from attnbank.cli.progress import number, size
+
+
+@click.command(cls=BankCommand)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--run",
+    metavar="NAME",
+    shell_complete=names("run"),
+    help="Export only this run, by name or id.",
+)
+@click.option(
+    "--force", is_flag=True, help="Replace an earlier export in DIR; other files there stay."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.pass_context
+def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quiet: bool) -> None:
+    """Write the bank as Parquet files, and the SQL that makes a bank of them again.
+
+    The big tables are divided by run (attention/run=1/...), the others are a file each.
+
+    \b
+    Example:
+      attnbank export parquet/
+    """
+    from attnbank.queries.export.exporting import check_export, export
+
+    check_export(folder, bank_path(ctx), force=force)
+    with open_named_bank(ctx) as bank:
+        written = export(bank, folder, run=run, force=force)
+    if not quiet:
+        total = size(sum(each.stat().st_size for each in written))
+        say(
+            f"Wrote {number(len(written))} files, {total}, to {folder}.",
+            "A bank again, in that folder:"
+            ' duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
+            err=True,
+        )
+
+
+command.name = "export"

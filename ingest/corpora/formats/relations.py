@@ -1,0 +1,63 @@
+"""Reads the format of the paper's published code: a word and `head-relation` on each line.
+
+A blank line ends a sentence. The format knows no parts of speech, no spacing and no documents:
+a file is one document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from attnbank.ingest.corpora.blocks import blocks, decode, rows
+from attnbank.ingest.corpora.bounds import MOST_DIGITS
+from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
+from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.tree import tree_fault
+
+_LABEL = re.compile(r"([0-9]+)-(\S+)")
+
+
+def read_relations(
+    lines: Iterable[bytes], file: str = "", document: str = "document"
+) -> Iterator[Sentence | Problem]:
+    """Read a file with lines such as `members 10-nsubj`; head 0 is the root.
+
+    Args:
+        lines: raw lines, in UTF-8.
+        file: the file's name, for messages.
+        document: the name of the document.
+
+    Yields:
+        A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
+
+    """
+    start: DocumentStart | None = DocumentStart(document)
+    for line, block in blocks(lines):
+        try:
+            words = _words(rows(decode(block, line)), line)
+        except Faulty as fault:
+            yield problem(fault.id, fault.fact, file, fault.line)
+            continue
+        yield Sentence(words, document=start, file=file, line=line)
+        start = None
+
+
+def _words(rows: list[str], line: int) -> tuple[Word, ...]:
+    words = []
+    heads = []
+    for at, row in enumerate(rows, start=line):
+        cells = row.split()
+        if len(cells) != 2:
+            raise Faulty("bad-relation", f"{len(cells)} columns where 2 are due", at)
+        label = _LABEL.fullmatch(cells[1])
+        if not label:
+            raise Faulty("bad-relation", f"{cells[1]!r} is not head-relation", at)
+        if len(label[1]) > MOST_DIGITS:
+            raise Faulty("head-out-of-range", f"a head of {len(label[1]):,} digits", at)
+        heads.append(int(label[1]))
+        words.append(Word(cells[0], head_index=heads[-1], deprel=label[2]))
+    if fault := tree_fault(heads):
+        id, word, fact = fault
+        raise Faulty(id, fact, line + word - 1)
+    return tuple(words)

@@ -1,0 +1,138 @@
+"""What a probe is asked for, what it tells while it learns, and what it tells at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnbank.sql.errors import CallError
+from attnbank.sql.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KINDS = ("right_branching", "attention", "attention_words", "distance_words")
+WITH_WORDS = frozenset({"attention_words", "distance_words"})
+WITH_ATTENTION = frozenset({"attention", "attention_words"})
+ROOT_AT = ("root", "published")
+MOST = 2**31 - 1
+"""The largest count and the largest seed: such a column is an INTEGER."""
+MOST_RESAMPLES = 100_000
+"""Of an interval; with 1,000 its ends are known to a tenth of its width."""
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """Everything that shapes a probe beside its kind and its runs.
+
+    embeddings       model (input embeddings of the trained model, mean over a word's pieces), the
+                     path of a GloVe or word2vec text file, or a spaCy pipeline (name or folder)
+    model            where the model of embeddings `model` is: a folder, a hub name or minilm; by
+                     default as the bank says, but a folder has to be named here
+    trust_remote_code  run the Python code that some models come with, to load them
+    root_at          root, or published: the zero vector of ROOT after the last word, as in the
+                     published code
+    train_split      learn from the documents of this split only
+    test_split       score on the documents of this split only
+    seed             of the held-out documents, the order of batches, first weights and resamples
+    epochs           at most so many
+    patience         stop after so many epochs without a lower held-out loss
+    learning_rate    of Adam
+    batch_sentences  sentences in a batch
+    held_out         share of the training sentences that decide when to stop, in [0, 1)
+    resamples        bootstrap resamples of the intervals
+    device           auto, cpu, cuda, ...
+    memory           megabytes of attention that may be kept between epochs; what is over it is
+                     read from the bank again in every epoch
+    """
+
+    embeddings: str = "model"
+    root_at: str = "root"
+    train_split: str | None = None
+    test_split: str | None = None
+    seed: int = 0
+    epochs: int = 100
+    patience: int = 5
+    learning_rate: float = 0.002
+    batch_sentences: int = 16
+    held_out: float = 0.1
+    resamples: int = 1000
+    device: str = "auto"
+    memory: int = 2000
+    model: str | None = None
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch came to: mean negative log-likelihoods of the gold head, in nats.
+
+    `held_out_loss` is null where nothing is held out.
+    """
+
+    number: int
+    most: int
+    loss: float
+    held_out_loss: float | None
+    seconds: float
+
+
+Tell = Callable[[Epoch], None]
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """What became of a probe. `scores` are its rows of `probe_score`, the row all first.
+
+    `is_new` is false where the bank had the same probe already, and nothing was trained.
+    """
+
+    probe: int
+    kind: str
+    train_run: str | None
+    test_run: str
+    epochs: int
+    best_epoch: int
+    seconds: float
+    scores: pl.DataFrame
+    is_new: bool = True
+
+    def _repr_html_(self) -> str:
+        from attnbank.sql.html import of_frame
+
+        return of_frame(self.scores, f"Probe {self.probe}, {self.kind}, on {self.test_run}")
+
+
+def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> None:
+    """Raise CallError for a kind or an option that cannot be meant."""
+    if kind not in KINDS:
+        raise CallError(
+            f"There is no probe {kind}.",
+            f"{did_you_mean(kind, KINDS)} Use one of: {', '.join(KINDS)}.".strip(),
+        )
+    if train_run is None and kind != "right_branching":
+        raise CallError(f"A probe {kind} needs a run to learn from.", "Give one (train_run).")
+    if options.root_at not in ROOT_AT:
+        raise CallError(
+            f"ROOT cannot stand at {options.root_at}.", f"Use one of: {', '.join(ROOT_AT)}."
+        )
+    for name, least, most in (
+        ("seed", 0, MOST),
+        ("epochs", 1, MOST),
+        ("patience", 1, MOST),
+        ("batch_sentences", 1, MOST),
+        ("resamples", 1, MOST_RESAMPLES),
+        ("memory", 0, MOST),
+    ):
+        if getattr(options, name) < least:
+            raise CallError(f"{name} must be at least {least}.", "Leave it out for the default.")
+        if getattr(options, name) > most:
+            raise CallError(f"{name} must be at most {most:,}.", "Leave it out for the default.")
+    if not 0 <= options.held_out < 1:
+        raise CallError(
+            "held_out must be at least 0 and less than 1.", "Leave it out for the default, 0.1."
+        )
+    if not 0 < options.learning_rate < math.inf:
+        raise CallError("learning_rate must be positive.", "Leave it out for the default, 0.002.")

@@ -1,0 +1,120 @@
+"""UAS and UUAS by relation, with bootstrap intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from attnbank.ingest.derived.probes.data.sentences import ROOT, Bools, Ints, Sentences
+
+Floats = NDArray[np.float64]
+_RESAMPLES_AT_ONCE = 50
+_LEVELS = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Each position of some sentences: whether it counts for a score, and whether it is right.
+
+    `is_correct` is of words that are no punctuation (UAS); `is_found` is of those whose head is a
+    word and no punctuation either (`is_edge`, UUAS): one of the two has the other for its head.
+    """
+
+    is_correct: Bools
+    is_edge: Bools
+    is_found: Bools
+
+
+def judge(sentences: Sentences, predicted: Ints) -> Judged:
+    """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold one."""
+    offset = np.repeat(sentences.start[:-1], sentences.lengths)
+    has_head = sentences.is_scored & (sentences.gold > ROOT)
+    head = np.where(has_head, offset + sentences.gold - 1, 0)
+    is_edge = has_head & sentences.is_scored[head]
+    is_correct = sentences.is_scored & (predicted == sentences.gold)
+    is_found = is_edge & (is_correct | (predicted[head] == sentences.place + 1))
+    return Judged(is_correct, is_edge, is_found)
+
+
+def right_branching(sentences: Sentences) -> Ints:
+    """The word to the right of each word, as a candidate; ROOT for the last word of a sentence."""
+    has_next = np.append(sentences.is_word[1:], False)
+    has_next[sentences.start[1:] - 1] = False
+    return np.where(has_next, sentences.place + 2, ROOT)
+
+
+def scores(
+    sentences: Sentences, judged: Judged, resamples: int, chance: np.random.Generator
+) -> pl.DataFrame:
+    """The rows of `probe_score` but for the probe: `all` first, then the most frequent relation.
+
+    The intervals are percentiles over resamples of the sentences, the same ones for every row.
+    """
+    count = len(sentences.relations)
+    sentence = np.repeat(np.arange(len(sentences.lengths)), sentences.lengths)
+
+    def per_sentence(which: Bools) -> Floats:
+        """Counts [S, 1 + relations]: all of a sentence, and those of each relation."""
+        cell = sentence * (count + 1) + sentences.relation + 1
+        own = np.bincount(cell[which], minlength=len(sentences.lengths) * (count + 1))
+        table = own.reshape(-1, count + 1).astype(np.float64)
+        table[:, 0] = table.sum(1)  # column 0 holds words without a relation
+        return table
+
+    n, correct = per_sentence(sentences.is_scored), per_sentence(judged.is_correct)
+    edges, found = per_sentence(judged.is_edge), per_sentence(judged.is_found)
+    drawn = _resampled([n, correct, edges, found], resamples, chance)
+    low, high = _interval(drawn[1], drawn[0])
+    undirected_low, undirected_high = _interval(drawn[3], drawn[2])
+    frame = pl.DataFrame(
+        {
+            "relation": ["all", *sentences.relations],
+            "n": n.sum(0).astype(np.int64),
+            "correct": correct.sum(0).astype(np.int64),
+            "uas": _share(correct.sum(0), n.sum(0)),
+            "uas_low": low,
+            "uas_high": high,
+            "edges": edges.sum(0).astype(np.int64),
+            "found": found.sum(0).astype(np.int64),
+            "uuas": _share(found.sum(0), edges.sum(0)),
+            "uuas_low": undirected_low,
+            "uuas_high": undirected_high,
+        }
+    )
+    return (
+        frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+        .filter(pl.col("n") > 0)
+        .sort([pl.col("relation") != "all", -pl.col("n"), pl.col("relation")])
+    )
+
+
+def _resampled(tables: list[Floats], resamples: int, chance: np.random.Generator) -> list[Floats]:
+    """Totals [resamples, R] of each table [S, R] when S sentences are drawn with replacement."""
+    sentences = len(tables[0])
+    parts: list[list[Floats]] = [[] for _ in tables]
+    for begin in range(0, resamples, _RESAMPLES_AT_ONCE):
+        size = min(_RESAMPLES_AT_ONCE, resamples - begin)
+        times = chance.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
+        for part, table in zip(parts, tables, strict=True):
+            part.append(times.astype(np.float64) @ table)
+    return [np.concatenate(part) for part in parts]
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """The share of part in whole, NaN where there is no whole."""
+    share = np.full(part.shape, np.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share
+
+
+def _interval(part: Floats, whole: Floats) -> tuple[Floats, Floats]:
+    """2.5th and 97.5th percentile over the rows; resamples without a single case are left out."""
+    share = _share(part, whole)
+    low, high = (np.full(share.shape[1], np.nan) for _ in _LEVELS)
+    some = ~np.isnan(share).all(0)
+    if some.any():
+        low[some], high[some] = np.nanpercentile(share[:, some], _LEVELS, axis=0)
+    return low, high

@@ -1,0 +1,114 @@
+"""Learning: Adam over shuffled batches, stopped by a held-out part of the training sentences."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from attnbank.ingest.derived.probes.data.batches import Batch, Batches
+from attnbank.ingest.derived.probes.data.sentences import Ints, Sentences
+from attnbank.ingest.derived.probes.options import Epoch, ProbeOptions, Tell
+from attnbank.ingest.derived.probes.scorers import Scorer
+from attnbank.sql.errors import QueryError
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """How the training went; the scorer holds the weights of the best epoch."""
+
+    epochs: int
+    best_epoch: int
+    loss: float
+    held_out_loss: float | None
+
+
+def hold_out(sentences: Sentences, share: float, chance: np.random.Generator) -> tuple[Ints, Ints]:
+    """Sentences to learn from and sentences to stop by, as indices in order.
+
+    Whole documents are held out, in a random order, until they have at least `share` of the
+    sentences; where there is one document, sentences are.
+    """
+    every = np.arange(len(sentences.sequence))
+    if share == 0 or len(every) < 2:
+        return every, every[:0]
+    documents, document = np.unique(sentences.document, return_inverse=True)
+    if len(documents) == 1:
+        document = every
+    order = chance.permutation(document.max() + 1)
+    sizes = np.bincount(document)[order]
+    count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
+    is_held_out = np.isin(document, order[: min(count, len(order) - 1)])
+    return every[~is_held_out], every[is_held_out]
+
+
+def loss_of(scorer: Scorer, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
+    scores = scorer(batch)
+    gold = batch.gold.flatten()
+    loss = cross_entropy(scores.flatten(0, 1), gold, reduction="sum", ignore_index=-1)
+    return loss, scores
+
+
+def mean_loss(scorer: Scorer, batches: Iterable[Batch]) -> float:
+    """Mean negative log-likelihood over the words of some batches."""
+    total, words = 0.0, 0
+    with torch.inference_mode():
+        for batch in batches:
+            total += float(loss_of(scorer, batch)[0])
+            words += int(batch.is_word.sum())
+    return total / words
+
+
+def learn(
+    scorer: Scorer,
+    training: Batches,
+    held_out: Batches | None,
+    options: ProbeOptions,
+    chance: np.random.Generator,
+    tell: Tell,
+) -> Learnt:
+    """Fit a scorer. The best epoch is that of the lowest held-out loss, else the last one."""
+    optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
+    best, best_loss, kept = Learnt(0, 0, math.nan, None), math.inf, {}
+    number = 0
+    for number in range(1, options.epochs + 1):
+        began = time.perf_counter()
+        loss = run_epoch(scorer, optimiser, training, chance.permutation(len(training)))
+        stop_loss = None if held_out is None else mean_loss(scorer, held_out)
+        tell(Epoch(number, options.epochs, loss, stop_loss, time.perf_counter() - began))
+        if not math.isfinite(loss):
+            raise QueryError(
+                f"The training went astray: the loss of epoch {number} is {loss}.",
+                "Give a lower learning rate.",
+            )
+        if stop_loss is None or stop_loss < best_loss:
+            best = Learnt(number, number, loss, stop_loss)
+            best_loss = best_loss if stop_loss is None else stop_loss
+            kept = {name: value.clone() for name, value in scorer.state_dict().items()}
+        elif number - best.best_epoch >= options.patience:
+            break
+    scorer.load_state_dict(kept)
+    return Learnt(number, best.best_epoch, best.loss, best.held_out_loss)
+
+
+def run_epoch(
+    scorer: Scorer, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
+) -> float:
+    """One pass over the batches in this order; the mean loss a word while it learnt."""
+    total, words = torch.zeros((), dtype=torch.float64), 0
+    for number in order.tolist():
+        batch = batches[number]
+        optimiser.zero_grad()
+        loss, _ = loss_of(scorer, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        total += loss.detach().cpu().double()
+        words += int(batch.is_word.sum())
+    return float(total) / words

@@ -1,0 +1,257 @@
+"""What SQL alone cannot compute well: steps that fill a table of the bank, for analyses to read.
+
+A step is a function in a module of its own,
+
+    def name(connection, run, tell, **options) -> pyarrow.Table
+
+that returns the rows for a table of the same name, and an entry in STEPS. The rows of a run and
+of the options that are its key are replaced as one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnbank.sql.bank.opening import existing, explain, open_to_write
+from attnbank.sql.bank.room import close_tidily
+from attnbank.sql.bank.transactions import transaction
+from attnbank.sql.errors import CallError
+from attnbank.sql.extras import need
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+    from attnbank.sql.runs import Run
+
+Tell = Callable[[int, int], None]
+"""Is told how far a step is: what is done, and of how much."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a step, with its default; `is_key` where the table keeps rows of each value."""
+
+    name: str
+    type: type[int] | type[float]
+    default: int | float
+    help: str
+    is_key: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: the table that it fills has its name, and so has the function that computes it.
+
+    `needs` are the steps whose tables it reads; they are computed first where they have no rows.
+    `modules` are those that the base install leaves out.
+    """
+
+    name: str
+    title: str
+    module: str
+    options: tuple[Option, ...] = ()
+    needs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+_SMOOTHING = Option(
+    "smoothing",
+    float,
+    0.001,
+    "share of a uniform distribution that is mixed into every one",
+    is_key=True,
+)
+
+STEPS = {
+    step.name: step
+    for step in (
+        Step(
+            "head_distance",
+            "How far apart every two heads attend (Jensen-Shannon divergence)",
+            "attnbank.ingest.derived.head_distance",
+            (_SMOOTHING,),
+        ),
+        Step(
+            "head_embedding",
+            "The heads in a plane that keeps their distances (multidimensional scaling)",
+            "attnbank.ingest.derived.head_embedding",
+            (
+                _SMOOTHING,
+                Option("seed", int, 0, "seed of the random starts"),
+                Option("starts", int, 8, "random starts, beside one from classical scaling"),
+            ),
+            needs=("head_distance",),
+            modules=("sklearn",),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a step did: the run, and the rows that it put into each table.
+
+    `is_new` is false where the bank had them already, computed with the same options.
+    """
+
+    run: str
+    rows: dict[str, int]
+    is_new: bool = True
+
+
+def compute(
+    bank: str | Path,
+    step: str,
+    run: str | int | None = None,
+    tell: Tell = lambda done, total: None,
+    *,
+    replace: bool = False,
+    **options: int | float,
+) -> Computed:
+    """Compute a step for a run and keep its rows in the bank, in place of those of other options.
+
+    Where the bank has rows that were computed with the same options, nothing is done, unless
+    `replace` says so. `run` is a name or an id; by default the newest finished run of token
+    pairs, else the newest.
+
+    Raises CallError for an unknown step, option or run, MissingPackageError where the step takes
+    a package that is not installed, BankError where the bank cannot be written.
+    """
+    import duckdb
+
+    from attnbank.ingest.derived.maps import choose_run
+
+    chosen = find(step)
+    values = _values(chosen, options)
+    if chosen.modules:  # before minutes of computing what it needs
+        need(f"Computing {chosen.name}", *chosen.modules)
+    path = existing(bank)
+    connection = open_to_write(
+        path, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
+    )
+    try:
+        found = choose_run(connection, run)
+        if not found.is_finished:
+            raise CallError(
+                f"The run {found.name} is unfinished: what is computed now would not hold later.",
+                "Finish it first: type the same ingest command again.",
+            )
+        kept = None if replace else _kept(connection, chosen, found, values)
+        if kept is not None:
+            return Computed(found.name, {chosen.name: kept}, is_new=False)
+        rows = _compute(connection, chosen, found, values, tell)
+        close_tidily(connection, path, has_deleted=True)
+    except duckdb.Error as error:
+        raise explain(
+            error, path, "what was computed before is as it was", "type the same command again"
+        ) from error
+    finally:
+        connection.close()
+    return Computed(found.name, rows)
+
+
+def find(name: str) -> Step:
+    """The step of a name. Raises CallError for an unknown one."""
+    step = STEPS.get(name.replace("-", "_"))
+    if step is None:
+        raise CallError(
+            f"There is nothing called {name} to compute.", f"Use one of: {', '.join(STEPS)}."
+        )
+    return step
+
+
+def _values(step: Step, options: dict[str, Any]) -> dict[str, int | float]:
+    known = {option.name: option for option in step.options}
+    for name in options:
+        if name not in known:
+            raise CallError(f"{step.name} has no option {name}.", f"It takes: {', '.join(known)}.")
+    return {name: option.type(options.get(name, option.default)) for name, option in known.items()}
+
+
+def _compute(
+    connection: DuckDBPyConnection,
+    step: Step,
+    run: Run,
+    values: dict[str, int | float],
+    tell: Tell,
+) -> dict[str, int]:
+    """Compute what the step needs, then the step; the rows put into each table."""
+    rows: dict[str, int] = {}
+    for name in step.needs:
+        needed = STEPS[name]
+        shared = {option.name: values[option.name] for option in needed.options}
+        if not _is_stored(connection, needed, run, shared):
+            rows |= _compute(connection, needed, run, shared, tell)
+    function = getattr(importlib.import_module(step.module), step.name)
+    table = function(connection, run, tell, **values)
+    _replace(connection, step, run, values, table)
+    return rows | {step.name: table.num_rows}
+
+
+def _key(step: Step, run: Run, values: dict[str, int | float]) -> tuple[str, list[int | float]]:
+    """The condition on the step's table that finds the rows of a run and of its key options."""
+    keys = {"run": run.id} | {
+        option.name: values[option.name] for option in step.options if option.is_key
+    }
+    return " and ".join(f"{name} = ?" for name in keys), list(keys.values())
+
+
+def _is_stored(
+    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
+) -> bool:
+    condition, key = _key(step, run, values)
+    found = connection.execute(f"select count(*) from {step.name} where {condition}", key)
+    return bool((found.fetchone() or (0,))[0])
+
+
+def _kept(
+    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
+) -> int | None:
+    """How many rows the bank has of the step with these very options; None for none."""
+    if not _is_stored(connection, step, run, values):
+        return None
+    rows = connection.execute(
+        "select options, row_count from computation where run = ? and step = ?",
+        [run.id, step.name],
+    ).fetchall()
+    return next((int(count) for options, count in rows if options == _text(values)), None)
+
+
+def _text(values: dict[str, int | float]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}
+
+
+def _replace(
+    connection: DuckDBPyConnection,
+    step: Step,
+    run: Run,
+    values: dict[str, int | float],
+    table: pa.Table,
+) -> None:
+    """Put rows into the step's table in place of earlier ones, and say so in `computation`."""
+    condition, key = _key(step, run, values)
+    keys = [option.name for option in step.options if option.is_key]
+    same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
+    with transaction(connection):
+        connection.execute(f"delete from {step.name} where {condition}", key)
+        connection.register("arriving", table)
+        connection.execute(f"insert into {step.name} by name select * from arriving")
+        connection.unregister("arriving")
+        connection.execute(
+            f"delete from computation where run = ? and step = ?{same}",
+            [run.id, step.name, *(str(values[name]) for name in keys)],
+        )
+        connection.execute(
+            "insert into computation (run, step, options, row_count, code_version, finished)"
+            " values (?, ?, ?, ?, ?, ?)",
+            [run.id, step.name, _text(values), table.num_rows, metadata.version("attnbank"),
+             datetime.now(UTC).replace(tzinfo=None, microsecond=0)],
+        )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Sentences as they are read from the bank, and the inputs that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.models.tokenizer import Encoded, Piece, TokenizerLayout, Unalignable, Unit
+from attnbank.sql import registry
+
+WINDOW = 1024
+"""Sentences that are read and tokenised at a time."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A sentence that is left out, and why."""
+
+    sentence: int
+    name: str | None
+    place: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenisedSentence:
+    """A sentence of the bank with its pieces."""
+
+    id: int
+    document: int
+    document_index: int  # 1-based in the corpus
+    index: int  # 1-based in the document
+    name: str | None
+    place: str
+    words: tuple[int, ...]  # word.id of each word
+    forms: tuple[str, ...]
+    opening: tuple[Piece, ...]  # its pieces where nothing stands before it
+    following: tuple[Piece, ...]  # its pieces after the sentence before it in the document
+    fault: Skip | None  # why no input can hold it
+
+    def skip(self, reason: str, detail: str) -> Skip:
+        """Leave the sentence out."""
+        return Skip(self.id, self.name, self.place, reason, detail)
+
+
+OwnedPiece = tuple[TokenisedSentence, Piece]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An input before it has its special tokens and its place in the plan."""
+
+    sentences: tuple[TokenisedSentence, ...]  # those that it holds something of
+    segments: tuple[tuple[OwnedPiece, ...], ...]  # one, or the two of a pair
+    special: int  # how many special tokens it will have
+    cut: tuple[Skip, ...] = ()  # sentences that its truncation leaves nothing of
+
+    @property
+    def tokens(self) -> int:
+        """How long it is, special tokens included."""
+        return self.special + sum(len(each) for each in self.segments)
+
+    @property
+    def covered(self) -> int:
+        """How many sentences it accounts for."""
+        return len(self.sentences) + len(self.cut)
+
+    def finish(self, layout: TokenizerLayout, unit: Unit, sequence: int) -> Input:
+        """Give it its special tokens and its place; number its words anew."""
+        words: list[int] = []
+        forms: list[str] = []
+        segments: list[list[Piece]] = []
+        for owned in self.segments:
+            pieces = []
+            for sentence, (id, text, index) in owned:
+                word = sentence.words[index]
+                if not words or words[-1] != word:
+                    words.append(word)
+                    forms.append(sentence.forms[index])
+                pieces.append(Piece(id, text, len(words) - 1))
+            segments.append(pieces)
+        encoded = layout.assemble(segments, forms, unit)
+        return Input(sequence, self.sentences[0].document, self.sentences, tuple(words), encoded)
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of the model: its sentences, words and tokens."""
+
+    sequence: int  # 0-based place in the plan
+    document: int
+    sentences: tuple[TokenisedSentence, ...]
+    words: tuple[int, ...]  # word.id of each word that it holds something of
+    encoded: Encoded
+
+
+def tokenised(
+    connection: DuckDBPyConnection, corpus: int, layout: TokenizerLayout
+) -> Iterator[TokenisedSentence]:
+    """Every sentence of a corpus in order, read and tokenised a window at a time."""
+    extent = connection.execute(
+        registry.statement("ingest/corpus_extent"), {"corpus": corpus}
+    ).fetchone()
+    assert extent is not None
+    document, space = 0, False  # of the sentence before: its document, and whether space follows
+    for start in range(extent[2], extent[3] + 1, WINDOW):
+        rows = connection.execute(
+            registry.statement("ingest/window"),
+            {"first": start, "last": start + WINDOW - 1, "corpus": corpus},
+        ).fetchall()
+        forms = [(row[7] or (), row[8] or ()) for row in rows]
+        opening = layout.pieces(forms)
+        follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
+        for at, row in enumerate(rows):
+            if row[7] and row[1] == document:
+                follows[at] = space
+            document, space = row[1], row[8][-1] if row[8] else space
+        words = [rows[at][7][0] for at in follows]
+        first = dict(zip(follows, layout.following(words, list(follows.values())), strict=True))
+        for at, (row, each) in enumerate(zip(rows, opening, strict=True)):
+            yield _sentence(row, each, first.get(at))
+
+
+def _sentence(
+    row: tuple[Any, ...],
+    opening: tuple[Piece, ...] | Unalignable,
+    first: tuple[Piece, ...] | Unalignable | None,
+) -> TokenisedSentence:
+    """A sentence; `first` are the pieces of its first word where text stands before it."""
+    id, document, document_index, index, name, place, words, forms, _ = row
+    fault = None
+    following: tuple[Piece, ...] = ()
+    found = next((each for each in (opening, first) if isinstance(each, Unalignable)), None)
+    if not words:
+        fault = Skip(id, name, place, "empty", "the sentence has no words")
+    elif found is not None:
+        fault = Skip(id, name, place, "no-pieces", str(found))
+    if isinstance(opening, Unalignable) or fault is not None:
+        opening = ()
+    elif isinstance(first, tuple):
+        following = first + tuple(each for each in opening if each.word)
+    else:
+        following = opening
+    return TokenisedSentence(
+        id, document, document_index, index, name, place, tuple(words or ()), tuple(forms or ()),
+        opening, following, fault,
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""Reading a model's weights, and refusing a checkpoint that is not what its configuration says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import transformers
+
+from attnbank.ingest.models.random_weights import seeded
+from attnbank.sql.errors import AttnbankError
+
+WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
+_ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
+
+
+class ModelError(AttnbankError):
+    """The model cannot be loaded, or does not give attention weights."""
+
+
+def is_encoder_alone(config: Any) -> bool:
+    """Whether a configuration of T5 and its kin is of a checkpoint that has the encoder alone."""
+    return _ENCODERS.get(config.model_type) in (config.architectures or ())
+
+
+def refuse_by_config(name: str, config: Any) -> None:
+    """Raise ModelError for a model whose attention is not of one kind."""
+    if getattr(config, "is_encoder_decoder", False) and not is_encoder_alone(config):
+        encoder = _ENCODERS.get(config.model_type)
+        remedy = "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...)."
+        if encoder:
+            remedy = (
+                "Save its encoder and its tokenizer into a folder with save_pretrained"
+                f" (transformers.{encoder}), and give the folder."
+            )
+        raise ModelError(
+            f"{name} is an encoder-decoder: its attention is of three kinds, and a bank holds one.",
+            remedy,
+        )
+
+
+def read_module(
+    name: str,
+    place: str,
+    config: Any,
+    asked: dict[str, Any],
+    random_seed: int | None,
+    masked_lm: bool = False,
+) -> Any:
+    """A transformers model with eager attention in float32, or with random weights from a seed.
+
+    `asked` goes to every from_pretrained: whether code is trusted, and which files of the hub.
+    Weights that are pickled are read as numbers alone, which runs no code. Raises ModelError for a
+    checkpoint that lacks weights, has others than its configuration says, or more of them.
+    """
+    settings = {"attn_implementation": "eager", "dtype": torch.float32}
+    trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
+    plain = (
+        transformers.AutoModelForTextEncoding
+        if is_encoder_alone(config)
+        else transformers.AutoModel
+    )
+    kind = transformers.AutoModelForMaskedLM if masked_lm else plain
+
+    def make() -> Any:
+        if random_seed is None:
+            module, loading = kind.from_pretrained(
+                place,
+                config=config,
+                output_loading_info=True,
+                weights_only=True,
+                ignore_mismatched_sizes=True,  # refused below, with their names
+                **settings,
+                **asked,
+            )
+            _refuse_other_shapes(name, loading["mismatched_keys"])
+            _refuse_unread(name, module, loading["unexpected_keys"])
+            if masked_lm:
+                _refuse_incomplete(name, loading["missing_keys"])
+            else:
+                _complete(name, module, loading["missing_keys"])
+            return module
+        with seeded(random_seed):
+            module = plain.from_config(config, **settings, **trusted)
+            if not masked_lm:
+                return module
+            whole = kind.from_config(config, **settings, **trusted)
+        # With its head or without, a seed gives one model.
+        own = whole.base_model.state_dict()
+        drawn = {key: each for key, each in module.state_dict().items() if key in own}
+        whole.base_model.load_state_dict(drawn)
+        return whole
+
+    try:
+        return make()
+    except ValueError as error:
+        if "eager" not in str(error) and "attn_implementation" not in str(error):
+            raise
+        raise ModelError(
+            f"{name} has no attention implementation that returns its weights.",
+            "Use another model.",
+        ) from error
+
+
+def digest(module: Any) -> str:
+    """SHA-256 over what gives the attention, by name: the type, the shape and the bytes of each.
+
+    `module` is the base model. Its pooler is left out, which stands behind the last layer and is
+    there or not by the class that a checkpoint was loaded with.
+    """
+    found = hashlib.sha256()
+    for key, value in sorted(module.state_dict().items()):
+        if "pooler" in key.split("."):
+            continue
+        dense = value.detach().cpu().contiguous()
+        found.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
+        found.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
+    return found.hexdigest()
+
+
+def _refuse_other_shapes(name: str, mismatched: Iterable[tuple[str, Any, Any]]) -> None:
+    """Refuse a checkpoint with weights of other shapes: transformers would draw those at random."""
+    for key, found, expected in sorted(mismatched, key=lambda each: each[0]):
+        raise ModelError(
+            f"The checkpoint {name} has {key} of shape {tuple(found)}, and its config.json asks for"
+            f" {tuple(expected)}.",
+            "Give it the config.json that it was made with.",
+        )
+
+
+def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
+    """Refuse a checkpoint whose layers hold more than the model takes: more of them, or other ones.
+
+    Heads, poolers, decoders and buffers of older versions are left unread, and change nothing.
+    """
+    base = module.base_model
+    prefix = f"{module.base_model_prefix}."
+    for key in sorted(unexpected):
+        path = key.removeprefix(prefix)
+        place = _layer_of(base, path)
+        if place is None or path.rsplit(".", 1)[-1] not in ("weight", "bias"):
+            continue
+        layers, at = place
+        if at >= len(layers):
+            raise ModelError(
+                f"The checkpoint {name} has weights of layer {at + 1} ({key}), and its config.json"
+                f" says that it has {len(layers)}.",
+                "Give it the config.json that it was made with.",
+            )
+        if _is_weight_of(base, path):
+            raise ModelError(
+                f"The checkpoint {name} has weights in its layers that {type(base).__name__} does"
+                f" not have, so that it would be another model: {key}.",
+                "Use a checkpoint of this architecture, or its own config.json.",
+            )
+
+
+def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
+    """The list of layers that a weight belongs to, and its 0-based place in it; the outermost."""
+    for found in re.finditer(r"\.(\d+)\.", path):
+        layers = _submodule(base, path[: found.start()])
+        if isinstance(layers, torch.nn.ModuleList):
+            return layers, int(found[1])
+    return None
+
+
+def _is_weight_of(base: Any, path: str) -> bool:
+    """Whether it belongs to a part that computes something, and is no mask kept as `attn.bias`."""
+    owner = _submodule(base, path.rsplit(".", 1)[0])
+    return owner is None or not any(True for _ in owner.children())
+
+
+def _submodule(base: Any, path: str) -> Any:
+    try:
+        return base.get_submodule(path)
+    except AttributeError:
+        return None
+
+
+def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
+    """Refuse a checkpoint without the head: transformers would draw it at random."""
+    first, *others = [*sorted(missing), ""]
+    if first:
+        more = f" and {len(others) - 1} more of its weights" if others[0] else ""
+        raise ModelError(
+            f"{name} is no whole masked language model: the checkpoint lacks {first}{more}.",
+            WITH_HEAD,
+        )
+
+
+def _complete(name: str, module: Any, missing: Iterable[str]) -> None:
+    """Set to zero what a checkpoint lacks and attention does not need; refuse one that lacks more.
+
+    transformers would draw it at random, another at every load.
+    """
+    lacking = sorted(key for key in missing if "pooler" not in key.split("."))
+    if lacking:
+        more = f" and {len(lacking) - 1} more of its weights" if lacking[1:] else ""
+        raise ModelError(
+            f"The checkpoint {name} lacks {lacking[0]}{more}, which would be random.",
+            "Use a whole checkpoint, or random weights on purpose (--random-weights SEED).",
+        )
+    with torch.no_grad():
+        for key in missing:
+            module.get_parameter(key).zero_()

@@ -1,0 +1,258 @@
+"""What a model that somebody else made may ask for: checked before anything is made of it.
+
+A model's files are text that its maker wrote. They can ask for code to be run, for more memory than
+there is, for layers without number and for tokens that have no embedding. Everything of the kind
+is refused here, and whatever a library raises on such files becomes one error, with one fact.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_parameter_registration_hook
+
+from attnbank.ingest.models.checkpoint import ModelError
+from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.sql.errors import AttnbankError, CallError
+
+_MOST_MAPS = 32_767  # layer and head are SMALLINT
+_MOST_ROWS = 2**31 - 1
+_MOST_COUNTED = 1_000_000  # of what transformers makes one by one: labels, experts, ...
+_MOST_UNSAID = 10_000_000  # tokens of a model that does not say how many it has
+_MOST_PARAMETERS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
+_MOST_BYTES = {"config.json": 10_000_000}
+_MOST_BYTES_OF_TEXT = 300_000_000  # of the vocabulary; the largest known have 35 MB
+_TEXT = (".json", ".txt", ".model", ".jinja")
+_SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)$")
+_REASON = 300  # characters
+_OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
+_DAMAGED = "Save or fetch the model again: its files are damaged, or do not belong together."
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Make one error of whatever a library raises on a model's files.
+
+    ModelError where `name` is a folder, CallError where it is a name that may lead nowhere.
+    """
+    try:
+        yield
+    except (AttnbankError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # the panics of tokenizers are no Exception
+        raise _error(name, error) from error
+
+
+def _error(name: str, error: BaseException) -> AttnbankError:
+    text = str(error)
+    if "trust_remote_code" in text:
+        return ModelError(
+            f"The model {name} comes with Python code, which would have to be run to load it.",
+            "Add --trust-remote-code if you trust whoever wrote that code; it can do what you can.",
+        )
+    reason = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if "above report" in text:  # transformers logs it, and nobody sees its log
+        reason = "its weights do not fit its config.json"
+    if isinstance(error, RecursionError):
+        reason = "its files are nested too deeply"
+    reason = (reason or type(error).__name__)[:_REASON]
+    fact = f"The model {name} cannot be loaded: {reason}"
+    if Path(name).is_dir():
+        return ModelError(fact, _DAMAGED)
+    return CallError(fact, "Give a hub name (and a network), a folder, or minilm.")
+
+
+def check_folder(name: str, folder: Path) -> None:
+    """Raise ModelError for a folder whose files are too large to be what they are called.
+
+    Of a folder on the hub, which has no path until it is fetched, nothing is checked.
+    """
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _TEXT and path.name not in _MOST_BYTES:
+            continue
+        if not path.is_file():
+            if path.exists() and not path.is_dir():
+                raise ModelError(f"{path} is no regular file.", "Give a folder with plain files.")
+            continue
+        most = _MOST_BYTES.get(path.name, _MOST_BYTES_OF_TEXT)
+        if path.stat().st_size > most:
+            raise ModelError(
+                f"{path} has {path.stat().st_size:,} bytes, and at most {most:,} are read.",
+                _DAMAGED,
+            )
+
+
+def check_config_file(name: str, path: Path) -> None:
+    """Raise ModelError for a config.json that is none, or with sizes that no model has.
+
+    It is read before transformers does, which counts up to some of its numbers.
+    """
+    check_size = path.stat().st_size
+    if check_size > _MOST_BYTES["config.json"]:
+        raise ModelError(f"The config.json of {name} has {check_size:,} bytes.", _DAMAGED)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(f"The config.json of {name} is no JSON: {error}.", _DAMAGED) from error
+    if not isinstance(found, dict):
+        raise ModelError(f"The config.json of {name} is no JSON object.", _DAMAGED)
+    parts = [found]
+    while parts:
+        part = parts.pop()
+        for key, value in part.items():
+            if isinstance(value, dict):
+                parts.append(value)
+            elif isinstance(value, int) and _SIZE.match(key):
+                most = _MOST_COUNTED if key.startswith("num_") else _MOST_ROWS
+                if value > most:
+                    raise _absurd(name, key, value, most)
+
+
+def check_config(name: str, config: Any) -> None:
+    """Raise ModelError for a configuration whose layers, heads or vocabulary no bank can hold."""
+    for key, most in (
+        ("num_hidden_layers", _MOST_MAPS),
+        ("num_attention_heads", _MOST_MAPS),
+        ("vocab_size", _MOST_ROWS),
+    ):
+        value = getattr(config, key, None)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ModelError(
+                f"The config.json of {name} has no whole number for {key}: {str(value)[:40]}.",
+                _DAMAGED,
+            )
+        if not 1 <= value <= most:
+            raise _absurd(name, key, value, most)
+
+
+def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
+    shown = f"{value:,}" if abs(value) < 10**30 else f"a number of {len(str(value)[:4000])} digits"
+    return ModelError(
+        f"The config.json of {name} says {key} {shown}, where 1 to {most:,} can be.", _DAMAGED
+    )
+
+
+@contextmanager
+def bounded(name: str) -> Iterator[None]:
+    """Make a module on torch's meta device, which takes no memory, and no larger than fits here.
+
+    Raises ModelError as soon as its parameters, in single precision, would take more memory than
+    this machine has.
+    """
+    most = memory()
+    seen = 0
+    taken = 0
+
+    def count(module: Any, key: str, parameter: Any) -> None:
+        nonlocal seen, taken
+        if parameter is None:
+            return
+        seen += 1
+        taken += 4 * parameter.numel()
+        if taken > most or seen > _MOST_PARAMETERS:
+            what = (
+                f"more than {taken / 1e9:,.0f} GB of memory, and this machine has {most / 1e9:,.0f}"
+                if taken > most
+                else f"more than {_MOST_PARAMETERS:,} tensors"
+            )
+            raise ModelError(
+                f"The model {name} would take {what}, by its config.json.", "Use a smaller model."
+            )
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        with torch.device("meta"):
+            yield
+    finally:
+        hook.remove()
+
+
+def memory() -> int:
+    """The bytes of memory of this machine, or of the part of it that this process may have."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(path).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # no control group, or "max"
+            continue
+    return min(each for each in found if each > 0)
+
+
+def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
+    """Raise ModelError for a model without text, or a vocabulary that it has no embeddings for.
+
+    `blank` is the model on the meta device. The vocabulary is looked at before anything else of
+    the tokenizer, which counts up to its last id when it writes itself down.
+    """
+    if "input_ids" not in inspect.signature(blank.forward).parameters:
+        raise ModelError(
+            f"{name} ({type(blank).__name__}) takes no text.",
+            "Use an encoder or a decoder of text.",
+        )
+    vocabulary = tokenizer.get_vocab()
+    last = max(vocabulary, key=lambda token: vocabulary[token])
+    _check_ids(name, blank, [vocabulary[last]], f" ({last[:40]!r})")
+
+
+def check_frames(name: str, blank: Any, config: Any, layout: TokenizerLayout) -> None:
+    """Raise ModelError where what stands around a text, or pads it, has no embedding."""
+    specials = [
+        each for frame in (layout.single, layout.pair) for around in frame.around for each in around
+    ]
+    _check_ids(name, blank, [layout.padding, *(each.id for each in specials)], "")
+    types = getattr(config, "type_vocab_size", 0)
+    asked = [each.type for each in specials] + [*layout.single.types, *layout.pair.types]
+    if isinstance(types, int) and types > 1 and max(asked) >= types:
+        raise ModelError(
+            f"The tokenizer of {name} has segments up to {max(asked)}, and the model has {types}.",
+            _OTHER_TOKENIZER,
+        )
+
+
+def _check_ids(name: str, blank: Any, ids: list[int], what: str) -> None:
+    rows = _rows(blank)
+    if max(ids) >= rows or min(ids) < 0:
+        raise ModelError(
+            f"The tokenizer of {name} has tokens up to id {max(ids):,}{what}, and the model has"
+            f" embeddings for {rows:,}.",
+            _OTHER_TOKENIZER,
+        )
+
+
+def _rows(blank: Any) -> int:
+    """The rows of the input embeddings; the most there can be where a model does not say."""
+    try:
+        weight = blank.get_input_embeddings().weight
+    except (AttributeError, NotImplementedError):
+        return _MOST_UNSAID
+    return int(weight.shape[0])
+
+
+def device_of(name: str) -> torch.device:
+    """The device that is called so; `auto` is the fastest. Raises CallError where it is of no use.
+
+    A number has to come back from it: the meta device takes every number, and gives none.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except Exception as error:  # of torch: each device has its own
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:_REASON]
+        raise CallError(
+            f"The device {name} cannot be used: {reason}", "Give --device cpu, or leave it out."
+        ) from error
+    return device

@@ -1,0 +1,331 @@
+"""Filling a bank: check the corpus, load the model, write the text, run the batches."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.attention.rows import RunFacts
+from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.masked.passes import masked_passes
+from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.options import (
+    ABLATIONS,
+    CONTEXTS,
+    DEFAULT_MAX_TOKENS,
+    MOST_RANDOM,
+    MOST_SEED,
+    REPLACEMENTS,
+    Departures,
+    Estimate,
+    IngestOptions,
+    Progress,
+    Report,
+    Tell,
+)
+from attnbank.ingest.store import corpus as corpora
+from attnbank.ingest.store import runs
+from attnbank.ingest.store.deleting import delete_run
+from attnbank.ingest.store.pipeline import run_batches
+from attnbank.ingest.store.writer import WRITER, counting, writing
+from attnbank.sql import registry
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import CallError
+
+_BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
+_BYTES_PER_PEAK = 8.0
+_BYTES_PER_GRADIENT = 4.2
+_LONGEST_NAME = 1000  # characters; a path of more is none on most systems
+
+
+def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report:
+    """Run a model over a corpus and write what its heads look at into a bank.
+
+    Goes on where an interrupted ingest of the same corpus, model and options stopped, and adds
+    nothing where it is complete. Raises BadInput for a corpus that cannot be read (the bank is
+    untouched), CallError for options that do not fit, ModelError for a model that does not show
+    its attention, BankError where the bank cannot be written.
+    """
+    _check_options(options)
+    corpus = corpora.find(options)
+    problems = corpora.check_before(options.bank, corpus, tell)
+    model = models.load(
+        options.model,
+        random_seed=options.random_weights,
+        revision=options.revision,
+        device=options.device,
+        masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
+    )
+    masked = masked_passes(model.masked_lm, options)
+    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
+    with writing(options.bank, has_deleted=options.replace) as connection:
+        corpus_id = corpora.write(connection, corpus, tell)
+        model_id = runs.model_id(connection, model.facts)
+        run = runs.find_run(connection, corpus_id, model_id, options, max_tokens)
+        replaced = None
+        if run is not None and options.replace:
+            replaced = delete_run(connection, run.id)
+            run = None
+        if run is not None:
+            runs.check_same(run, options, str(model.device))
+        if run is not None and run.finished:
+            return _report(connection, run, "unchanged", problems)
+        state = "new" if run is None else "resumed"
+        if run is None:
+            run = runs.start_run(
+                connection, corpus_id, model_id, model.facts, options, max_tokens,
+                str(model.device),
+            )  # fmt: skip
+        planner = _planner(options, model.layout, max_tokens, run.batch_tokens)
+        facts = RunFacts(
+            run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
+            options.context, model.layout.unknown,
+        )  # fmt: skip
+        run_batches(connection, model, planner, facts, run.batches, _Counter(tell), masked)
+        runs.finish_run(connection, run.id)
+        return replace(_report(connection, run, state, problems), replaced=replaced)
+
+
+def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Estimate:
+    """Count what an ingest would write, without running the model or touching the bank."""
+    _check_options(options)
+    corpus = corpora.find(options)
+    described = models.describe(
+        options.model,
+        revision=options.revision,
+        masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
+    )
+    max_tokens = _max_tokens(options, described.layout, described.max_positions)
+    maps = described.layers * described.heads
+    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
+        path = Path(folder, "estimate.duckdb")
+        connection = open_to_write(path, runs.version(), WRITER)
+        problems = corpora.check(corpus, tell)
+        corpus_id = corpora.write(connection, corpus, tell)
+        planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
+        found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
+        found.documents = _count(connection, "select count(*) from document")
+        found.departures = _departures(connection, corpus_id)
+        peaks = 0
+        for problem in problems:
+            found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
+        counted = 0
+        plan = planner.plan(connection.cursor(), corpus_id)
+        tell(Progress("counting", counted, plan.sentences))
+        for batch in plan.batches:
+            counted += batch.sentences
+            tell(Progress("counting", counted, plan.sentences))
+            for skip in batch.skips:
+                found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
+            for each in batch.inputs:
+                found.inputs += 1
+                found.sentences += len(each.sentences)
+                found.words += len(each.words)
+                found.unknown_words += each.encoded.words_with(described.layout.unknown)
+                found.pieces += len(each.encoded.ids)
+                found.weights += maps * len(each.encoded.positions) ** 2
+                peaks += maps * len(each.encoded.positions)
+        connection.close()
+        text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
+    per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
+    per_weight += _BYTES_PER_GRADIENT * options.gradients
+    found.bytes = text + round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
+    return found
+
+
+def _check_options(options: IngestOptions) -> None:
+    if options.context not in CONTEXTS:
+        raise CallError(
+            f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
+        )
+    _check_texts_and_numbers(options)
+    if options.decimals is not None and not 1 <= options.decimals <= 7:
+        raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
+    if options.batch_tokens < 1:
+        raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
+    if options.context == "pair" and options.unit == "word":
+        raise CallError(
+            "The segments of a pair are cut between tokens, and so within words.",
+            "Add --unit token.",
+        )
+    if options.truncate and options.context != "document":
+        raise CallError(
+            "--truncate keeps the first input of each document, and the inputs are"
+            f" {options.context}s.",
+            "Add --context document, or leave --truncate out.",
+        )
+    if options.subword != "mean" and options.unit == "token":
+        raise CallError(
+            "--subword says how the pieces of a word are merged, and the positions are tokens.",
+            "Leave --subword out, or --unit token.",
+        )
+    if options.seed and options.limit is None and options.context != "pair":
+        raise CallError(
+            "--seed is that of the sample and of the pairs, and nothing is drawn.",
+            "Give --limit or --context pair too, or leave --seed out.",
+        )
+    if options.revision is not None and (
+        options.model == models.MINILM or Path(options.model).is_dir()
+    ):
+        raise CallError(
+            f"--revision is one of the hub, and the model {options.model} is not from there.",
+            "Leave --revision out.",
+        )
+    if options.limit is not None and options.limit < 1:
+        raise CallError("--limit must be positive.", "Leave it out for every input.")
+    _check_masked_options(options)
+
+
+def _check_texts_and_numbers(options: IngestOptions) -> None:
+    """Raise CallError for names that are no text, and numbers that no column can hold."""
+    named = {"model": options.model, "name": options.name, "split": options.split,
+             "spacy": options.spacy, "revision": options.revision}  # fmt: skip
+    for name, text in named.items():
+        try:
+            (text or "").encode()
+        except UnicodeEncodeError:
+            raise CallError(f"--{name} is no text in UTF-8.", "Write it in UTF-8.") from None
+        if "\0" in (text or ""):
+            raise CallError(f"--{name} holds a null character.", "Leave it out.")
+        if len(text or "") > _LONGEST_NAME:
+            raise CallError(f"--{name} has {len(text or ''):,} characters.", "Give a shorter one.")
+    for name, number, most in (
+        ("random-weights", options.random_weights, MOST_RANDOM),
+        ("batch-tokens", options.batch_tokens, MOST_RANDOM),
+        ("max-tokens", options.max_tokens, MOST_RANDOM),
+        ("seed", options.seed, MOST_SEED),
+        ("mask-seed", options.mask_seed, MOST_SEED),
+        ("limit", options.limit, MOST_SEED),
+    ):
+        if number is not None and not 0 <= number <= most:
+            raise CallError(f"--{name} takes 0 to {most:,}.", "Give a number of that range.")
+
+
+def _check_masked_options(options: IngestOptions) -> None:
+    if options.gradients and options.unit != "token":
+        raise CallError(
+            "--gradients are by the attention between tokens: the merged weights of words are no"
+            " variables of the model.",
+            "Give --unit token.",
+        )
+    if options.ablate is not None and options.ablate not in ABLATIONS:
+        raise CallError(f"--ablate takes no {options.ablate}.", f"Use {' or '.join(ABLATIONS)}.")
+    if options.replacement not in REPLACEMENTS:
+        raise CallError(
+            f"--replacement takes no {options.replacement}.", f"Use {' or '.join(REPLACEMENTS)}."
+        )
+    if options.replacement != REPLACEMENTS[0] and options.ablate is None:
+        raise CallError("--replacement says how heads are disabled.", "Give --ablate too.")
+    if options.mask_seed and not options.masked:
+        raise CallError(
+            "--mask-seed says which tokens are masked, and none are.",
+            "Give --gradients or --ablate too.",
+        )
+
+
+def _planner(
+    options: IngestOptions, layout: TokenizerLayout, max_tokens: int, batch_tokens: int
+) -> Planner:
+    return Planner(
+        layout,
+        options.unit,
+        max_tokens,
+        batch_tokens,
+        options.context,
+        options.truncate,
+        options.limit,
+        options.seed,
+    )
+
+
+def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
+    if options.max_tokens is None:
+        usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
+        return min(limit or 32_000, usual)
+    if limit is not None and options.max_tokens > limit:
+        raise CallError(
+            f"{options.model} takes at most {limit} tokens, and --max-tokens is"
+            f" {options.max_tokens}.",
+            f"Give at most {limit}, or leave it out.",
+        )
+    special = (layout.pair if options.context == "pair" else layout.single).size
+    least = special + (2 if options.context == "pair" else 1)
+    if options.max_tokens < least:
+        raise CallError(
+            f"--max-tokens {options.max_tokens} leaves no room for text beside {special} special"
+            " tokens.",
+            f"Give at least {least}.",
+        )
+    return min(options.max_tokens, 32_000)
+
+
+class _Counter:
+    """Tells how many sentences of a run are done."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.done = 0
+        self.total = 0
+        self.tell = tell
+        self._lock = Lock()  # the reading and the writing thread both tell
+
+    def looked(self, inputs: int) -> None:
+        self.tell(Progress("planning", inputs, None))
+
+    def begun(self, before: int, total: int) -> None:
+        self.total = total
+        self.written(before)
+
+    def written(self, sentences: int) -> None:
+        with self._lock:
+            self.done += sentences
+            self.tell(Progress("running", self.done, self.total))
+
+
+def _report(
+    connection: DuckDBPyConnection, run: runs.Run, state: str, problems: list[Problem]
+) -> Report:
+    totals = connection.execute(registry.statement("ingest/run_totals"), {"run": run.id}).fetchone()
+    named = connection.execute(
+        "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id from run"
+        " inner join corpus on corpus.id = run.corpus where run.id = ?",
+        [run.id],
+    ).fetchone()
+    assert totals is not None and named is not None
+    skipped = connection.execute(
+        registry.statement("ingest/skipped_counts"), {"run": run.id}
+    ).fetchall()
+    return Report(
+        corpus=named[0],
+        run=named[1],
+        state=state,
+        inputs=totals[0],
+        sentences=totals[4],
+        words=totals[3],
+        weights=totals[2],
+        batches=named[2],
+        unknown_words=named[3],
+        skipped=dict(skipped),
+        problems=problems,
+        departures=_departures(connection, named[4]),
+    )
+
+
+def _departures(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
+    rows = connection.execute(
+        registry.statement("ingest/departures_of_corpus"), {"corpus": corpus}
+    ).fetchall()
+    return [Departures(*row) for row in rows]
+
+
+def _count(connection: DuckDBPyConnection, statement: str, *values: object) -> int:
+    found = connection.execute(statement, list(values)).fetchone()
+    assert found is not None
+    return int(found[0])

@@ -1,0 +1,260 @@
+"""Reading, running and writing at the same time.
+
+Three threads hand batches on through short queues: one reads sentences and tokenises them,
+the caller's runs the model, one merges pieces, finds peaks and writes. Memory is bounded by
+the queues, not by the corpus.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
+
+import duckdb
+import pyarrow as pa
+import torch
+from duckdb import DuckDBPyConnection
+from torch import Tensor
+
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.masked.ablation import Tally
+from attnbank.ingest.masked.passes import MaskedPasses, Measured
+from attnbank.ingest.models.loading import Model
+from attnbank.ingest.store.arrow import insert
+from attnbank.sql.bank.transactions import transaction
+from attnbank.sql.interrupts import postponed
+
+ROWS_AT_ONCE = 122_880
+WEIGHTS_AT_ONCE = 16_000_000
+"""Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
+checkpoint costs too much to be had for less."""
+
+_Item = TypeVar("_Item")
+
+
+class _Stop(Exception):
+    """Another thread has failed, or the work was interrupted."""
+
+
+class _Pipe(Generic[_Item]):
+    """A short queue between two threads that lets go when the work stops."""
+
+    def __init__(self, length: int, stop: threading.Event) -> None:
+        self._queue: queue.Queue[_Item | None] = queue.Queue(length)
+        self._stop = stop
+
+    def put(self, item: _Item | None) -> None:
+        while True:
+            if self._stop.is_set():
+                raise _Stop
+            try:
+                return self._queue.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+
+    def close(self) -> None:
+        self.put(None)
+
+    def __iter__(self) -> Iterator[_Item]:
+        while True:
+            if self._stop.is_set():
+                raise _Stop
+            try:
+                item = self._queue.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if item is None:
+                return
+            yield item
+
+
+class _Worker(threading.Thread):
+    """A thread that keeps its error for the caller."""
+
+    def __init__(self, work: Callable[[], None], stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self._stop_all = stop
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except _Stop:
+            pass
+        except BaseException as error:
+            self.error = error
+            self._stop_all.set()
+
+
+class BatchProgress(Protocol):
+    """Is told how far a run is; counts are of the sentences that its plan counts."""
+
+    def looked(self, inputs: int) -> None:
+        """So many inputs were gone through to draw a sample, or to count them."""
+
+    def begun(self, before: int, total: int) -> None:
+        """The plan is made, and batches with `before` of its `total` sentences are written."""
+
+    def written(self, sentences: int) -> None:
+        """A batch that accounts for so many sentences was handed to the bank."""
+
+
+def run_batches(
+    connection: DuckDBPyConnection,
+    model: Model,
+    planner: Planner,
+    facts: RunFacts,
+    done: int,
+    progress: BatchProgress,
+    masked: MaskedPasses | None = None,
+) -> None:
+    """Run the model over every batch after the first `done` ones and write what it looks at.
+
+    `progress` is told how far it is, from the threads; `masked` are the passes over the masked
+    inputs, where the run makes any. Raises what any of the threads raises; then, as when the
+    process is killed, the bank holds the batches that were committed and no others. Whatever is
+    raised, and however often somebody interrupts, no thread is left: one that lives on while the
+    connection is closed, or the interpreter ends, aborts the process.
+    """
+    stop = threading.Event()
+    planned: _Pipe[Batch] = _Pipe(4, stop)
+    computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
+    reading = connection.cursor()
+
+    def looked(inputs: int) -> None:
+        if stop.is_set():
+            raise _Stop
+        progress.looked(inputs)
+
+    def read() -> None:
+        plan = planner.plan(reading, facts.corpus, looked)
+        before, has_begun = 0, False
+        for batch in plan.batches:
+            if stop.is_set():
+                raise _Stop
+            if batch.number <= done:
+                before += batch.sentences
+                continue
+            if not has_begun:
+                progress.begun(before, plan.sentences)
+                has_begun = True
+            planned.put(batch)
+        if not has_begun:
+            progress.begun(before, plan.sentences)
+        planned.close()
+
+    tally = None
+    if masked is not None and masked.ablation is not None:
+        ablation = masked.ablation
+        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
+    writer = Writer(connection, facts, tally)
+
+    def write() -> None:
+        # One core is enough here, and two teams of threads would spin against each other.
+        torch.set_num_threads(1)
+        for batch, attentions, measured in computed:
+            writer.add(rows_of(batch, attentions, facts, measured))
+            progress.written(batch.sentences)
+        writer.commit()
+
+    workers = [_Worker(read, stop), _Worker(write, stop)]
+
+    def interrupted() -> None:
+        stop.set()
+        with suppress(duckdb.Error):  # it is closed
+            reading.interrupt()  # the other thread ends the transaction that it is in
+
+    with postponed(interrupted) as interrupts:
+        try:
+            for worker in workers:
+                worker.start()
+            with suppress(_Stop):
+                for batch in planned:
+                    with interrupts.at_once():
+                        result = _forward(model, batch, masked)
+                    computed.put((batch, *result))
+                computed.close()
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            for worker in workers:
+                if worker.ident is not None:
+                    worker.join()
+            reading.close()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+
+
+def _forward(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[tuple[Tensor, ...], Measured | None]:
+    if not batch.inputs:
+        return (), None
+    inputs = padded(batch, model.layout.padding)
+    attentions = model.attentions(*inputs)
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
+
+
+class Writer:
+    """Gathers the rows of whole batches and commits them together."""
+
+    def __init__(
+        self, connection: DuckDBPyConnection, facts: RunFacts, tally: Tally | None = None
+    ) -> None:
+        self._connection = connection
+        self._facts = facts
+        self._tally = tally
+        self._pending: list[BatchRows] = []
+
+    def add(self, rows: BatchRows) -> None:
+        """Take the rows of the next batch; commit when enough are gathered."""
+        self._pending.append(rows)
+        weights = sum(each.weights for each in self._pending)
+        distributions = sum(each.rows for each in self._pending)
+        if distributions >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write the gathered batches in one transaction, and make it last."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        with transaction(self._connection):
+            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
+                parts = [each.tables[table] for each in pending if table in each.tables]
+                if parts:
+                    insert(self._connection, table, pa.concat_tables(parts))
+            if self._tally is not None:
+                for each in pending:
+                    if each.losses is not None:
+                        self._tally.add(each.losses, each.masked)
+                self._tally.write(self._connection)
+            self._connection.execute(
+                "update run set batches = ?, unknown_words = unknown_words + ? where id = ?",
+                [
+                    pending[-1].batch,
+                    sum(each.unknown_words for each in pending),
+                    self._facts.run,
+                ],
+            )
+        self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
+        forget_blocks(self._connection)
+
+
+def forget_blocks(connection: DuckDBPyConnection) -> None:
+    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+    found = connection.execute("select current_setting('memory_limit')").fetchone()
+    assert found is not None
+    try:
+        connection.execute("set memory_limit = '64MB'")
+    except duckdb.OutOfMemoryException:
+        pass  # what cannot be dropped is in use
+    finally:
+        connection.execute(f"set memory_limit = '{found[0]}'")

@@ -1,0 +1,45 @@
+"""Names in a bank, for a shell that completes what a person types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnbank.sql.registry import analyses, statement
+
+_SECONDS = 1.0
+"""A person waits for them with a hand on the tab key."""
+
+_STATEMENTS = {
+    "run": "select run.name from run order by run.id desc",
+    "relation": (
+        "select distinct word.deprel from word where word.head_index > 0 order by word.deprel"
+    ),
+    "table": f"select concat(case when schema = 'main' then '' else schema || '.' end, name)"
+    f" from ({statement('contents/relation_names').rstrip().rstrip(';')})"
+    " where kind in ('table', 'view')",
+}
+
+
+def suggestions(path: Path, kind: str) -> list[str]:
+    """Names of a kind (run, relation, table) in a bank; none where it cannot be asked.
+
+    Relations come without their subtypes, too, and with all, as analyses take them. Nothing is
+    raised, and nothing is made where there is no bank.
+    """
+    try:
+        found = _read(path, _STATEMENTS[kind])
+    except Exception:  # missing, locked, no bank, of another version: there is just nothing to say
+        found = []
+    if kind == "relation" and found:
+        found = sorted({"all", *found, *(name.split(":")[0] for name in found)})
+    if kind == "table":
+        found += analyses()
+    return [name for name in found if name.isprintable()]
+
+
+def _read(path: Path, select: str) -> list[str]:
+    from attnbank.sql.bank.opening import open_to_read
+
+    limit = f"set max_execution_time = {round(1000 * _SECONDS)}"
+    with open_to_read(path, (limit,), spills=False) as connection:
+        return [row[0] for row in connection.execute(select).fetchall() if row[0]]

@@ -1,0 +1,294 @@
+"""The tables of a bank as Parquet files in a folder, in a process of its own.
+
+DuckDB can hang or crash on a damaged bank, and then hears no Ctrl-C; a process can be ended
+whatever it does. It ends by itself when the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from attnbank.sql import macros, registry
+from attnbank.sql.bank import formats
+from attnbank.sql.bank.explaining import explain, is_full_disk
+from attnbank.sql.bank.opening import fingerprint, open_to_export
+from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.outputs.files import unwritten
+from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.suggest import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+LOAD, SCHEMA = "load.sql", "schema.sql"
+
+_OF_RUNS = {
+    "corpus": "id in ({corpora})",
+    "document": "corpus in ({corpora})",
+    "sentence": "document in (select id from document where corpus in ({corpora}))",
+    "word": "sentence in (select sentence.id from sentence inner join document"
+    " on document.id = sentence.document where document.corpus in ({corpora}))",
+    "mention": "document in (select id from document where corpus in ({corpora}))",
+    "model": "id in (select model from run where id in ({runs}))",
+    "run": "id in ({runs})",
+    "skipped": "corpus in ({corpora}) and (run is null or run in ({runs}))",
+    "probe": "{of_runs}",
+    "probe_score": "probe in (select id from probe where {of_runs})",
+    "probe_weight": "probe in (select id from probe where {of_runs})",
+}
+"""Which rows of a table go with some runs. Any other table is divided by its column run, or by
+that of the sequence of its rows, or belongs to no run and goes as a whole."""
+
+_ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class _Run:
+    id: int
+    corpus: int
+    is_unrounded: bool
+
+
+@dataclass
+class _Table:
+    """A table, its columns with their types, and the files of its rows, below the folder."""
+
+    schema: str
+    name: str
+    columns: dict[str, str]
+    files: list[str]
+
+    @property
+    def place(self) -> str:
+        """The table within a statement."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def stem(self) -> str:
+        """The name of its files, which is the table's where that is plain.
+
+        Anything but letters, digits, _ and - is written as in an address (%20); a long name is cut.
+        """
+        names = [self.name] if self.schema == "main" else [self.schema, self.name]
+        stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
+        if len(stem) > _LONGEST:
+            stem = f"{stem[:_LONGEST]}-{sha256(self.place.encode()).hexdigest()[:16]}"
+        return stem
+
+
+def main() -> None:
+    """Write what standard input asks for; say on standard output what went wrong, if anything."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    asked = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        write_tables(Path(asked["bank"]), Path(asked["folder"]), asked["run"], asked["named"])
+    except AttnbankError as error:
+        _tell(type(error).__name__, error.fact, error.remedy)
+    except Exception:
+        _tell("", traceback.format_exc(), "")
+    os._exit(0)
+
+
+def _tell(*words: str) -> None:
+    sys.stdout.write(json.dumps([each[-4000:] for each in words]))
+    sys.stdout.flush()
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
+    """Write the tables of a bank, or of one run of it, into an empty folder, `load.sql` last.
+
+    `named` is the folder that the user named, to be spoken of.
+    Raises CallError for an unknown run, BankError for a bank that cannot be read, AttnbankError
+    where the disk is full.
+    """
+    import duckdb
+
+    try:
+        connection = open_to_export(path, folder)
+        try:
+            chosen = _chosen_runs(connection, path, run)
+            tables = [*_write(connection, folder, chosen, everything=run is None)]
+        finally:
+            connection.close()
+    except duckdb.Error as error:
+        if is_full_disk(error):
+            raise _full(named) from error
+        raise explain(error, path, "nothing was exported", "type the same command again") from error
+    try:
+        (folder / SCHEMA).write_text(_schema(tables), encoding="utf-8")
+        (folder / LOAD).write_text(_load(tables), encoding="utf-8")
+    except OSError as error:
+        raise unwritten(named, error) from error
+
+
+def _full(named: str) -> AttnbankError:
+    return unwritten(named, OSError(errno.ENOSPC, "No space left on device"))
+
+
+def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) -> list[_Run]:
+    rows = connection.execute(
+        "select id, name, corpus, decimals is null from run order by id"
+    ).fetchall()
+    try:
+        found = [
+            _Run(int(id), int(corpus), unrounded)
+            for id, name, corpus, unrounded in rows
+            if run in (None, name, str(id))
+        ]
+    except (TypeError, ValueError) as error:
+        raise BankError(f"The bank {path} has runs whose ids are no numbers.") from error
+    if run is not None and not found:
+        names = [str(row[1]) for row in rows]
+        raise CallError(
+            f"There is no run {run} in {path}.",
+            f"{did_you_mean(run, names)} It has: {listed(names)}.".strip(),
+        )
+    return found
+
+
+def _write(
+    connection: DuckDBPyConnection, folder: Path, chosen: list[_Run], *, everything: bool
+) -> Iterator[_Table]:
+    lists = {
+        "runs": ", ".join(str(run.id) for run in chosen) or "null",
+        "corpora": ", ".join(str(run.corpus) for run in chosen) or "null",
+    }
+    lists["of_runs"] = (
+        "(train_run is null or train_run in ({runs})) and test_run in ({runs})".format(**lists)
+    )
+    for table in _tables(connection):
+        select = f"select * from {table.place}"
+        whole = f"{table.stem}.parquet"
+        if (table.schema, table.name) == ("main", "bank"):
+            now = literal(fingerprint())
+            _copy(connection, f"select * replace ({now} as analyses) from bank", folder / whole)
+        elif "sequence" in table.columns and "run" not in table.columns:
+            _write_by_run(connection, table, folder, chosen)
+            yield table
+            continue
+        elif everything:
+            _copy(connection, select, folder / whole)
+        else:
+            default = "run in ({runs})" if "run" in table.columns else "true"
+            own = _OF_RUNS.get(table.name, default) if table.schema == "main" else default
+            _copy(connection, f"{select} where {own.format(**lists)}", folder / whole)
+        table.files.append(whole)
+        yield table
+
+
+def _tables(connection: DuckDBPyConnection) -> list[_Table]:
+    found: dict[tuple[str, str], _Table] = {}
+    for schema, name, column, type_ in connection.execute(
+        "select own.schema_name, own.table_name, duckdb_columns.column_name,"
+        " duckdb_columns.data_type from duckdb_tables() as own inner join duckdb_columns()"
+        " on duckdb_columns.table_oid = own.table_oid"
+        " and duckdb_columns.database_name = own.database_name"
+        " where own.database_name = current_database() and not own.internal and not own.temporary"
+        " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
+        " duckdb_columns.column_index"
+    ).fetchall():
+        table = found.setdefault((schema, name), _Table(schema, name, {}, []))
+        table.columns[column] = type_
+    return [*found.values()]
+
+
+def _write_by_run(
+    connection: DuckDBPyConnection, table: _Table, folder: Path, chosen: list[_Run]
+) -> None:
+    """A big table, a file a run."""
+    for run in chosen:
+        name = f"{table.stem}/run={run.id}/rows.parquet"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        _copy(
+            connection,
+            f"select * from {table.place}"
+            f" where sequence in (select id from sequence where run = {run.id})",
+            folder / name,
+            splits_floats=run.is_unrounded or table.name != "attention",
+        )
+        table.files.append(name)
+
+
+def _copy(
+    connection: DuckDBPyConnection, select: str, file: Path, *, splits_floats: bool = False
+) -> None:
+    """Write a Parquet file.
+
+    The second version of the format has DuckDB write floats byte by byte, which makes unrounded
+    ones a tenth smaller and rounded ones larger.
+    """
+    version = "v2" if splits_floats else "v1"
+    connection.execute(
+        f"copy ({select}) to {literal(str(file))} (format parquet, compression zstd,"
+        f" compression_level 3, row_group_size {_ROWS_IN_A_GROUP}, parquet_version {version})"
+    ).fetchall()
+
+
+def _schema(tables: list[_Table]) -> str:
+    head = (
+        "-- The tables, views and analyses of a bank, for a new file. Read load.sql after it.\n"
+        "begin transaction;\n"
+    )
+    installed = "".join(f"{statement};\n\n" for statement in macros.install())
+    return "\n".join([head, *registry.schema(), *_further(tables), installed, "commit;\n"])
+
+
+def _further(tables: list[_Table]) -> Iterator[str]:
+    """Statements for the tables and columns of the bank that the schema does not have."""
+    usual = formats.tables_of_this_format()
+    for schema in sorted({each.schema for each in tables} - {"main"}):
+        yield f"create schema {quoted(schema)};\n"
+    for table in tables:
+        known = usual.get(table.name) if table.schema == "main" else None
+        if known is None:
+            columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in table.columns.items())
+            yield f"create table {table.place} ({columns});\n"
+            continue
+        for name, type_ in table.columns.items():
+            if name not in known.columns:
+                yield f"alter table {table.place} add column {quoted(name)} {type_};\n"
+
+
+def _load(tables: list[_Table]) -> str:
+    lines = [
+        "-- Fills the tables of schema.sql from the Parquet files beside it. In this folder:",
+        '--   duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
+        "-- All of it or nothing: into a bank that holds rows nothing is loaded.",
+        "begin transaction;",
+    ]
+    counts = "\n    + ".join(f"(select count(*) from {table.place})" for table in tables)
+    lines.append(
+        "select case when (\n"
+        f"    {counts}\n"
+        ") > 0 then error('This bank holds rows already, and nothing was loaded. Load into a new"
+        " file.') end as loading;"
+    )
+    for table in tables:
+        if not table.files:
+            continue
+        columns = ", ".join(quoted(column) for column in table.columns)
+        files = ", ".join(literal(each) for each in table.files)
+        lines.append(
+            f"insert into {table.place} ({columns})\nselect {columns}\n"
+            f"from read_parquet([{files}], hive_partitioning = false);"
+        )
+    return "\n".join([*lines, "commit;", ""])

@@ -1,0 +1,71 @@
+-- title: The best head for each kind of mention, beside the simple rules (the paper's table 2)
+-- paper: Clark et al. 2019, section 4.3, table 2
+-- grain: one row per kind: all, pronoun, proper and nominal
+-- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- empty: no mention of the run has an antecedent in its own input
+-- note: the head is picked on the very mentions that it is scored on, as in the paper;
+--   best_coreference_head_held_out shows what that is worth. Equal heads: the lowest layer, then the lowest head.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
+--   document is judged. A run that was ingested with --truncate has the first one alone.
+-- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
+-- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
+-- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
+-- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
+--   one of trained weights over documents
+-- column kind varchar: all, pronoun, proper or nominal
+-- column n bigint: mentions with an antecedent in their input
+-- column layer smallint: 1-based layer of the best head
+-- column head smallint: 1-based number of the best head in its layer
+-- column accuracy double: share of the mentions whose antecedent it finds, in [0, 1]
+-- column low double: lower end of the 95 % Wilson interval of accuracy
+-- column high double: upper end of the 95 % Wilson interval of accuracy
+-- column nearest double: share that the nearest earlier mention finds, in [0, 1]
+-- column head_match double: share that the nearest earlier mention with the same head word finds
+-- column rule_based double: share that the sieves find: same text, same head word, agreement, any
+-- column run varchar: name of the run that answered
+with
+
+chosen_run as (
+    select chosen.id, chosen.name
+    from chosen_run(
+        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+    ) as chosen
+),
+
+best as (
+    select scored.kind, scored.n, scored.layer, scored.head, scored.correct, scored.accuracy
+    from coreference_accuracy(
+        kind := $kind, candidates := $candidates, singletons := $singletons, run := $run
+    ) as scored
+    qualify row_number() over (
+        partition by scored.kind
+        order by scored.correct desc, scored.layer, scored.head
+    ) = 1
+),
+
+rule as (
+    select
+        scored.kind,
+        max(case when scored.baseline = 'nearest' then scored.accuracy end) as nearest,
+        max(case when scored.baseline = 'head_match' then scored.accuracy end) as head_match,
+        max(case when scored.baseline = 'rule_based' then scored.accuracy end) as rule_based
+    from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as scored
+    group by scored.kind
+)
+
+select
+    best.kind,
+    best.n,
+    best.layer,
+    best.head,
+    best.accuracy,
+    wilson_low(best.correct, best.n) as low,
+    wilson_high(best.correct, best.n) as high,
+    rule.nearest,
+    rule.head_match,
+    rule.rule_based,
+    (select chosen_run.name from chosen_run) as run
+from best
+inner join rule on rule.kind = best.kind
+order by case best.kind when 'all' then 1 when 'pronoun' then 2 when 'proper' then 3 else 4 end

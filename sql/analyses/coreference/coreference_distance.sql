@@ -1,0 +1,120 @@
+-- title: How often the best head and the simple rules find an antecedent, by the distance to the nearest one
+-- paper: beside Clark et al. 2019, section 4.3
+-- grain: one row per range of distances, the shortest first
+-- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- empty: no mention of the run has an antecedent in its own input
+-- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
+--   those that layer and head leave (layer := 5, head := 4 for head 5-4).
+-- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
+--   document is judged. A run that was ingested with --truncate has the first one alone.
+-- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
+-- param layer smallint = null: choose among the heads of this layer
+-- param head smallint = null: choose among the heads of this number
+-- param bounds integer[] = [1, 6, 11, 21, 41]: where the ranges begin
+-- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
+-- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
+-- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
+--   one of trained weights over documents
+-- column shortest integer: the shortest distance of the range
+-- column longest integer: the longest one; null where the range has no end
+-- column n bigint: mentions whose nearest antecedent is that far away
+-- column layer smallint: 1-based layer of the head
+-- column head smallint: 1-based number of the head in its layer
+-- column accuracy double: share of those mentions whose antecedent the head finds, in [0, 1]
+-- column low double: lower end of the 95 % Wilson interval of accuracy
+-- column high double: upper end of the 95 % Wilson interval of accuracy
+-- column nearest double: share that the nearest earlier mention finds
+-- column head_match double: share that the nearest earlier mention with the same head word finds
+-- column rule_based double: share that the sieves find: same text, same head word, agreement, any
+-- column run varchar: name of the run that answered
+with
+
+chosen_run as (
+    select chosen.id, chosen.name
+    from chosen_run(
+        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+    ) as chosen
+),
+
+lower_bound as (
+    select distinct listed.shortest
+    from (select unnest($bounds) as shortest) as listed
+),
+
+distance_range as (
+    select
+        lower_bound.shortest,
+        lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
+    from lower_bound
+),
+
+judged as (
+    select mention.sequence, mention.mention, distance_range.shortest, distance_range.longest
+    from coreference_mention(singletons := $singletons, run := $run) as mention
+    inner join distance_range
+        on mention.word_distance >= distance_range.shortest
+        and mention.word_distance <= coalesce(distance_range.longest, mention.word_distance)
+    where $kind = 'all' or mention.kind = $kind
+),
+
+prediction as (
+    select
+        judged.shortest,
+        judged.longest,
+        found.layer,
+        found.head,
+        count(*) filter (where found.is_right) as correct,
+        count(*) as n
+    from judged
+    inner join coreference_prediction(
+        candidates := $candidates, layer := $layer, head := $head, singletons := $singletons, run := $run
+    ) as found
+        on found.sequence = judged.sequence
+        and found.mention = judged.mention
+    group by judged.shortest, judged.longest, found.layer, found.head
+),
+
+best as (
+    select prediction.layer, prediction.head
+    from prediction
+    group by prediction.layer, prediction.head
+    order by sum(prediction.correct) desc, prediction.layer, prediction.head
+    limit 1
+),
+
+rule as (
+    select
+        judged.shortest,
+        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
+            filter (where found.baseline = 'nearest') as nearest,
+        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
+            filter (where found.baseline = 'head_match') as head_match,
+        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
+            filter (where found.baseline = 'rule_based') as rule_based
+    from judged
+    inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as found
+        on found.sequence = judged.sequence
+        and found.mention = judged.mention
+    group by judged.shortest
+)
+
+select
+    prediction.shortest,
+    prediction.longest,
+    prediction.n,
+    prediction.layer,
+    prediction.head,
+    cast(prediction.correct as double) / cast(prediction.n as double) as accuracy,
+    wilson_low(prediction.correct, prediction.n) as low,
+    wilson_high(prediction.correct, prediction.n) as high,
+    rule.nearest,
+    rule.head_match,
+    rule.rule_based,
+    (select chosen_run.name from chosen_run) as run
+from prediction
+inner join best
+    on best.layer = prediction.layer
+    and best.head = prediction.head
+inner join rule on rule.shortest = prediction.shortest
+order by prediction.shortest

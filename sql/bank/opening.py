@@ -1,0 +1,310 @@
+"""The ways to open a bank: to read, with other readers, or to write, alone."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnbank.sql import macros, registry
+from attnbank.sql.bank.explaining import explain as explain
+from attnbank.sql.bank.explaining import explained
+from attnbank.sql.bank.formats import (
+    check_format,
+    check_tables,
+    fingerprint,
+    how_to_upgrade,
+    installed,
+    is_empty,
+)
+from attnbank.sql.bank.log import check_log
+from attnbank.sql.bank.places import bank_place, check_is_duckdb, is_alive
+from attnbank.sql.bank.room import own_files, remove_leftover
+from attnbank.sql.bank.transactions import transaction
+from attnbank.sql.errors import BankError
+from attnbank.sql.interrupts import postponed
+from attnbank.sql.quoting import literal, quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["explain", "fingerprint", "install_beside", "open_to_read", "open_to_write"]
+
+STORAGE = {"storage_compatibility_version": "v1.5.0", "default_block_size": "65536"}
+"""DuckDB 1.5 shells, which people have, read a bank; 64 KiB blocks keep small ones small."""
+
+_WRITER = {"max_vacuum_tasks": "0"}
+"""Vacuuming at a checkpoint writes what is in the bank already once more, beside the old: computing
+2,556 rows grew a bank of 153 MB to 270. What is unused is given back at the end, by
+`close_tidily`."""
+
+GUARDED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "allow_persistent_secrets": "false",
+}
+"""What every connection has: a statement finds no extension, no Python variable and no secret."""
+
+_ALIAS = "attnbank"
+_NEW = ".new"
+_RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
+
+
+def open_to_read(
+    path: str | Path,
+    settings: Sequence[str] = (),
+    *,
+    spills: bool = True,
+    writes_below: Path | None = None,
+) -> DuckDBPyConnection:
+    """Open a bank read-only; nothing but the bank can be reached from the connection.
+
+    The bank is attached to a database in memory of its own, so that it does not matter how else
+    the process has it open. `settings` are statements that are run before everything else is
+    shut out. With `spills` what takes much memory goes to a temporary folder beside the bank.
+    Files can be written below the folder `writes_below`.
+
+    Raises BankError where the file is missing, is no bank, is of another format, has a log beside
+    it that is not its own, or is held by a process that writes to it.
+    """
+    import duckdb
+
+    place = existing(path)
+    check_is_duckdb(path, place)
+    connection = duckdb.connect(":memory:", config={**GUARDED})
+    run = connection.execute
+    try:
+        with explained(Path(path)):
+            run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+            run(f"use {_ALIAS}")
+            run("detach memory")  # which could be written to
+            for setting in settings:
+                run(setting)
+            run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
+            if writes_below is not None:
+                run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
+            run("set enable_external_access = false")
+            if not spills:
+                run("set disabled_filesystems = 'LocalFileSystem'")
+            run("set lock_configuration = true")
+            _check(connection, Path(path), place)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
+    """Open a bank read-only, to write files below one folder. Raises as open_to_read does.
+
+    Without DuckDB's threads for writing: where reading fails in the middle of a COPY, they wait for
+    each other for ever (AsyncWriteQueue::AbortWrites).
+    """
+    return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
+
+
+def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> None:
+    """Raise BankError where what was opened is no bank; put this version's analyses before its."""
+    check_log(place)
+    check_format(connection, path)
+    check_tables(connection, path)
+    if installed(connection) != fingerprint():
+        # Written by another version: this one's analyses shadow the file's, in memory.
+        install_beside(connection, path)
+
+
+def open_to_write(
+    path: str | Path,
+    created_by: str,
+    settings: dict[str, str] | None = None,
+    *,
+    makes: bool = True,
+) -> DuckDBPyConnection:
+    """Open a bank for writing; bring its analyses up to date. With `makes`, make it where none is.
+
+    A file that is empty, or a DuckDB database with nothing in it, becomes a bank too. A new bank
+    appears under its name when it is whole, so that a process that is killed leaves a bank or
+    nothing.
+
+    Close it with `close_tidily`, which gives back the room that is unused. Raises BankError as
+    open_to_read does, and where any other process has it open.
+    """
+    place = bank_place(path) if makes else existing(path)
+    if place.stem.lower() in _RESERVED:
+        raise BankError(
+            f"A bank cannot be called {place.stem}: DuckDB would confuse it with its schema.",
+            "Give it another name (-b FILE).",
+        )
+    if makes and not (place.exists() and place.stat().st_size):
+        with postponed():  # it takes less than a second, and may leave nothing behind
+            _make(place, Path(path), created_by)
+    connection = connect(place, _WRITER | (settings or {}), path)
+    try:
+        check_log(place)
+        remove_leftover(place)
+        with explained(Path(path), "the bank is as it was", "type the same command again"):
+            if is_empty(connection) and makes:
+                _fill(connection, created_by)
+            check_format(connection, Path(path))
+            check_tables(connection, Path(path))
+            if installed(connection) != fingerprint():
+                with transaction(connection):
+                    reinstall(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make(place: Path, shown: Path, created_by: str) -> None:
+    """Make a bank with no rows beside its place, then give it its name."""
+    import duckdb
+
+    new = place.with_name(f".{place.name}.{os.getpid()}{_NEW}")
+    try:
+        _remove_dead(place)
+        _remove_with_log(new)  # of a process that had this number before
+        try:
+            with connect(new, _WRITER, shown) as connection:
+                _fill(connection, created_by)
+        except duckdb.Error as error:
+            raise explain(error, shown, "no bank was made", "type the same command") from error
+        if place.exists() and not place.stat().st_size:
+            place.unlink()
+        try:
+            place.hardlink_to(new)
+        except FileExistsError:
+            pass  # another process was faster: its bank is the bank
+        except OSError:  # a file system without links
+            new.rename(place)
+    except OSError as error:
+        raise BankError(f"{shown} cannot be made: {error.strerror}.", "Check the path.") from error
+    finally:
+        _remove_with_log(new)
+
+
+def _remove_with_log(path: Path) -> None:
+    for each in (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint")):
+        each.unlink(missing_ok=True)
+
+
+def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
+    with transaction(connection):
+        for statement in (*registry.schema(), *macros.install()):
+            connection.execute(statement)
+        connection.execute(
+            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
+            [registry.FORMAT, created_by, fingerprint()],
+        )
+    connection.execute("checkpoint")
+
+
+def _remove_dead(place: Path) -> None:
+    """Remove what processes left that were killed while they made a bank here."""
+    for each in place.parent.glob(f".{glob.escape(place.name)}.*{_NEW}*"):
+        process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
+        if process.isdecimal() and not is_alive(int(process)):
+            each.unlink(missing_ok=True)
+
+
+def is_new(path: str | Path) -> bool:
+    """Whether an ingest would make a bank here: nothing is there, or a file with nothing in it.
+
+    Raises CallError or BankError for what can be no bank.
+    """
+    import duckdb
+
+    place = bank_place(path)
+    if not place.exists() or not place.stat().st_size:
+        return True
+    check_is_duckdb(path, place)
+    with duckdb.connect(":memory:", config={**GUARDED}) as connection, explained(Path(path)):
+        connection.execute(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+        connection.execute(f"use {_ALIAS}")
+        return is_empty(connection)
+
+
+def existing(path: str | Path) -> Path:
+    """The place of a bank that is there. Raises BankError where there is none."""
+    place = bank_place(path)
+    if not place.exists():
+        raise BankError(f"There is no bank {path}.", _how_to_make_one(path))
+    if not place.stat().st_size:
+        raise BankError(f"{path} is an empty file, and no bank yet.", _how_to_make_one(path))
+    return place
+
+
+def reinstall(connection: DuckDBPyConnection) -> None:
+    """Put this version's functions, views and analyses into a bank, and take its old ones out."""
+    for name in _vanished(connection):
+        connection.execute(f"drop macro table if exists {quoted(name)}")
+        connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
+    for statement in (*registry.functions(), *macros.install()):
+        connection.execute(statement)
+    connection.execute("update bank set analyses = ?", [fingerprint()])
+
+
+def _vanished(connection: DuckDBPyConnection) -> list[str]:
+    """The analyses of the file that this version does not have, known by their comments."""
+    rows = connection.execute(
+        "select substr(function_name, 2) from duckdb_functions()"
+        " where not internal and database_name = current_database()"
+        " and function_type = 'table_macro' and starts_with(function_name, '_')"
+        " and comment = concat("
+        "'The statement of ', substr(function_name, 2), ', with every parameter given.')"
+    ).fetchall()
+    return [name for (name,) in rows if name not in registry.shared() | registry.analyses()]
+
+
+def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
+    """Make this version's functions and analyses for one connection, before the file's own.
+
+    Raises BankError where the file lacks a table or a column that they read.
+    """
+    import duckdb
+
+    try:
+        for statement in (*registry.functions(temporary=True), *macros.install(temporary=True)):
+            connection.execute(statement)
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise BankError(
+            f"{path} was written by an earlier attnbank and lacks tables or columns of this one.",
+            how_to_upgrade(path),
+        ) from error
+
+
+def connect(
+    place: Path,
+    settings: Mapping[str, str] | None = None,
+    shown: str | Path | None = None,
+) -> DuckDBPyConnection:
+    """The file at a place (`bank_place`), open to write and otherwise as it is.
+
+    No extension is fetched or loaded, and nothing but the bank, its log and its copy can be
+    reached. `shown` is the path as the user wrote it. Raises BankError where DuckDB cannot open it.
+    """
+    import duckdb
+
+    named = Path(place if shown is None else shown)
+    check_is_duckdb(named, place)
+    try:
+        connection = duckdb.connect(str(place), config={**STORAGE, **GUARDED, **(settings or {})})
+    except duckdb.Error as error:
+        raise explain(error, named) from error
+    try:
+        own = ", ".join(literal(str(each)) for each in own_files(place))
+        connection.execute(f"set allowed_paths = [{own}]")
+        connection.execute("set enable_external_access = false")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _how_to_make_one(path: str | Path) -> str:
+    named = shlex.quote(str(path))
+    return f"Fill one (attnbank -b {named} ingest CORPUS...), or name another (-b FILE)."

@@ -1,0 +1,211 @@
+"""The header of an analysis: what it computes, the run that it reads, what it takes and returns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from attnbank.sql import reading
+from attnbank.sql.errors import AttnbankError
+from attnbank.sql.quoting import literal
+
+_RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
+_HEADER_LINE = re.compile(r"--\s?(.*)")
+_HEADER_ENTRY = re.compile(r"(title|paper|grain|run|empty|note|param|column)(?::|\s)\s*(.*)")
+_PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
+_COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
+
+
+class HeaderError(AttnbankError):
+    """An analysis whose header cannot be read."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an analysis: its name, DuckDB type, default (SQL text) and meaning.
+
+    `choices` are the values that it takes; none: any of its type.
+    """
+
+    name: str
+    type: str
+    default: str
+    choices: tuple[str, ...]
+    help: str
+
+    @property
+    def names_run(self) -> bool:
+        """Whether its value is the name or the id of a run."""
+        return self.name == "run" or self.name.endswith("_run")
+
+    @property
+    def checked(self) -> str:
+        """Its name as an argument in SQL; where it has choices, any other value is an error."""
+        if not self.choices:
+            return self.name
+        allowed = ", ".join(literal(each) for each in self.choices)
+        told = literal(f"; it is one of {', '.join(self.choices)}")
+        return (
+            f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
+            f" else cast(error(concat('{self.name} cannot be ', {self.name}, {told}))"
+            f" as {self.type}) end"
+        )
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an analysis's result: its name, DuckDB type and meaning."""
+
+    name: str
+    type: str
+    help: str
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
+
+    A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
+    mentions, gradients or losses). Unless it is named it must also have the `usual` context, and
+    one that the analysis `favours` (context/unit) is taken before others. None: any will do.
+    """
+
+    unit: str | None = None
+    contexts: tuple[str, ...] | None = None
+    needs: str | None = None
+    usual: str | None = None
+    favours: str | None = None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One analysis, as its file states it.
+
+    `run` says how it chooses the run that it reads (None: it reads no one run); `empty` is why
+    an answer may have no rows, and what to do then; `text` is the whole file,
+    `body` the SELECT below its header.
+    """
+
+    name: str
+    section: str
+    title: str
+    paper: str
+    grain: str
+    run: RunChoice | None
+    empty: str | None
+    notes: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    columns: tuple[Column, ...]
+    text: str
+    body: str
+
+    @cached_property
+    def statement(self) -> str:
+        """The SELECT with `cast($name as type)` where a parameter stands.
+
+        So a null or a literal means the same at every door. Raises HeaderError where the
+        parameters that it uses are not the ones that the header declares.
+        """
+        types = {parameter.name: parameter.type for parameter in self.parameters}
+        odd = types.keys() ^ {name for _, _, name in reading.references(self.body)}
+        if odd:
+            raise HeaderError(
+                f"{self.name}.sql: header and statement disagree on the parameters:"
+                f" {', '.join(sorted(odd))}."
+            )
+        return reading.with_references(self.body, lambda name: f"cast(${name} as {types[name]})")
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a table or figure of the paper: a view, and a macro of the same name."""
+        return self.section == "paper"
+
+    @property
+    def relation(self) -> str:
+        """What to write after FROM in a bank."""
+        return f"paper.{self.name}" if self.is_view else f"{self.name}()"
+
+
+def parse(name: str, section: str, text: str) -> Analysis:
+    """Read an analysis: header lines (`-- key: value`) and then one SELECT.
+
+    A header line that starts with no key goes on with the line before it. Raises HeaderError where
+    a key is missing, unknown or malformed; the SELECT is read when its `statement` is asked for.
+    """
+    entries, body = _split(text)
+    single: dict[str, str] = {}
+    notes: list[str] = []
+    parameters: list[Parameter] = []
+    columns: list[Column] = []
+    for key, value in entries:
+        if key == "note":
+            notes.append(value)
+        elif key == "param":
+            word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
+            allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
+            parameters.append(Parameter(word, type_, default, allowed, told))
+        elif key == "column":
+            columns.append(Column(*_match(_COLUMN, name, key, value)))
+        elif key in single or key not in {"title", "paper", "grain", "run", "empty"}:
+            raise HeaderError(f"{name}.sql: header line '{key}' is unknown or stands twice.")
+        else:
+            single[key] = value
+    needed = ("title", "grain") if section == "shared" else ("title", "paper", "grain")
+    missing = [key for key in needed if key not in single]
+    if missing or not columns:
+        raise HeaderError(f"{name}.sql: the header has no {', '.join(missing) or 'column'}.")
+    return Analysis(
+        name=name,
+        section=section,
+        title=single["title"],
+        paper=single.get("paper", ""),
+        grain=single["grain"],
+        run=_run_choice(name, single["run"]) if "run" in single else None,
+        empty=single.get("empty"),
+        notes=tuple(notes),
+        parameters=tuple(parameters),
+        columns=tuple(columns),
+        text=text,
+        body=body,
+    )
+
+
+def _split(text: str) -> tuple[list[tuple[str, str]], str]:
+    """The header's entries (key, value) in order, and the statement below it."""
+    entries: list[tuple[str, str]] = []
+    lines = text.splitlines()
+    at = 0
+    for at, line in enumerate(lines):  # noqa: B007 (the place where the header ends)
+        comment = _HEADER_LINE.fullmatch(line)
+        if comment is None:
+            break
+        content = comment[1]
+        entry = re.fullmatch(
+            r"(title|paper|grain|run|empty|note|param|column)(?::|\s)\s*(.*)", content
+        )
+        if entry is not None:
+            entries.append((entry[1], entry[2].strip()))
+        elif entries:
+            key, value = entries[-1]
+            entries[-1] = (key, f"{value} {content.strip()}".strip())
+    return entries, "\n".join(lines[at:]).strip().rstrip(";")
+
+
+def _run_choice(name: str, text: str) -> RunChoice:
+    """Read `unit=word contexts=document,sentence`, the header line `run`."""
+    found: dict[str, Any] = {}
+    for part in text.split():
+        key, equals, value = part.partition("=")
+        if not equals or not value or key in found or key not in _RUN_CHOICE:
+            raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
+        found[key] = tuple(value.split(",")) if key == "contexts" else value
+    return RunChoice(**found)
+
+
+def _match(pattern: re.Pattern[str], name: str, key: str, value: str) -> tuple[str, ...]:
+    found = pattern.fullmatch(value)
+    if found is None:
+        raise HeaderError(f"{name}.sql: cannot read the header line '{key} {value}'.")
+    return tuple((group or "").strip() for group in found.groups())

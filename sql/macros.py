@@ -1,0 +1,87 @@
+"""The analyses as macros and views of a bank, for any program that speaks DuckDB."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+from attnbank.sql import reading
+from attnbank.sql.header import Analysis, HeaderError
+from attnbank.sql.quoting import literal
+from attnbank.sql.registry import analyses, read_by, root, schema, shared
+
+
+def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
+    """The statements that put an analysis into a bank, or beside it for one connection.
+
+    A macro's parameter hides every column of its name, so the statement gets `p_name`
+    and a second macro carries the names and defaults that people type.
+    """
+    create = "create or replace temporary" if temporary else "create or replace"
+    told = filter(None, (analysis.title, analysis.paper, analysis.grain))
+    comment = literal(" ".join(f"{each[:1].upper()}{each[1:]}." for each in told))
+    schema = "paper." if analysis.is_view and not temporary else ""
+    inner_name, outer_name = f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
+    inner = ", ".join(f"p_{each.name}" for each in analysis.parameters)
+    checked = ", ".join(each.checked for each in analysis.parameters)
+    outer = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
+    body = reading.with_references(analysis.statement, lambda name: f"p_{name}")
+    made = [
+        f"{create} macro {inner_name}({inner}) as table\n{body}",
+        f"{create} macro {outer_name}({outer}) as table\nfrom {inner_name}({checked})",
+    ]
+    comments = [
+        f"comment on macro table {inner_name} is "
+        + literal(f"The statement of {analysis.name}, with every parameter given."),
+        f"comment on macro table {outer_name} is {comment}",
+    ]
+    if analysis.is_view:
+        made.append(f"{create} view {outer_name} as\nfrom {outer_name}()")
+        comments.append(f"comment on view {outer_name} is {comment}")
+        comments.extend(
+            f"comment on column {outer_name}.{column.name} is {literal(column.help)}"
+            for column in analysis.columns
+        )
+    return made if temporary else made + comments
+
+
+@cache
+def install(*, temporary: bool = False) -> tuple[str, ...]:
+    """Every statement that puts the analyses into a bank, each after the ones that it reads.
+
+    `temporary` makes them for one connection, before the ones that the file carries.
+    """
+    known = shared() | analyses()
+    order: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise HeaderError(f"The analyses {' and '.join(path)} read each other.")
+        if name in order:
+            return
+        for other in sorted(read_by(name)):
+            visit(other, (*path, name))
+        order.append(name)
+
+    for name in known:  # those that are shared come first
+        visit(name, ())
+    start = () if temporary else ("create schema if not exists paper",)
+    return start + tuple(
+        text for name in order for text in macros(known[name], temporary=temporary)
+    )
+
+
+@cache
+def fingerprint() -> str:
+    """SHA-256 of what makes the functions, views and analyses of this version, in hexadecimal.
+
+    That is their files, and the code that puts them into a bank; no statement is read for it.
+    """
+    code = [
+        (root() / name).read_text(encoding="utf-8")
+        for name in ("header.py", "macros.py", "reading.py")
+    ]
+    texts = [
+        f"{each.section}/{each.name}\0{each.text}" for each in (shared() | analyses()).values()
+    ]
+    return hashlib.sha256("\0".join([*code, *schema(), *texts]).encode()).hexdigest()

@@ -1,0 +1,225 @@
+"""Which run an analysis reads, and what to type where it can read none.
+
+The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that it is the
+same at every door; here are the words for a person.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
+from attnbank.sql.header import Analysis, RunChoice
+from attnbank.sql.quoting import value as quoted_value
+from attnbank.sql.suggest import did_you_mean, listed
+
+RANDOM = "its weights are random"
+"""Why `run_fit` keeps a control from answering unasked."""
+
+
+class UnfinishedRunWarning(AttnbankWarning):
+    """The run that was asked for is not finished: figures are over its first part."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is read, with the size of its model.
+
+    `among` counts the runs that it was chosen from, itself included: 1 where it was named, or
+    where no other one answers unasked.
+    """
+
+    id: int
+    name: str
+    corpus: int
+    corpus_name: str
+    layers: int
+    heads: int
+    is_finished: bool
+    among: int = 1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A run of the bank, and why an analysis does not read it.
+
+    `misfit` is why it cannot, `reserve` why it does so only where the run is named; None where
+    nothing speaks against it.
+    """
+
+    id: int
+    name: str
+    misfit: str | None
+    reserve: str | None
+
+    def __str__(self) -> str:
+        """The run's name, and in brackets what speaks against it."""
+        reason = self.misfit or self.reserve
+        return self.name if reason is None else f"{self.name} ({reason})"
+
+
+def choose_run(
+    connection: DuckDBPyConnection, path: Path, analysis: Analysis, given: Mapping[str, Any]
+) -> Run | None:
+    """The run that the analysis reads with these values; None where it reads no one run.
+
+    Raises CallError where the run that is asked for is unknown or does not fit the analysis,
+    QueryError where none is asked for and none fits.
+    """
+    if analysis.run is None:
+        return None
+    fits = run_fits(connection, analysis.run)
+    for parameter in analysis.parameters:
+        asked = given.get(parameter.name)
+        if asked is not None and parameter.names_run:
+            _check_named(path, analysis, fits, asked, is_read=parameter.name == "run")
+    asked = given.get("run")
+    usable = [each for each in fits if each.misfit is None and each.reserve is None]
+    if asked is None and not usable:
+        raise _none_fits(path, analysis, fits)
+    return chosen_run(connection, analysis.run, asked, len(usable) if asked is None else 1)
+
+
+def chosen_run(
+    connection: DuckDBPyConnection, choice: RunChoice, asked: str | None, among: int = 1
+) -> Run:
+    """The run of that name or id, else the one that answers; there must be one.
+
+    Raises BankError for a bank in which a run belongs to nothing.
+    """
+    found = connection.execute(
+        "select run.id, run.name, run.corpus, corpus.name, model.layers, model.heads,"
+        " run.finished is not null"
+        f" from chosen_run(asked := $asked, {arguments(choice)}) as chosen"
+        " inner join run on run.id = chosen.id"
+        " inner join corpus on corpus.id = run.corpus"
+        " inner join model on model.id = run.model",
+        {"asked": asked},
+    ).fetchall()
+    if len(found) != 1:
+        raise BankError(
+            "The bank is damaged: a run, its corpus and its model do not belong together.",
+            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+        )
+    return replace(Run(*found[0]), among=among)
+
+
+def run_fits(connection: DuckDBPyConnection, choice: RunChoice) -> list[Fit]:
+    """Every run of the bank by id, with what speaks against it."""
+    without = RunChoice(choice.unit, choice.contexts, choice.needs, choice.usual)
+    rows = connection.execute(
+        "select fit.id, fit.name, fit.misfit, fit.reserve"
+        f" from run_fit({arguments(without)}) as fit order by fit.id"
+    ).fetchall()
+    return [Fit(*row) for row in rows]
+
+
+def arguments(choice: RunChoice) -> str:
+    """A choice as the named arguments of the macros `run_fit` and `chosen_run`."""
+    values = {
+        "unit": choice.unit,
+        "contexts": None if choice.contexts is None else list(choice.contexts),
+        "needs": choice.needs,
+        "equipped": choice.needs,
+        "usual": choice.usual,
+        "favours": choice.favours,
+    }
+    return ", ".join(
+        f"{name} := {f'runs_with_{value}()' if name == 'equipped' else quoted_value(value)}"
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def check_relation(
+    connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any], run: Run
+) -> None:
+    """Raise CallError where a relation is asked for that the corpus does not have.
+
+    Relations are data: an empty answer would hide a slip of the pen.
+    """
+    asked = given.get("relation")
+    if asked is None or asked == "all":
+        return
+    rows = connection.execute(
+        registry.statement("corpus_relations"), {"corpus": run.corpus}
+    ).fetchall()
+    kept = [row[0] for row in rows]
+    folded = list(dict.fromkeys(name.split(":")[0] for name in kept))
+    has_subtypes = any(each.name == "subtypes" for each in analysis.parameters)
+    known = kept if given.get("subtypes") or not has_subtypes else folded
+    if asked in known:
+        return
+    if asked in kept:
+        raise CallError(
+            f"The relation {asked} is counted with {asked.split(':')[0]}.",
+            f"Ask for {asked.split(':')[0]}, or keep the subtypes apart (subtypes).",
+        )
+    raise CallError(
+        f"No word of the corpus {run.corpus_name} has the relation {asked} to its head.",
+        f"{did_you_mean(asked, [*known, 'all'])} It has: {listed([*known, 'all'], 60)}.".strip(),
+    )
+
+
+def _check_named(
+    path: Path, analysis: Analysis, fits: list[Fit], asked: str, *, is_read: bool
+) -> None:
+    """Raise CallError where there is no such run, or where it is read and cannot be."""
+    found = [each for each in fits if asked in (str(each.id), each.name)]
+    able = [each.name for each in fits if each.misfit is None]
+    if not found:
+        known = [each.name for each in fits]
+        raise CallError(
+            f"There is no run {asked} in {path}.",
+            f"{did_you_mean(asked, known)} {_that_fit(analysis, able)}".strip(),
+        )
+    if is_read and all(each.misfit is not None for each in found):
+        raise CallError(
+            f"{analysis.name} cannot read the run {asked}: {found[0].misfit}.",
+            _that_fit(analysis, able) if able else _how_to_ingest(path, analysis),
+        )
+
+
+def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
+    able = [each for each in fits if each.misfit is None]
+    if able:
+        return QueryError(
+            f"No run of {path} is one that {analysis.name} takes unasked.",
+            f"Name one of these (--run, run=): {listed(map(str, able))}.",
+        )
+    if not fits:
+        return QueryError(f"{path} has no run.", _how_to_ingest(path, analysis))
+    return QueryError(
+        f"{analysis.name} can read no run of {path}: {listed(map(str, fits), 8)}.",
+        _how_to_ingest(path, analysis),
+    )
+
+
+def _that_fit(analysis: Analysis, names: list[str]) -> str:
+    if not names:
+        return f"No run fits {analysis.name}."
+    return f"Runs that fit {analysis.name}: {listed(names)}."
+
+
+def _how_to_ingest(path: Path, analysis: Analysis) -> str:
+    """The command that makes a run of the kind that the analysis reads by itself."""
+    choice = analysis.run
+    assert choice is not None
+    corpus = {
+        "trees": "CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)",
+        "mentions": "CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)",
+    }.get(choice.needs or "", "CORPUS")
+    options = {
+        "gradients": " --context pair --unit token --gradients",
+        "losses": " --context pair --unit token --ablate heads",
+    }.get(choice.needs or "", "")
+    if choice.usual not in (None, "sentence"):
+        options += f" --context {choice.usual}"
+    return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"

@@ -1,0 +1,28 @@
+"""What a mistyped name was probably meant to be."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """'Did you mean a or b?' for the known names nearest to `name`; empty where none is near."""
+    by_folded = {each.casefold().replace("-", "_"): each for each in known}
+    folded = name.casefold().replace("-", "_")
+    ratio = {each: difflib.SequenceMatcher(None, each, folded).ratio() for each in by_folded}
+    near = sorted((each for each in by_folded if ratio[each] >= 0.6), key=lambda each: -ratio[each])
+    near = near[:3]
+    if not near:  # a part of a name is no near match by difflib's measure
+        near = [each for each in by_folded if len(folded) > 2 and folded in each][:3]
+    if not near:
+        return ""
+    names = [by_folded[each] for each in near]
+    return f"Did you mean {', '.join(names[:-1]) + ' or ' if names[1:] else ''}{names[-1]}?"
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Names joined by commas, at most `most` of them."""
+    every = list(names)
+    rest = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + rest

@@ -1,0 +1,118 @@
+"""Masked-LM losses and gradients the slow way: one input at a time, unpadded, loss by transformers.
+
+Shares nothing with the package but the masks, which test_masking.py looks at. Attention is
+written out here, and the model's own is exchanged for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+
+from attnbank.ingest.masked.masking import Masked, Masking
+from attnbank.ingest.models.tokenizer import Encoded, Position
+
+Edit = Callable[[int, Tensor], Tensor]
+"""From the 1-based layer and its weights [1, H, T, T] to other weights."""
+
+
+def load(folder: Path) -> tuple[Any, Any]:
+    """The tokenizer, and the model with its head."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder, attn_implementation="eager")
+    return tokenizer, model.eval()
+
+
+def inputs(connection: duckdb.DuckDBPyConnection, tokenizer: Any) -> dict[int, Encoded]:
+    """Every sequence of the bank by its id, put together again from table `position`."""
+    found: dict[int, Encoded] = {}
+    rows = connection.execute(
+        "select sequence, list((kind, word, text, pieces, segment) order by position)"
+        " from position group by sequence order by sequence"
+    ).fetchall()
+    for sequence, places in rows:
+        pieces: list[str] = []
+        positions = []
+        for kind, word, text, own, _ in places:
+            positions.append(Position(kind, word, text, len(pieces), len(pieces) + len(own)))
+            pieces += own
+        ids = tokenizer.convert_tokens_to_ids(pieces)
+        segments = [segment for *_, own, segment in places for _ in own]
+        found[sequence] = Encoded(tuple(ids), tuple(segments), tuple(pieces), tuple(positions))
+    return found
+
+
+def masking(tokenizer: Any, seed: int) -> Masking:
+    """BERT's masking, the special tokens and the vocabulary read off the tokenizer."""
+    special = set(tokenizer.all_special_ids)
+    return Masking(
+        seed,
+        tokenizer.mask_token_id,
+        frozenset(special - {tokenizer.unk_token_id}),
+        tuple(each for each in range(len(tokenizer)) if each not in special),
+    )
+
+
+def loss(model: Any, one: Encoded, masked: Masked, **settings: Any) -> Any:
+    """The output of the model for one input; its `loss` is the mean over the masked tokens."""
+    ids, labels = list(one.ids), [-100] * len(one.ids)
+    for token, seen, target in zip(masked.tokens, masked.seen, masked.target, strict=True):
+        ids[token], labels[token] = seen, target
+    given = {"input_ids": torch.tensor([ids]), "labels": torch.tensor([labels])}
+    if getattr(model.config, "type_vocab_size", 0) > 1:
+        given["token_type_ids"] = torch.tensor([one.segments])
+    return model(**given, **settings)
+
+
+def gradients(model: Any, one: Encoded, masked: Masked) -> np.ndarray:
+    """The gradient of the loss by every attention weight, [L, H, T, T]."""
+    output = loss(model, one, masked, output_attentions=True)
+    for each in output.attentions:
+        each.retain_grad()
+    model.zero_grad()
+    output.loss.backward()
+    return np.stack([each.grad[0].numpy() for each in output.attentions])
+
+
+@contextmanager
+def attention(model: Any, edit: Edit) -> Iterator[None]:
+    """Exchange the model's eager attention for one whose weights go through `edit`.
+
+    For one forward pass, of one input without padding.
+    """
+    layer = 0
+
+    def attend(
+        module: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        scaling: float | None = None,
+        **_: Any,
+    ) -> tuple[Tensor, Tensor]:
+        nonlocal layer
+        layer += 1
+        assert mask is None or bool((mask == 0).all())
+        scores = query @ key.transpose(-1, -2)
+        scores = scores * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+        exp = torch.exp(scores - scores.amax(-1, keepdim=True))
+        weights = edit(layer, exp / exp.sum(-1, keepdim=True))
+        return (weights @ value).transpose(1, 2).contiguous(), weights
+
+    file: Any = sys.modules[type(model).__module__]
+    own = file.eager_attention_forward
+    file.eager_attention_forward = attend
+    try:
+        yield
+    finally:
+        file.eager_attention_forward = own

@@ -1,0 +1,17 @@
+"""Inputs of one segment, as a tokenizer lays them out with its special tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnbank.ingest.models.tokenizer import Encoded, TokenizerLayout, Unalignable, Unit
+
+
+def encoded(
+    layout: TokenizerLayout, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
+) -> list[Encoded | Unalignable]:
+    """Encode words, each given with whether white space follows it."""
+    return [
+        pieces if isinstance(pieces, Unalignable) else layout.assemble([pieces], words, unit)
+        for (words, _), pieces in zip(inputs, layout.pieces(inputs), strict=True)
+    ]
