@@ -45,13 +45,39 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     return made if temporary else made + comments
 
 
+def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
+    """The statements that make a macro of the analysis's parameters and columns, with no body."""
+    create = "create or replace temporary" if temporary else "create or replace"
+    name = analysis.name if temporary or not analysis.is_view else f"paper.{analysis.name}"
+    outer = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
+    columns = ", ".join(f"cast(null as {each.type}) as {each.name}" for each in analysis.columns)
+    made = [f"{create} macro {name}({outer}) as table\nselect {columns}"]
+    if analysis.is_view:
+        made.append(f"{create} view {name} as\nfrom {name}()")
+    return made
+
+
 @cache
 def install(*, temporary: bool = False) -> tuple[str, ...]:
-    """Every statement that puts the analyses into a bank, each after the ones that it reads.
+    """Every statement that puts the analyses into a bank.
 
-    `temporary` makes them for one connection, before the ones that the file carries.
+    DuckDB plans a macro as it is made, with all that it reads, down to the tables. So each is
+    made while what it reads is a stub yet, which takes a third of the time: stubs come first, then
+    each analysis before the ones that it reads. `temporary` makes them for one connection, before
+    the ones that the file carries. Raises HeaderError where analyses read each other.
     """
     known = shared() | analyses()
+    order = _order(tuple(known))
+    stubs = {name for each in known for name in read_by(each)}
+    start = [] if temporary else ["create schema if not exists paper"]
+    for name in order:
+        start += stub(known[name], temporary=temporary) if name in stubs else []
+    made = [text for name in reversed(order) for text in macros(known[name], temporary=temporary)]
+    return (*start, *made)
+
+
+def _order(names: tuple[str, ...]) -> list[str]:
+    """The names, each after the ones that it reads."""
     order: list[str] = []
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -63,12 +89,9 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
             visit(other, (*path, name))
         order.append(name)
 
-    for name in known:  # those that are shared come first
+    for name in names:
         visit(name, ())
-    start = () if temporary else ("create schema if not exists paper",)
-    return start + tuple(
-        text for name in order for text in macros(known[name], temporary=temporary)
-    )
+    return order
 
 
 @cache

@@ -260,7 +260,7 @@ def test_minilm() -> None:
 
 def test_without_the_package_of_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
     """The remedy installs what the extra `demo` does: attnbank itself is on no index."""
-    file = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    file = Path(__file__).resolve().parents[2] / "pyproject.toml"
     project = tomllib.loads(file.read_text(encoding="utf-8"))
     wanted = project["project"]["optional-dependencies"]["demo"]
     (package,) = [each for each in wanted if not each.startswith("attnbank")]

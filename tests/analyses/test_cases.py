@@ -21,7 +21,7 @@ from attnbank.queries import Bank, analyses, open_bank, to_dialect
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import value as literal
 
-CASES = sorted((Path(__file__).parent / "cases").glob("*.toml"))
+CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.toml"))
 
 
 def _analysis(case: Path) -> Analysis:

@@ -16,7 +16,7 @@ from attnbank.ingest.corpora.document import BadInput, Problem
 from attnbank.ingest.corpora.faults import ANY, FAULTS
 from attnbank.ingest.corpora.sources import find_sources, read
 
-FOLDER = Path(__file__).parent / "faults"
+FOLDER = Path(__file__).parents[1] / "faults"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.is_file())
 MADE = {f"{format}/{id}": make for (format, id), make in made_faults.MADE.items()}
 """Those whose files would be large: they are made when they are needed."""

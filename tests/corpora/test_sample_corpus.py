@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).resolve().parents[1] / "ingest" / "corpora" / "sample"
+SAMPLE = Path(__file__).resolve().parents[2] / "ingest" / "corpora" / "sample"
 
 
 def names(text: str) -> frozenset[str]:

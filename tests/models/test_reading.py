@@ -107,7 +107,7 @@ def test_pieces_are_those_of_gum_as_written(corpora: Path, gum_train: list[str],
 @pytest.fixture(scope="module")
 def mistral(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of Mistral's own tokenizer."""
-    script = Path(__file__).resolve().parents[2] / "shared" / "models" / "get"
+    script = Path(__file__).resolve().parents[3] / "shared" / "models" / "get"
     if not script.exists():
         pytest.skip("the script that gets real tokenizers (../shared/models/get) is not here")
     folder = tmp_path_factory.mktemp("mistral")

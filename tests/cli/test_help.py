@@ -118,7 +118,7 @@ def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize("name", ["commands.md", "schema.md"])
 def test_the_reference_pages_are_true(name: str) -> None:
-    file = Path(__file__).resolve().parents[1] / "docs" / name
+    file = Path(__file__).resolve().parents[2] / "docs" / name
     assert file.read_text(encoding="utf-8") == pages()[name], (
         "make them anew: python -m attnbank.cli.reference docs"
     )
