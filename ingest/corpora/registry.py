@@ -1,53 +1,41 @@
-"""Recognises the format of a corpus file by what stands in it, not by its name."""
+"""The corpus formats: every module of the folder `formats` that has a FORMAT is one.
+
+A file's format is recognised by what stands in it, not by its name.
+"""
 
 from __future__ import annotations
 
-import re
-import zlib
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
-from attnbank.ingest.corpora.faults import CONLL2012, CONLLU, DOCBIN, LINES, RELATIONS, TEXT
+from attnbank.ingest.corpora import formats as folder
+from attnbank.ingest.corpora.format import Format, Start
 
-FORMATS = (CONLLU, RELATIONS, CONLL2012, DOCBIN, TEXT, LINES)
 
-_CONLLU_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
-_CONLLU_ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
-_RELATION = re.compile(r"\S+\s+[0-9]+-\S+\s*")
-_BEGIN = "#begin document"
+@cache
+def formats() -> dict[str, Format]:
+    """Every format by its name, in the order in which they are asked whether a file is theirs."""
+    names = [f"{folder.__name__}.{each.name}" for each in iter_modules(folder.__path__)]
+    modules = [import_module(name) for name in names]
+    found = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    return {each.name: each for each in sorted(found, key=lambda each: (each.rank, each.name))}
+
+
+@cache
+def endings() -> tuple[str, ...]:
+    """The endings of the names of corpus files, without that of a compressed one."""
+    return tuple(ending for each in formats().values() for ending in each.endings)
 
 
 def recognise(start: bytes) -> str | None:
     """Recognise a format by the first bytes of a file (some 64 KiB, decompressed).
 
-    Returns one of FORMATS (text for lines, too: the difference does not show), or None for bytes
-    that are not text of any kind.
+    Returns the name of a format (text for lines, too: the difference does not show), or None for
+    bytes that are of no format.
     """
-    if _is_docbin(start):
-        return DOCBIN
-    if not _mostly_text(start):
-        return None
-    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
-    lines = [line for line in text.splitlines() if line.strip()]
-    if any(line.startswith(_BEGIN) for line in lines):
-        return CONLL2012
-    if any(_CONLLU_COMMENT.match(line) for line in lines):
-        return CONLLU
-    words = [line for line in lines if not line.startswith("#")]
-    if words and _CONLLU_ID.match(words[0]) and words[0].count("\t") >= 7:
-        return CONLLU
-    if words and 2 * sum(bool(_RELATION.fullmatch(line)) for line in words) > len(words):
-        return RELATIONS
-    return TEXT
-
-
-def _is_docbin(start: bytes) -> bool:
-    """Tell a DocBin: zlib around a msgpack map that names the attributes of its tokens."""
-    try:
-        head = zlib.decompressobj().decompress(start, 4096)
-    except zlib.error:
-        return False
-    return b"\xa5attrs" in head
-
-
-def _mostly_text(start: bytes) -> bool:
-    control = sum(byte < 9 or 13 < byte < 32 or byte == 127 for byte in start)
-    return control * 100 <= max(len(start), 1000)  # a few are a fault of their own
+    seen = Start(start)
+    for each in formats().values():
+        if each.recognises is not None and each.recognises(seen):
+            return each.name
+    return None

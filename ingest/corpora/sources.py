@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
-import os
-import re
 import shutil
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from attnbank.ingest.corpora.bounds import (
-    MOST_DOCBIN,
-    Inflating,
-    Lines,
-    check_sentence,
-    copy_bounded,
-    open_pipe,
-)
+from attnbank.ingest.corpora.bounds import check_sentence, copy_bounded, open_pipe
 from attnbank.ingest.corpora.document import BadInput, DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.faults import (
-    CONLL2012,
-    CONLLU,
-    DOCBIN,
-    LINES,
-    RELATIONS,
-    TEXT,
-    Faulty,
-    problem,
-)
-from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
-from attnbank.ingest.corpora.formats.conllu import read_conllu
-from attnbank.ingest.corpora.formats.docbin import read_docbin
-from attnbank.ingest.corpora.formats.lines import read_lines
-from attnbank.ingest.corpora.formats.relations import read_relations
-from attnbank.ingest.corpora.formats.text import read_text
-from attnbank.ingest.corpora.registry import FORMATS, recognise
-from attnbank.sql.errors import AttnbankError, CallError
-
-STDIN = "-"
-ENDINGS = (".conllu", ".conll", "_conll", ".relations", ".deps", ".spacy", ".txt")
+from attnbank.ingest.corpora.faults import LINES, TEXT, Faulty, problem
+from attnbank.ingest.corpora.format import Reading
+from attnbank.ingest.corpora.registry import endings, formats, recognise
+from attnbank.ingest.corpora.source import STDIN, Source, unreadable
+from attnbank.sql.errors import CallError
 
 _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
-_CHUNK = 1 << 18
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
-_SPLIT = re.compile(r"(?<![a-z])(train|dev|test)(?![a-z])")
 
 
 class _Folder:
@@ -63,65 +32,6 @@ class _Folder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="attnbank-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A corpus file that can be read any number of times."""
-
-    name: str  # as the user named it; - is standard input
-    format: str  # one of formats.FORMATS
-    path: Path
-    sha256: str  # of the bytes as they are on the disk, in hexadecimal
-    compressed: bool = False
-    keep: object = field(default=None, repr=False, compare=False)  # holds a temporary folder
-
-    @property
-    def stem(self) -> str:
-        """The file's name without its folder and endings: it names a document without a name."""
-        if self.name == STDIN:
-            return "stdin"
-        name = self.path.name.removesuffix(".gz")
-        return Path(name).stem or name
-
-    @property
-    def split(self) -> str | None:
-        """The split that the file's name tells: train, dev or test as a word in it, else None."""
-        match = _SPLIT.search("" if self.name == STDIN else self.path.name.lower())
-        return match[1] if match else None
-
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Open the file, decompressed.
-
-        Raises BadInput (bad-gzip, inflates-too-far) or CallError (unreadable).
-        """
-        try:
-            with self.path.open("rb") as file:
-                if not self.compressed:
-                    yield file
-                    return
-                packed = cast(BinaryIO, gzip.GzipFile(fileobj=file))
-                size = os.fstat(file.fileno()).st_size
-                yield cast(BinaryIO, io.BufferedReader(Inflating(packed, size, self.name), _CHUNK))
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise BadInput([problem("bad-gzip", str(error), self.name)]) from None
-        except OSError as error:
-            raise _unreadable(self.name, error) from None
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the raw lines with their line ends. Raises as `open` does; BadInput as `Lines`."""
-        with self.open() as file:
-            yield from Lines(file, self.name)
-
-    def data(self) -> bytes:
-        """Read the whole file, decompressed. Raises as `open` does; BadInput (bad-docbin)."""
-        with self.open() as file:
-            found = file.read(MOST_DOCBIN + 1)
-        if len(found) > MOST_DOCBIN:
-            fact = f"it has more than {MOST_DOCBIN:,} bytes"
-            raise BadInput([problem("bad-docbin", fact, self.name)])
-        return found
 
 
 def find_sources(
@@ -147,8 +57,8 @@ def find_sources(
             every such file.
 
     """
-    if format is not None and format not in FORMATS:
-        raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(FORMATS)}.")
+    if format is not None and format not in formats():
+        raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(formats())}.")
     if not corpus:
         raise CallError("No corpus was given.", "Name files or folders, or - for standard input.")
     if list(corpus).count(STDIN) > 1:
@@ -194,7 +104,7 @@ def _spooled(
             if name != STDIN:
                 file.close()
     except OSError as error:
-        raise _unreadable(name, error) from None
+        raise unreadable(name, error) from None
     return _take(name, copy, format, problems, folder)
 
 
@@ -207,15 +117,16 @@ def _in_folder(folder: Path, format: str | None, problems: list[Problem]) -> lis
         path
         for path in folder.rglob("*")
         if path.is_file()
-        and path.name.removesuffix(".gz").endswith(ENDINGS)
+        and path.name.removesuffix(".gz").endswith(endings())
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     if not paths:
         fact = f"The folder {folder} holds no corpus file."
-        endings = " ".join(ENDINGS)
-        raise CallError(fact, f"Known endings: {endings}, each also with .gz. Or name the files.")
+        known = " ".join(endings())
+        raise CallError(fact, f"Known endings: {known}, each also with .gz. Or name the files.")
     sources = [s for path in paths for s in _take(str(path), path, format, problems)]
-    annotated = [s for s in sources if s.format != TEXT or ".txt" not in s.path.suffixes]
+    plain = formats()[TEXT].endings
+    annotated = [s for s in sources if s.format != TEXT or not {*plain} & {*s.path.suffixes}]
     return annotated if annotated and format is None else sources
 
 
@@ -239,7 +150,7 @@ def _source(name: str, path: Path, format: str | None, keep: object) -> Source:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
     except OSError as error:
-        raise _unreadable(name, error) from None
+        raise unreadable(name, error) from None
     _check_name(name)
     source = Source(name, format or TEXT, path, digest.hexdigest(), compressed, keep)
     with source.open() as file:
@@ -262,10 +173,6 @@ def _check_name(name: str) -> None:
         raise CallError(f"The name {shown} is no text in UTF-8.", "Rename the file.") from None
     if "\0" in name or len(name) > _LONGEST_NAME:
         raise CallError(f"There is no file or folder {name[:100]!r}.", "Check the path.")
-
-
-def _unreadable(name: str, error: OSError) -> AttnbankError:
-    return CallError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.")
 
 
 def digest(sources: Sequence[Source]) -> str:
@@ -320,7 +227,8 @@ def read(
         empty = True
         pending: DocumentStart | None = None  # of a sentence that was left out
         try:
-            for item in _read_one(source, format_of(source, format, spacy), spacy, strict):
+            reader = formats()[format_of(source, format, spacy)]
+            for item in reader.read(source, Reading(spacy, strict)):
                 empty = False
                 if isinstance(item, Sentence):
                     if item.document is None and pending is not None:
@@ -337,22 +245,6 @@ def read(
             yield from error.problems
         if empty:
             yield problem("no-sentences", "the file holds no sentence", source.name)
-
-
-def _read_one(
-    source: Source, format: str, spacy: str | None, strict: bool
-) -> Iterator[Sentence | Problem]:
-    if format == CONLLU:
-        return read_conllu(source.lines(), source.name, source.stem, strict=strict)
-    if format == RELATIONS:
-        return read_relations(source.lines(), source.name, source.stem)
-    if format == CONLL2012:
-        return read_conll2012(source.lines(), source.name)
-    if format == DOCBIN:
-        return read_docbin(source.data(), source.name, source.stem)
-    if format == LINES:
-        return read_lines(source.lines(), source.name, source.stem)
-    return read_text(source.lines(), source.name, source.stem, spacy)
 
 
 def _placed(

@@ -10,7 +10,8 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
-from attnbank.ingest.corpora.sources import Source, digest, find_sources, format_of, read
+from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
 from attnbank.ingest.options import IngestOptions, Progress, Tell
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.store.pipeline import forget_blocks

@@ -14,7 +14,8 @@ import pytest
 
 from attnbank.ingest.corpora.document import BadInput, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.registry import recognise
-from attnbank.ingest.corpora.sources import Source, digest, find_sources, read
+from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.sources import digest, find_sources, read
 from attnbank.sql.errors import CallError
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"

@@ -16,7 +16,7 @@ from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay, number, size
 from attnbank.cli.unknown import unknown_lines
 from attnbank.ingest.corpora.document import BadInput
-from attnbank.ingest.corpora.registry import FORMATS
+from attnbank.ingest.corpora.registry import formats
 from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
@@ -66,7 +66,7 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option(
     "--format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(formats())),
     help="Format of the corpus. Otherwise recognised by what stands in the file.",
 )
 @click.option(

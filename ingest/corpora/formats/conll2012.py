@@ -12,7 +12,9 @@ from attnbank.ingest.corpora.blocks import BOM, blocks, decode, rows
 from attnbank.ingest.corpora.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.mentions import EntitySpan, mention_of
+from attnbank.ingest.corpora.source import Source
 
 # Possessive: what is matched is not given back, or a line of spaces would take for ever.
 _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")
@@ -173,3 +175,14 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
     check_covered([1 - last - first for first, last, _ in spans], line)
     spans.sort(key=lambda span: span[:2])
     return [EntitySpan(entity, tuple(range(first, 1 - last))) for first, last, entity in spans]
+
+
+def _recognises(start: Start) -> bool:
+    return start.is_text and any(line.startswith("#begin document") for line in start.lines)
+
+
+def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
+    return read_conll2012(source.lines(), source.name)
+
+
+FORMAT = Format("conll2012", "CoNLL-2012", (".conll", "_conll"), 1, _recognises, _read)

@@ -6,6 +6,7 @@ paragraph that a faulty sentence begins still begins, with the next sound senten
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -15,8 +16,13 @@ from attnbank.ingest.corpora.blocks import blocks, decode, rows
 from attnbank.ingest.corpora.document import Departure, DocumentStart, Mention, Problem, Sentence
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.formats.conllu_rows import Rows, read_rows
 from attnbank.ingest.corpora.mentions import mention_of
+from attnbank.ingest.corpora.source import Source
+
+_KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
+_ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
 _META = "meta::"
 _LONGEST_NORMALISED = 20_000  # characters
@@ -226,3 +232,17 @@ def _text_fact(text: str, spelled: list[str]) -> str | None:
         min(len(wanted), len(got)),
     )
     return f"# text reads ...{wanted[at : at + 12]!r} where the words spell {got[at : at + 12]!r}"
+
+
+def _recognises(start: Start) -> bool:
+    if any(_KNOWN_COMMENT.match(line) for line in start.lines):
+        return start.is_text
+    first = start.words[0] if start.words else ""
+    return start.is_text and _ID.match(first) is not None and first.count("\t") >= 7
+
+
+def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
+    return read_conllu(source.lines(), source.name, source.stem, strict=how.strict)
+
+
+FORMAT = Format("conllu", "CoNLL-U", (".conllu",), 2, _recognises, _read)

@@ -16,6 +16,8 @@ from attnbank.ingest.corpora.blocks import BOM, decode
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.format import Format, Reading
+from attnbank.ingest.corpora.source import Source
 
 
 def read_lines(
@@ -79,3 +81,10 @@ def _pattern() -> re.Pattern[str]:
 def _joins(character: str) -> bool:
     category = unicodedata.category(character)
     return category[0] == "M" or category == "Cf"
+
+
+def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
+    return read_lines(source.lines(), source.name, source.stem)
+
+
+FORMAT = Format("lines", "a sentence on each line", (), 10, None, _read)

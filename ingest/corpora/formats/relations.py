@@ -13,7 +13,11 @@ from attnbank.ingest.corpora.blocks import blocks, decode, rows
 from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
 from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.format import Format, Reading, Start
+from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.tree import tree_fault
+
+_LINE = re.compile(r"\S+\s+[0-9]+-\S+\s*")
 
 _LABEL = re.compile(r"([0-9]+)-(\S+)")
 
@@ -61,3 +65,22 @@ def _words(rows: list[str], line: int) -> tuple[Word, ...]:
         id, word, fact = fault
         raise Faulty(id, fact, line + word - 1)
     return tuple(words)
+
+
+def _recognises(start: Start) -> bool:
+    found = sum(bool(_LINE.fullmatch(line)) for line in start.words)
+    return start.is_text and 2 * found > len(start.words)
+
+
+def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
+    return read_relations(source.lines(), source.name, source.stem)
+
+
+FORMAT = Format(
+    "relations",
+    "the format of the paper's code",
+    (".relations", ".deps"),
+    3,
+    _recognises,
+    _read,
+)

@@ -12,7 +12,9 @@ from attnbank.ingest.corpora.blocks import blocks, decode
 from attnbank.ingest.corpora.bounds import MOST_PARAGRAPH
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.formats.spacy_docs import doc_sentences, is_space
+from attnbank.ingest.corpora.source import Source
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
@@ -174,3 +176,14 @@ def _check(doc: Doc, name: str) -> None:
         raise CallError(f"The spaCy pipeline {name} finds no sentences.", "Use one with a parser.")
     if len(words) > 1 and not doc.has_annotation("DEP"):
         raise CallError(f"The spaCy pipeline {name} gives no trees.", "Use one with a parser.")
+
+
+def _recognises(start: Start) -> bool:
+    return start.is_text
+
+
+def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
+    return read_text(source.lines(), source.name, source.stem, how.spacy)
+
+
+FORMAT = Format("text", "plain text", (".txt",), 9, _recognises, _read)
