@@ -1,33 +1,38 @@
-"""How far an ingest is: a bar on a terminal, otherwise a line at every tenth."""
+"""How far a long step is: a bar on a terminal, otherwise a line at every tenth."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from attnbank.cli.humanize import duration
 from attnbank.cli.printing import say
 
 if TYPE_CHECKING:
-    from attnbank.ingest.options import Progress
+    from attnbank.ingest.derived.probes.options import Epoch
+    from attnbank.ingest.progress import Progress
 
 _STAGES = {
-    "checking": "Checking",
-    "reading": "Reading",
-    "planning": "Planning",
-    "counting": "Counting",
-    "running": "Running",
+    "checking": ("Checking", "sentences"),
+    "reading": ("Reading", "sentences"),
+    "planning": ("Planning", "inputs"),
+    "counting": ("Counting", "sentences"),
+    "running": ("Running", "sentences"),
+    "computing": ("Computing", "inputs"),
 }
+_EPOCHS_IN_A_LINE = 10
 
 
 class ProgressDisplay:
-    """Shows the progress that an ingest tells, on standard error. Use it in a `with` statement."""
+    """Shows the progress of a long step on standard error. Use it in a `with` statement."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._is_terminal = sys.stderr.isatty()
         self._stage = ""
         self._bar: Any = None
+        self._has_open_line = False
         self._started = time.monotonic()
         self._first = 0
         self._tenth = 0
@@ -42,9 +47,12 @@ class ProgressDisplay:
         """Show how far it is."""
         if self._quiet:
             return
+        if progress.stage == "training":
+            self._epoch(cast("Epoch", progress))
+            return
         if progress.stage != self._stage:
             self._begin(progress)
-        if self._is_terminal:
+        if self._bar is not None:
             self._bar.update(progress.done - self._bar.n)
         else:
             self._line(progress)
@@ -53,22 +61,12 @@ class ProgressDisplay:
         self._close()
         self._stage = progress.stage
         self._started, self._first, self._tenth = time.monotonic(), progress.done, 0
-        name = _STAGES.get(progress.stage, progress.stage.capitalize())
+        name, unit = _STAGES[progress.stage]
         if self._is_terminal:
-            from tqdm import tqdm
-
-            self._bar = tqdm(
-                desc=name,
-                total=progress.total,
-                initial=progress.done,
-                unit=" inputs" if progress.stage == "planning" else " sentences",
-                dynamic_ncols=True,
-                leave=progress.stage == "running",
-                file=sys.stderr,
-            )
+            self._bar = _bar(name, unit, progress)
         elif progress.stage == "running":
             begun = f", {progress.done} of them done before" if progress.done else ""
-            say(f"{name}: {progress.total} sentences{begun}", err=True)
+            say(f"{name}: {progress.total} {unit}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
         if not progress.total:
@@ -80,37 +78,43 @@ class ProgressDisplay:
         seconds = max(time.monotonic() - self._started, 1e-9)
         rate = (progress.done - self._first) / seconds
         left = (progress.total - progress.done) / rate if rate else 0
+        name, unit = _STAGES[progress.stage]
         say(
-            f"{_STAGES.get(progress.stage, progress.stage)}: {progress.done} of {progress.total}"
-            f" sentences, {rate:.0f} a second, {duration(left)} left",
+            f"{name}: {progress.done} of {progress.total} {unit}, {rate:.0f} a second,"
+            f" {duration(left)} left",
             err=True,
         )
+
+    def _epoch(self, epoch: Epoch) -> None:
+        """Show what an epoch came to: the last one on a terminal, else a line now and then."""
+        if not (self._is_terminal or epoch.done % _EPOCHS_IN_A_LINE == 1):
+            return
+        held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
+        text = f"Epoch {epoch.done} of at most {epoch.total}: loss {epoch.loss:.3f}{held_out}"
+        say(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
+        self._has_open_line = self._is_terminal
 
     def _close(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+        if self._has_open_line:
+            say(err=True)
+            self._has_open_line = False
 
 
-def duration(seconds: float) -> str:
-    """A duration for people: 42 s, 3 min 5 s, 2 h 10 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def size(count: float) -> str:
-    """A number of bytes for people: 512 bytes, 9.6 MB."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
-def number(count: int) -> str:
-    """A count for people: 2,124,864."""
-    return f"{count:,}"
+def _bar(name: str, unit: str, progress: Progress) -> Any:
+    """A bar; None where the package for it is not installed, which reading a bank does not need."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(
+        desc=name,
+        total=progress.total,
+        initial=progress.done,
+        unit=f" {unit}",
+        dynamic_ncols=True,
+        leave=progress.stage in ("running", "computing"),
+        file=sys.stderr,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnbank.cli.progress import number
+from attnbank.cli.humanize import number
 
 WARN_FROM = 0.05
 """Share of words with an unknown piece from which on figures say little of the language."""

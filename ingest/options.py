@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,23 +81,6 @@ class IngestOptions:
     def masked(self) -> bool:
         """Whether inputs are masked too, and the model's head is needed."""
         return self.gradients or self.ablate is not None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an ingest is.
-
-    `stage` is checking, reading, planning (of a sample: counts are of inputs), running, or, in an
-    estimate, counting; counts are of sentences. In one stage `done` never falls and `total` stays;
-    where there is a `total`, `done` ends there.
-    """
-
-    stage: str
-    done: int
-    total: int | None
-
-
-Tell = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)

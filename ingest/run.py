@@ -25,16 +25,15 @@ from attnbank.ingest.options import (
     Departures,
     Estimate,
     IngestOptions,
-    Progress,
     Report,
-    Tell,
 )
+from attnbank.ingest.progress import OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import run_batches
 from attnbank.ingest.store.writer import WRITER, counting, writing
-from attnbank.sql import registry
+from attnbank.sql import provenance, registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
 
@@ -44,7 +43,7 @@ _BYTES_PER_GRADIENT = 4.2
 _LONGEST_NAME = 1000  # characters; a path of more is none on most systems
 
 
-def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report:
+def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
     Goes on where an interrupted ingest of the same corpus, model and options stopped, and adds
@@ -54,7 +53,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
     """
     _check_options(options)
     corpus = corpora.find(options)
-    problems = corpora.check_before(options.bank, corpus, tell)
+    problems = corpora.check_before(options.bank, corpus, on_progress)
     model = models.load(
         options.model,
         random_seed=options.random_weights,
@@ -66,7 +65,7 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
     masked = masked_passes(model.masked_lm, options)
     max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
     with writing(options.bank, has_deleted=options.replace) as connection:
-        corpus_id = corpora.write(connection, corpus, tell)
+        corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
         run = runs.find_run(connection, corpus_id, model_id, options, max_tokens)
         replaced = None
@@ -88,12 +87,12 @@ def ingest(options: IngestOptions, tell: Tell = lambda progress: None) -> Report
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
             options.context, model.layout.unknown,
         )  # fmt: skip
-        run_batches(connection, model, planner, facts, run.batches, _Counter(tell), masked)
+        run_batches(connection, model, planner, facts, run.batches, _Counter(on_progress), masked)
         runs.finish_run(connection, run.id)
         return replace(_report(connection, run, state, problems), replaced=replaced)
 
 
-def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Estimate:
+def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank."""
     _check_options(options)
     corpus = corpora.find(options)
@@ -107,9 +106,9 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
         path = Path(folder, "estimate.duckdb")
-        connection = open_to_write(path, runs.version(), WRITER)
-        problems = corpora.check(corpus, tell)
-        corpus_id = corpora.write(connection, corpus, tell)
+        connection = open_to_write(path, provenance.version(), WRITER)
+        problems = corpora.check(corpus, on_progress)
+        corpus_id = corpora.write(connection, corpus, on_progress)
         planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
         found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
         found.documents = _count(connection, "select count(*) from document")
@@ -119,10 +118,10 @@ def estimate(options: IngestOptions, tell: Tell = lambda progress: None) -> Esti
             found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
         counted = 0
         plan = planner.plan(connection.cursor(), corpus_id)
-        tell(Progress("counting", counted, plan.sentences))
+        on_progress(Progress("counting", counted, plan.sentences))
         for batch in plan.batches:
             counted += batch.sentences
-            tell(Progress("counting", counted, plan.sentences))
+            on_progress(Progress("counting", counted, plan.sentences))
             for skip in batch.skips:
                 found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
             for each in batch.inputs:
@@ -270,14 +269,14 @@ def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | No
 class _Counter:
     """Tells how many sentences of a run are done."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, on_progress: OnProgress) -> None:
         self.done = 0
         self.total = 0
-        self.tell = tell
+        self.on_progress = on_progress
         self._lock = Lock()  # the reading and the writing thread both tell
 
     def looked(self, inputs: int) -> None:
-        self.tell(Progress("planning", inputs, None))
+        self.on_progress(Progress("planning", inputs, None))
 
     def begun(self, before: int, total: int) -> None:
         self.total = total
@@ -286,7 +285,7 @@ class _Counter:
     def written(self, sentences: int) -> None:
         with self._lock:
             self.done += sentences
-            self.tell(Progress("running", self.done, self.total))
+            self.on_progress(Progress("running", self.done, self.total))
 
 
 def _report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.derived.maps import maps
+from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.runs import Run
 
@@ -19,12 +20,12 @@ _BLOCK = 1 << 16
 
 
 def head_distance(
-    connection: DuckDBPyConnection, run: Run, tell: Callable[[int, int], None], smoothing: float
+    connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, smoothing: float
 ) -> pa.Table:
     """The distance of every pair of different heads of a run, as rows of table head_distance.
 
     The distance is the sum over tokens of the Jensen-Shannon divergence of their distributions,
-    in nats. `tell(done, total)` counts sequences. Raises CallError for a smoothing outside [0, 1).
+    in nats. What is told counts sequences. Raises CallError for a smoothing outside [0, 1).
     """
     heads = run.layers * run.heads
     distances = Distances(heads, smoothing)
@@ -36,7 +37,7 @@ def head_distance(
         distances.add(each.weights for each in group)
         for _ in group:
             done += 1
-            tell(done, total)
+            on_progress(Progress("computing", done, total))
     first, second = np.triu_indices(heads, 1)
     number = len(first)
     return pa.table(

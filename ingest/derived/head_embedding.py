@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.progress import OnProgress
 from attnbank.sql import registry
 from attnbank.sql.extras import need
 from attnbank.sql.runs import Run
@@ -19,7 +19,7 @@ from attnbank.sql.runs import Run
 def head_embedding(
     connection: DuckDBPyConnection,
     run: Run,
-    tell: Callable[[int, int], None],
+    on_progress: OnProgress,
     smoothing: float,
     seed: int,
     starts: int,

@@ -2,7 +2,7 @@
 
 A step is a function in a module of its own,
 
-    def name(connection, run, tell, **options) -> pyarrow.Table
+    def name(connection, run, on_progress, **options) -> pyarrow.Table
 
 that returns the rows for a table of the same name, and an entry in STEPS. The rows of a run and
 of the options that are its key are replaced as one.
@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnbank.ingest.progress import OnProgress, unheard
+from attnbank.sql import provenance
 from attnbank.sql.bank.opening import existing, explain, open_to_write
 from attnbank.sql.bank.room import close_tidily
 from attnbank.sql.bank.transactions import transaction
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from attnbank.sql.runs import Run
-
-Tell = Callable[[int, int], None]
-"""Is told how far a step is: what is done, and of how much."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def compute(
     bank: str | Path,
     step: str,
     run: str | int | None = None,
-    tell: Tell = lambda done, total: None,
+    on_progress: OnProgress = unheard,
     *,
     replace: bool = False,
     **options: int | float,
@@ -134,9 +130,7 @@ def compute(
     if chosen.modules:  # before minutes of computing what it needs
         need(f"Computing {chosen.name}", *chosen.modules)
     path = existing(bank)
-    connection = open_to_write(
-        path, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
-    )
+    connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     try:
         found = choose_run(connection, run)
         if not found.is_finished:
@@ -147,7 +141,7 @@ def compute(
         kept = None if replace else _kept(connection, chosen, found, values)
         if kept is not None:
             return Computed(found.name, {chosen.name: kept}, is_new=False)
-        rows = _compute(connection, chosen, found, values, tell)
+        rows = _compute(connection, chosen, found, values, on_progress)
         close_tidily(connection, path, has_deleted=True)
     except duckdb.Error as error:
         raise explain(
@@ -181,7 +175,7 @@ def _compute(
     step: Step,
     run: Run,
     values: dict[str, int | float],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> dict[str, int]:
     """Compute what the step needs, then the step; the rows put into each table."""
     rows: dict[str, int] = {}
@@ -189,9 +183,9 @@ def _compute(
         needed = STEPS[name]
         shared = {option.name: values[option.name] for option in needed.options}
         if not _is_stored(connection, needed, run, shared):
-            rows |= _compute(connection, needed, run, shared, tell)
+            rows |= _compute(connection, needed, run, shared, on_progress)
     function = getattr(importlib.import_module(step.module), step.name)
-    table = function(connection, run, tell, **values)
+    table = function(connection, run, on_progress, **values)
     _replace(connection, step, run, values, table)
     return rows | {step.name: table.num_rows}
 
@@ -252,6 +246,6 @@ def _replace(
         connection.execute(
             "insert into computation (run, step, options, row_count, code_version, finished)"
             " values (?, ?, ?, ?, ?, ?)",
-            [run.id, step.name, _text(values), table.num_rows, metadata.version("attnbank"),
-             datetime.now(UTC).replace(tzinfo=None, microsecond=0)],
+            [run.id, step.name, _text(values), table.num_rows, provenance.version(),
+             provenance.now()],
         )  # fmt: skip

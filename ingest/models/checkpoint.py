@@ -10,36 +10,11 @@ from typing import Any
 import torch
 import transformers
 
+from attnbank.ingest.models.errors import ModelError
+from attnbank.ingest.models.families import family_of
 from attnbank.ingest.models.random_weights import seeded
-from attnbank.sql.errors import AttnbankError
 
 WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
-_ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-
-
-class ModelError(AttnbankError):
-    """The model cannot be loaded, or does not give attention weights."""
-
-
-def is_encoder_alone(config: Any) -> bool:
-    """Whether a configuration of T5 and its kin is of a checkpoint that has the encoder alone."""
-    return _ENCODERS.get(config.model_type) in (config.architectures or ())
-
-
-def refuse_by_config(name: str, config: Any) -> None:
-    """Raise ModelError for a model whose attention is not of one kind."""
-    if getattr(config, "is_encoder_decoder", False) and not is_encoder_alone(config):
-        encoder = _ENCODERS.get(config.model_type)
-        remedy = "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...)."
-        if encoder:
-            remedy = (
-                "Save its encoder and its tokenizer into a folder with save_pretrained"
-                f" (transformers.{encoder}), and give the folder."
-            )
-        raise ModelError(
-            f"{name} is an encoder-decoder: its attention is of three kinds, and a bank holds one.",
-            remedy,
-        )
 
 
 def read_module(
@@ -58,11 +33,7 @@ def read_module(
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
-    plain = (
-        transformers.AutoModelForTextEncoding
-        if is_encoder_alone(config)
-        else transformers.AutoModel
-    )
+    plain = family_of(config).auto_class(config)
     kind = transformers.AutoModelForMaskedLM if masked_lm else plain
 
     def make() -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from typing import Any
 import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from attnbank.ingest.models.checkpoint import ModelError
+from attnbank.ingest.models.errors import ModelError
+from attnbank.ingest.models.runtime import memory
 from attnbank.ingest.models.tokenizer import TokenizerLayout
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -179,17 +179,6 @@ def bounded(name: str) -> Iterator[None]:
         hook.remove()
 
 
-def memory() -> int:
-    """The bytes of memory of this machine, or of the part of it that this process may have."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            found.append(int(Path(path).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # no control group, or "max"
-            continue
-    return min(each for each in found if each > 0)
-
-
 def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
     """Raise ModelError for a model without text, or a vocabulary that it has no embeddings for.
 
@@ -238,21 +227,3 @@ def _rows(blank: Any) -> int:
     except (AttributeError, NotImplementedError):
         return _MOST_UNSAID
     return int(weight.shape[0])
-
-
-def device_of(name: str) -> torch.device:
-    """The device that is called so; `auto` is the fastest. Raises CallError where it is of no use.
-
-    A number has to come back from it: the meta device takes every number, and gives none.
-    """
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device).cpu()
-    except Exception as error:  # of torch: each device has its own
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:_REASON]
-        raise CallError(
-            f"The device {name} cannot be used: {reason}", "Give --device cpu, or leave it out."
-        ) from error
-    return device

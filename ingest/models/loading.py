@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
@@ -18,10 +15,8 @@ from transformers.utils import cached_file
 from attnbank.ingest.masked.model import MaskedLM
 from attnbank.ingest.models.checkpoint import (
     WITH_HEAD,
-    ModelError,
     digest,
     read_module,
-    refuse_by_config,
 )
 from attnbank.ingest.models.checks import (
     bounded,
@@ -30,10 +25,12 @@ from attnbank.ingest.models.checks import (
     check_folder,
     check_frames,
     check_vocabulary,
-    device_of,
     explained,
 )
+from attnbank.ingest.models.errors import ModelError
+from attnbank.ingest.models.families import family_of
 from attnbank.ingest.models.hub import not_here, unreachable
+from attnbank.ingest.models.runtime import device_of, quiet
 from attnbank.ingest.models.tokenizer import TokenizerLayout
 from attnbank.ingest.models.tokenizer_files import read_tokenizer, tokenizer_digest
 from attnbank.sql.errors import CallError
@@ -108,7 +105,7 @@ def load(
     says, and for files that are damaged, do not belong together or ask for too much.
     """
     target = device_of(device)
-    with explained(name), _quiet():
+    with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
         whole = read_module(
             name, opened.place, opened.config, opened.settings, random_seed, masked_lm
@@ -116,7 +113,7 @@ def load(
         whole = whole.eval().to(target)
         module = whole.base_model if masked_lm else whole
         layers, heads = _probe(name, module, opened.config)
-        takes_segments = _takes_segments(module, opened.config)
+        takes_segments = family_of(opened.config).takes_segments(module, opened.config)
         facts = ModelFacts(
             name=name,
             revision=opened.version or revision or getattr(opened.config, "_commit_hash", None),
@@ -154,7 +151,7 @@ def describe(
 
     Whether a checkpoint holds the head of `masked_lm` shows in its weights alone: not here.
     """
-    with explained(name), _quiet():
+    with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
         layers, heads = _shape(name, opened.blank, opened.config)
         longest = _max_positions(opened.blank, opened.config, opened.tokenizer)
@@ -184,11 +181,11 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
         settings |= _remote(name, revision)
     check_config_file(name, _config_file(place, settings))
     config = transformers.AutoConfig.from_pretrained(place, **settings)
-    refuse_by_config(name, config)
+    family = family_of(config)
+    family.check(name, config)
     check_config(name, config)
     tokenizer = read_tokenizer(name, place, settings)
-    if hasattr(config, "use_cache"):
-        config.use_cache = False
+    family.prepare(config)
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
     with bounded(name):
@@ -338,41 +335,12 @@ def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
     return layers, heads
 
 
-def _takes_segments(module: Any, config: Any) -> bool:
-    """Whether segment ids mean segments: GPT-2 would add the embedding of the token of that id."""
-    accepted = "token_type_ids" in inspect.signature(module.forward).parameters
-    return accepted and getattr(config, "type_vocab_size", 0) > 1
-
-
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     """The longest input in tokens: what the position embeddings and the tokenizer allow."""
     limits = []
     stated = getattr(config, "max_position_embeddings", None)
     if isinstance(stated, int) and stated > 0:
-        # RoBERTa and its kin number positions from padding_idx + 1.
-        taken = [
-            each.padding_idx + 1
-            for path, each in module.named_modules()
-            if path.endswith("position_embeddings")
-            and getattr(each, "padding_idx", None) is not None
-        ]
-        limits.append(stated - max(taken, default=0))
+        limits.append(stated - family_of(config).positions_taken(module))
     if 0 < tokenizer.model_max_length < 1_000_000:
         limits.append(int(tokenizer.model_max_length))
     return min(limits, default=None)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers' own progress bars and advice off the user's screen."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()

@@ -8,7 +8,7 @@ from typing import Any
 
 import transformers
 
-from attnbank.ingest.models.checkpoint import ModelError
+from attnbank.ingest.models.errors import ModelError
 
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}

@@ -12,7 +12,10 @@ from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
-from attnbank.ingest.options import IngestOptions, Progress, Tell
+from attnbank.ingest.options import (
+    IngestOptions,
+)
+from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.store.pipeline import forget_blocks
 from attnbank.sql.bank.opening import is_new, open_to_read
@@ -72,7 +75,7 @@ def _stem(path: Path) -> str:
     return path.resolve().name if path.is_dir() else path.name  # a pipe: its target has a number
 
 
-def check(corpus: Corpus, tell: Tell) -> list[Problem]:
+def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     """Read the whole corpus once; its problems. Raises BadInput unless they may be skipped."""
     problems: list[Problem] = []
     sentences = 0
@@ -82,7 +85,7 @@ def check(corpus: Corpus, tell: Tell) -> list[Problem]:
             continue
         sentences += 1
         if sentences % 1000 == 0:
-            tell(Progress("checking", sentences, None))
+            on_progress(Progress("checking", sentences, None))
     if problems and not corpus.options.skip_bad:
         raise BadInput(problems, "Mend them, or leave these sentences out with --skip-bad.")
     if not sentences:
@@ -90,7 +93,7 @@ def check(corpus: Corpus, tell: Tell) -> list[Problem]:
     return problems
 
 
-def check_before(bank: Path, corpus: Corpus, tell: Tell) -> list[Problem]:
+def check_before(bank: Path, corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     """Check a corpus before anything is written: that the bank has it, or that it can be read.
 
     Raises BadInput as `check` does, CallError as `in_bank` does.
@@ -98,21 +101,21 @@ def check_before(bank: Path, corpus: Corpus, tell: Tell) -> list[Problem]:
     if not is_new(bank):
         connection = open_to_read(bank)
         try:
-            if in_bank(connection, corpus, tell) is not None:
+            if in_bank(connection, corpus, on_progress) is not None:
                 return []
         finally:
             connection.close()
-    return check(corpus, tell)
+    return check(corpus, on_progress)
 
 
-def write(connection: DuckDBPyConnection, corpus: Corpus, tell: Tell) -> int:
+def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int:
     """The corpus's id, after writing its text in one transaction where it is not there yet."""
-    found = in_bank(connection, corpus, tell)
+    found = in_bank(connection, corpus, on_progress)
     if found is not None:
         return found
     with transaction(connection):
         for done in write_corpus(connection, corpus.facts, corpus.items()):
-            tell(Progress("reading", done, None))
+            on_progress(Progress("reading", done, None))
     connection.execute("checkpoint")
     forget_blocks(connection)
     (made,) = connection.execute(
@@ -121,7 +124,7 @@ def write(connection: DuckDBPyConnection, corpus: Corpus, tell: Tell) -> int:
     return int(made[0])
 
 
-def in_bank(connection: DuckDBPyConnection, corpus: Corpus, tell: Tell) -> int | None:
+def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
     """The id of this corpus in the bank; None where it has none of its name.
 
     A corpus is its name, its files, and everything that decides how they are read. Raises
@@ -149,7 +152,7 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, tell: Tell) -> int |
         fact = f"{its} it was annotated by another {annotator}, whose files differ."
         raise CallError(fact, _OWN_NAME.capitalize())
     _check_documents(connection, int(id), corpus, its)
-    _check_left_out(connection, int(id), corpus, its, tell)
+    _check_left_out(connection, int(id), corpus, its, on_progress)
     return int(id)
 
 
@@ -173,7 +176,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus, it
 
 
 def _check_left_out(
-    connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str, tell: Tell
+    connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str, on_progress: OnProgress
 ) -> None:
     """Raise CallError or BadInput where this command reads sentences that it left out, or not."""
     options = corpus.options
@@ -188,7 +191,7 @@ def _check_left_out(
         0
     ][0]
     if (left_out and not options.skip_bad) or (options.strict and mended and not options.skip_bad):
-        check(corpus, tell)  # says what is bad, as it would have at first
+        check(corpus, on_progress)  # says what is bad, as it would have at first
     if options.strict and mended:
         fact = f"{its} it was read without --strict, with {mended:,} departures from its format."
         raise CallError(fact, f"Leave --strict out, or {_OWN_NAME}")

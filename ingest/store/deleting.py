@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.store.corpus_rows import next_ids
+from attnbank.sql import provenance
 from attnbank.sql.bank.opening import existing, explain, open_to_read, open_to_write
 from attnbank.sql.bank.room import close_tidily
 from attnbank.sql.bank.transactions import transaction
@@ -63,9 +63,7 @@ def delete(
             connection.close()
     bank = existing(bank)
     before = bank.stat().st_size
-    connection = open_to_write(
-        bank, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
-    )
+    connection = open_to_write(bank, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     try:
         ids = _ids(connection, runs, corpora, models)
         found = _found(connection, ids)

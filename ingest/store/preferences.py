@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.sql import provenance
 from attnbank.sql.bank.explaining import explained
 from attnbank.sql.bank.opening import existing, open_to_write
 from attnbank.sql.bank.room import close_tidily
@@ -63,7 +63,7 @@ def prefer_none(bank: Path) -> None:
 @contextmanager
 def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
     """The bank, open for writing; what goes wrong is said in words."""
-    connection = open_to_write(bank, metadata.version("attnbank"), makes=False)
+    connection = open_to_write(bank, provenance.version(), makes=False)
     try:
         with explained(bank, "the choice is as it was", "type the same command again"):
             yield connection

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.store.corpus_rows import next_ids
+from attnbank.sql import provenance
 from attnbank.sql.errors import CallError
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
@@ -33,11 +31,6 @@ class Run:
     finished: bool
     device: str
     versions: dict[str, str]  # of attnbank, and of the libraries that figures depend on
-
-
-def version() -> str:
-    """The version of attnbank that is installed."""
-    return metadata.version("attnbank")
 
 
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
@@ -110,7 +103,7 @@ def check_same(run: Run, options: IngestOptions, device: str) -> None:
         )
     if run.finished:
         return
-    here = _decisive(version(), _libraries())
+    here = _decisive(provenance.version(), provenance.libraries(*_LIBRARIES))
     for name, other in run.versions.items():
         if here.get(name) != other:
             raise CallError(
@@ -146,7 +139,7 @@ def start_run(
         batches=0,
         finished=False,
         device=device,
-        versions=_decisive(version(), _libraries()),
+        versions=_decisive(provenance.version(), provenance.libraries(*_LIBRARIES)),
     )
     connection.execute(
         "insert into run (id, name, model, corpus, context, unit, subword, max_tokens, decimals,"
@@ -154,15 +147,16 @@ def start_run(
         " reading, unknown_words)"
         " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [run.id, run.name, model, corpus, options.context, options.unit, options.subword,
-         max_tokens, options.decimals, run.batch_tokens, _options(options), device, version(),
-         _libraries(), run.first_sequence, 0, _now(), reading.VERSION, 0],
+         max_tokens, options.decimals, run.batch_tokens, _options(options), device,
+         provenance.version(), provenance.libraries(*_LIBRARIES), run.first_sequence, 0,
+         provenance.now(), reading.VERSION, 0],
     )  # fmt: skip
     return run
 
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
     """Say that the last batch of a run is committed."""
-    connection.execute("update run set finished = ? where id = ?", [_now(), run])
+    connection.execute("update run set finished = ? where id = ?", [provenance.now(), run])
 
 
 def short_name(model: str) -> str:
@@ -263,20 +257,6 @@ def _shape(options: IngestOptions) -> dict[str, str | None]:
         "replacement": None if options.ablate is None else options.replacement,
         "mask_seed": str(options.mask_seed) if options.masked else None,
     }
-
-
-def _libraries() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
 def _one(connection: DuckDBPyConnection, statement: str, *values: Any) -> Any:

@@ -10,7 +10,7 @@ import duckdb
 import torch
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store import runs
+from attnbank.sql import provenance
 from attnbank.sql.bank.explaining import is_full_disk
 from attnbank.sql.bank.opening import explain, open_to_write
 from attnbank.sql.bank.room import close_tidily
@@ -32,7 +32,7 @@ _AGAIN = (
 @contextmanager
 def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
     """The bank, open for writing, and tidied up at the end; what goes wrong is said in words."""
-    connection = open_to_write(bank, runs.version(), WRITER)
+    connection = open_to_write(bank, provenance.version(), WRITER)
     try:
         yield connection
         close_tidily(connection, bank, has_deleted=has_deleted)

@@ -25,9 +25,9 @@ from attnbank.ingest.run import _Counter, _max_tokens
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus_rows import write_corpus
 from attnbank.ingest.store.pipeline import run_batches
-from attnbank.ingest.store.runs import finish_run, model_id, start_run, version
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.provenance import version
 
 
 def main() -> None:

@@ -46,9 +46,12 @@ def writable(token_bank: Callable[[str], Path], tmp_path: Path) -> Callable[[str
 )
 def test_of_every_pair(writable: Callable[[str], Path], name: str, smoothing: float) -> None:
     path = writable(name)
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, int | None]] = []
     done = compute(
-        path, "head_distance", tell=lambda *how_far: told.append(how_far), smoothing=smoothing
+        path,
+        "head_distance",
+        on_progress=lambda how_far: told.append((how_far.done, how_far.total)),
+        smoothing=smoothing,
     )
     with open_to_read(path) as connection:
         rows = connection.execute(

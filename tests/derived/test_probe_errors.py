@@ -135,7 +135,7 @@ def test_a_probe_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_probe(path, "attention", "train", "test", tell=stop)
+        train_probe(path, "attention", "train", "test", on_progress=stop)
     with pytest.raises(QueryError, match="training went astray"):
         train_probe(path, "attention", "train", "test", ProbeOptions(learning_rate=1e37))
     with duckdb.connect(str(path)) as connection:

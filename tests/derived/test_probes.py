@@ -497,7 +497,7 @@ def test_what_is_written(toy_bank: Path) -> None:
     base = train_probe(toy_bank, "right_branching", None, "test", options)
     assert (learnt.probe, base.probe) == (1, 2)
     assert (learnt.train_run, learnt.test_run, base.train_run) == ("train", "test", None)
-    assert [each.number for each in seen] == [1, 2, 3]
+    assert [each.done for each in seen] == [1, 2, 3]
     assert seen[0].loss > seen[-1].loss
     rows = _table(toy_bank, "from probe order by id").rows(named=True)
     assert rows[0]["epochs"] == learnt.epochs == 3

@@ -27,7 +27,7 @@ from attnbank.ingest.inputs.contexts import DocumentContext, PairContext, Room, 
 from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
 from attnbank.ingest.models.loading import MINILM, _place
 from attnbank.ingest.models.tokenizer import Piece
-from attnbank.ingest.options import Progress
+from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
 

@@ -21,7 +21,7 @@ from attnbank.ingest.masked import gradients, masking
 from attnbank.ingest.masked.gradients import Gradients
 from attnbank.ingest.masked.masking import Masked
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.options import Progress
+from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 

@@ -16,13 +16,13 @@ from case_bank import make_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
-from attnbank.ingest.store.runs import version
 from attnbank.queries import open_bank
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.bank.upgrading import upgrade
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.provenance import version
 
 FIGURES = (
     "from head_accuracy(run := 'test/tiny')",

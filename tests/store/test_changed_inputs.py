@@ -18,7 +18,7 @@ from pipelines import other_pipeline
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import BadInput
-from attnbank.ingest.options import Progress
+from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
 

@@ -18,7 +18,7 @@ import torch
 import transformers
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.options import Progress
+from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import BankError, CallError
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.options import Progress
+from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 
 # Of the first two the progress is that of the whole corpus; the others take a part of it.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
 from attnbank.cli.printing import shown
-from attnbank.cli.progress import number, size
 from attnbank.cli.unknown import unknown_lines
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from attnbank.cli.completion import names
+from attnbank.cli.humanize import number
 from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.printing import say
-from attnbank.cli.progress import number
+from attnbank.cli.progress import ProgressDisplay
 from attnbank.ingest.derived.steps import STEPS
 
 
@@ -59,12 +60,9 @@ def command(
     """
     from attnbank.ingest.derived.steps import compute
 
-    def tell(done: int, total: int) -> None:
-        if not quiet and total and done * 10 // total > (done - 1) * 10 // total:
-            say(f"Computing: {done} of {total}", err=True)
-
     given = {name: value for name, value in values.items() if value is not None}
-    found = compute(bank_path(ctx), step, run, tell, replace=replace, **given)
+    with ProgressDisplay(quiet=quiet) as display:
+        found = compute(bank_path(ctx), step, run, display, replace=replace, **given)
     if not quiet:
         already = "" if found.is_new else " already; nothing was computed (--replace does it anew)"
         for table, count in found.rows.items():

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.completion import models
+from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.printing import say
-from attnbank.cli.progress import ProgressDisplay, number, size
+from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.unknown import unknown_lines
 from attnbank.ingest.corpora.document import BadInput
 from attnbank.ingest.corpora.registry import formats

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from attnbank.cli.completion import names
+from attnbank.cli.humanize import duration
 from attnbank.cli.options import BankCommand, bank_path, output_options
 from attnbank.cli.printing import say
-from attnbank.cli.progress import duration
+from attnbank.cli.progress import ProgressDisplay
 from attnbank.ingest.derived.probes.options import (
     KINDS,
     MOST,
@@ -21,7 +21,7 @@ from attnbank.ingest.derived.probes.options import (
 )
 
 if TYPE_CHECKING:
-    from attnbank.ingest.derived.probes.options import Epoch, ProbeReport
+    from attnbank.ingest.derived.probes.options import ProbeReport
 
 _DEFAULTS = ProbeOptions()
 
@@ -178,9 +178,9 @@ def command(
         from attnbank.ingest.models.loading import describe
 
         describe(asked.model, trust_remote_code=asked.trust_remote_code)
-    with _Display(quiet=quiet) as tell:
+    with ProgressDisplay(quiet=quiet) as display:
         report = train_probe(
-            bank_path(ctx), kind, train_run, test_run, asked, tell,
+            bank_path(ctx), kind, train_run, test_run, asked, display,
             replace=replace,
         )  # fmt: skip
     if not quiet:
@@ -198,31 +198,6 @@ def _print_report(report: ProbeReport) -> None:
         f" {100 * of_all['uas_high']:.1f}); {time}{learnt}",
         err=True,
     )
-
-
-class _Display:
-    """How the training goes: one line on a terminal, otherwise a line at every tenth epoch."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._is_terminal = sys.stderr.isatty()
-        self._is_open = False
-
-    def __enter__(self) -> _Display:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._is_open:
-            say(err=True)
-
-    def __call__(self, epoch: Epoch) -> None:
-        """Show what an epoch came to."""
-        if self._quiet or not (self._is_terminal or epoch.number % 10 == 1):
-            return
-        held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
-        text = f"Epoch {epoch.number} of at most {epoch.most}: loss {epoch.loss:.3f}{held_out}"
-        say(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
-        self._is_open = self._is_terminal
 
 
 command.name = "probe"

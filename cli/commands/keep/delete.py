@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from attnbank.cli.completion import names
+from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.printing import say
-from attnbank.cli.progress import number, size
 
 if TYPE_CHECKING:
     from attnbank.ingest.store.deleting import Deletion

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from attnbank.cli.completion import names
+from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, bank_path, open_named_bank
 from attnbank.cli.printing import say
-from attnbank.cli.progress import number, size
 
 
 @click.command(cls=BankCommand)

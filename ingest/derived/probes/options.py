@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
@@ -66,20 +67,19 @@ class ProbeOptions:
 
 
 @dataclass(frozen=True)
-class Epoch:
+class Epoch(Progress):
     """What an epoch came to: mean negative log-likelihoods of the gold head, in nats.
 
-    `held_out_loss` is null where nothing is held out.
+    `done` is its number, from 1, and `total` the most that there can be. `held_out_loss` is None
+    where nothing is held out.
     """
 
-    number: int
-    most: int
     loss: float
     held_out_loss: float | None
     seconds: float
 
 
-Tell = Callable[[Epoch], None]
+OnEpoch = Callable[[Epoch], None]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
 import duckdb
@@ -19,9 +17,9 @@ from attnbank.ingest.derived.probes.data.tasks import Part, Task, read_task
 from attnbank.ingest.derived.probes.head_weights import HeadWeights
 from attnbank.ingest.derived.probes.options import (
     WITH_ATTENTION,
+    OnEpoch,
     ProbeOptions,
     ProbeReport,
-    Tell,
     check_options,
 )
 from attnbank.ingest.derived.probes.recording import Outcome
@@ -35,9 +33,10 @@ from attnbank.ingest.derived.probes.scorers import (
 )
 from attnbank.ingest.derived.probes.scoring import judge, right_branching, scores
 from attnbank.ingest.derived.probes.training import hold_out, learn, loss_of
+from attnbank.ingest.models.runtime import device_of
+from attnbank.sql import provenance
 from attnbank.sql.bank.opening import explain, open_to_read, open_to_write
 from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.errors import CallError, first_line
 
 _MEGABYTE = 1_000_000
 
@@ -48,7 +47,7 @@ def train_probe(
     train_run: str | int | None,
     test_run: str | int,
     options: ProbeOptions | None = None,
-    tell: Tell = lambda epoch: None,
+    on_progress: OnEpoch = lambda epoch: None,
     *,
     replace: bool = False,
 ) -> ProbeReport:
@@ -68,22 +67,22 @@ def train_probe(
     options = options or ProbeOptions()
     learns_from = None if train_run is None or kind == "right_branching" else str(train_run)
     check_options(kind, learns_from, options)
-    device = _device(options.device)
+    device = device_of(options.device)
     path = Path(bank)
     with open_to_read(path) as connection:
         task = read_task(connection, kind, learns_from, str(test_run), options)
         same = [] if replace else recording.find_same(connection, task, options)
         if same:
             return recording.report(connection, task, same[0])
-    began, started = time.perf_counter(), _now()
+    began, started = time.perf_counter(), provenance.now()
     # Open to write from the start: better to be refused now than after the training.
-    connection = open_to_write(
-        path, metadata.version("attnbank"), {"memory_limit": "1GB"}, makes=False
-    )
+    connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     try:
         with connection.cursor() as reading:
-            outcome = run_task(reading, task, options, device, tell)
-        probe = recording.write(connection, task, options, outcome, str(device), (started, _now()))
+            outcome = run_task(reading, task, options, device, on_progress)
+        probe = recording.write(
+            connection, task, options, outcome, str(device), (started, provenance.now())
+        )
         found = recording.report(connection, task, probe, time.perf_counter() - began)
         close_tidily(connection, path, has_deleted=replace)
     except duckdb.Error as error:
@@ -100,7 +99,7 @@ def run_task(
     task: Task,
     options: ProbeOptions,
     device: torch.device,
-    tell: Tell,
+    on_progress: OnEpoch,
 ) -> Outcome:
     """Learn and score; reads attention from the bank, and writes nothing."""
     chance = np.random.default_rng(options.seed)
@@ -113,7 +112,7 @@ def run_task(
     chosen, kept = hold_out(task.train.sentences, options.held_out, chance)
     training = make_batches(connection, task, task.train, chosen, options, device)
     held_out = make_batches(connection, task, task.train, kept, options, device)
-    learnt = learn(scorer, training, held_out if len(kept) else None, options, chance, tell)
+    learnt = learn(scorer, training, held_out if len(kept) else None, options, chance, on_progress)
     predicted, test_loss, weights = _predict(connection, task, scorer, options, device)
     table = scores(sentences, judge(sentences, predicted), options.resamples, chance)
     return Outcome(
@@ -193,21 +192,3 @@ def _predict(
                 is_scored = sentences.is_scored[batch.entry.cpu().numpy()]
                 weights.add(scorer, batch, batch.is_word & torch.from_numpy(is_scored).to(device))
     return predicted, total / int(sentences.is_word.sum()), weights
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device).cpu()  # the meta device takes a number, and gives none
-    except Exception as error:  # of torch: each device has its own
-        raise CallError(
-            f"The device {name} cannot be used: {first_line(error)}",
-            "Give cpu, or leave it out.",
-        ) from error
-    return device
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None, microsecond=0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, fields
 from datetime import datetime
 from hashlib import sha256
-from importlib import metadata
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -14,7 +12,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.derived.probes.data.tasks import Task
 from attnbank.ingest.derived.probes.options import WITH_WORDS, ProbeOptions, ProbeReport
 from attnbank.ingest.derived.probes.training import Learnt
-from attnbank.sql import registry
+from attnbank.sql import provenance, registry
 from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.references import references
 
@@ -167,8 +165,8 @@ def _row(
         "opens": outcome.opens,
         "closes": outcome.closes,
         "device": device,
-        "code_version": metadata.version("attnbank"),
-        "libraries": _libraries(),
+        "code_version": provenance.version(),
+        "libraries": provenance.libraries(*_LIBRARIES),
         "started": times[0],
         "finished": times[1],
     }
@@ -178,13 +176,3 @@ def _insert(connection: DuckDBPyConnection, table: str, rows: pl.DataFrame) -> N
     connection.register("arriving", rows.to_arrow())
     connection.execute(f"insert into {table} by name select * from arriving")
     connection.unregister("arriving")
-
-
-def _libraries() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

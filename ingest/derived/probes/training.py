@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from attnbank.ingest.derived.probes.data.batches import Batch, Batches
 from attnbank.ingest.derived.probes.data.sentences import Ints, Sentences
-from attnbank.ingest.derived.probes.options import Epoch, ProbeOptions, Tell
+from attnbank.ingest.derived.probes.options import Epoch, OnEpoch, ProbeOptions
 from attnbank.ingest.derived.probes.scorers import Scorer
 from attnbank.sql.errors import QueryError
 
@@ -72,7 +72,7 @@ def learn(
     held_out: Batches | None,
     options: ProbeOptions,
     chance: np.random.Generator,
-    tell: Tell,
+    on_progress: OnEpoch,
 ) -> Learnt:
     """Fit a scorer. The best epoch is that of the lowest held-out loss, else the last one."""
     optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
@@ -82,7 +82,9 @@ def learn(
         began = time.perf_counter()
         loss = run_epoch(scorer, optimiser, training, chance.permutation(len(training)))
         stop_loss = None if held_out is None else mean_loss(scorer, held_out)
-        tell(Epoch(number, options.epochs, loss, stop_loss, time.perf_counter() - began))
+        on_progress(
+            Epoch("training", number, options.epochs, loss, stop_loss, time.perf_counter() - began)
+        )
         if not math.isfinite(loss):
             raise QueryError(
                 f"The training went astray: the loss of epoch {number} is {loss}.",
