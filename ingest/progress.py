@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,28 @@ OnProgress = Callable[[Progress], None]
 
 def unheard(progress: Progress) -> None:
     """Tell nobody."""
+
+
+class Counter:
+    """Tells how many sentences of a run are done, from any thread."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self.done = 0
+        self.total = 0
+        self._on_progress = on_progress
+        self._lock = Lock()  # the reading and the writing thread both tell
+
+    def looked(self, inputs: int) -> None:
+        """Tell how many inputs a sample was drawn from so far."""
+        self._on_progress(Progress("planning", inputs, None))
+
+    def begun(self, before: int, total: int) -> None:
+        """Tell how many sentences were done before, and how many there are in all."""
+        self.total = total
+        self.written(before)
+
+    def written(self, sentences: int) -> None:
+        """Tell that so many more are done."""
+        with self._lock:
+            self.done += sentences
+            self._on_progress(Progress("running", self.done, self.total))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 
 from duckdb import DuckDBPyConnection
 
@@ -27,7 +26,7 @@ from attnbank.ingest.options import (
     IngestOptions,
     Report,
 )
-from attnbank.ingest.progress import OnProgress, Progress, unheard
+from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -63,7 +62,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
         trust_remote_code=options.trust_remote_code,
     )
     masked = masked_passes(model.masked_lm, options)
-    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
+    max_tokens = longest_input(options, model.layout, model.facts.max_positions)
     with writing(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
@@ -87,7 +86,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
             options.context, model.layout.unknown,
         )  # fmt: skip
-        run_batches(connection, model, planner, facts, run.batches, _Counter(on_progress), masked)
+        run_batches(connection, model, planner, facts, run.batches, Counter(on_progress), masked)
         runs.finish_run(connection, run.id)
         return replace(_report(connection, run, state, problems), replaced=replaced)
 
@@ -102,7 +101,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         masked_lm=options.masked,
         trust_remote_code=options.trust_remote_code,
     )
-    max_tokens = _max_tokens(options, described.layout, described.max_positions)
+    max_tokens = longest_input(options, described.layout, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
         path = Path(folder, "estimate.duckdb")
@@ -245,7 +244,11 @@ def _planner(
     )
 
 
-def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
+def longest_input(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
+    """The most tokens of an input: as asked, else as usual for its kind; within the model's limit.
+
+    Raises CallError for more than the model takes, and for fewer than its special tokens need.
+    """
     if options.max_tokens is None:
         usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
         return min(limit or 32_000, usual)
@@ -264,28 +267,6 @@ def _max_tokens(options: IngestOptions, layout: TokenizerLayout, limit: int | No
             f"Give at least {least}.",
         )
     return min(options.max_tokens, 32_000)
-
-
-class _Counter:
-    """Tells how many sentences of a run are done."""
-
-    def __init__(self, on_progress: OnProgress) -> None:
-        self.done = 0
-        self.total = 0
-        self.on_progress = on_progress
-        self._lock = Lock()  # the reading and the writing thread both tell
-
-    def looked(self, inputs: int) -> None:
-        self.on_progress(Progress("planning", inputs, None))
-
-    def begun(self, before: int, total: int) -> None:
-        self.total = total
-        self.written(before)
-
-    def written(self, sentences: int) -> None:
-        with self._lock:
-            self.done += sentences
-            self.on_progress(Progress("running", self.done, self.total))
 
 
 def _report(

@@ -173,7 +173,7 @@ class _Opened:
 
 def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool) -> _Opened:
     """Read and check everything of a model but its weights."""
-    place, version = _place(name, revision)
+    place, version = place_of(name, revision)
     # False, not None: where it is None, transformers asks on standard output.
     settings: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     check_folder(name, Path(place))
@@ -216,7 +216,7 @@ def _config_file(place: str, settings: dict[str, Any]) -> Path:
     return Path(cached_file(place, "config.json", **asked))
 
 
-def _place(name: str, revision: str | None) -> tuple[str, str | None]:
+def place_of(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where the model's files are, and its version where that is not a hub's revision."""
     if name == MINILM:
         try:

@@ -12,11 +12,11 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.store.corpus_rows import next_ids
 from attnbank.sql import provenance
 from attnbank.sql.bank.opening import existing, explain, open_to_read, open_to_write
+from attnbank.sql.bank.references import Reference, references
 from attnbank.sql.bank.room import close_tidily
 from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import quoted
-from attnbank.sql.references import Reference, references
 
 
 @dataclass(frozen=True)

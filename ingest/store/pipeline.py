@@ -72,7 +72,7 @@ class _Pipe(Generic[_Item]):
             yield item
 
 
-class _Worker(threading.Thread):
+class Worker(threading.Thread):
     """A thread that keeps its error for the caller."""
 
     def __init__(self, work: Callable[[], None], stop: threading.Event) -> None:
@@ -82,6 +82,7 @@ class _Worker(threading.Thread):
         self.error: BaseException | None = None
 
     def run(self) -> None:
+        """Work, and keep what goes wrong for whoever waits."""
         try:
             self._work()
         except _Stop:
@@ -162,7 +163,7 @@ def run_batches(
             progress.written(batch.sentences)
         writer.commit()
 
-    workers = [_Worker(read, stop), _Worker(write, stop)]
+    workers = [Worker(read, stop), Worker(write, stop)]
 
     def interrupted() -> None:
         stop.set()

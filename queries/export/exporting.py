@@ -23,7 +23,7 @@ PATIENCE = 120.0
 _LAST_STEPS = 10.0
 """Seconds that a process has to end after it has closed its output."""
 
-_CHILD = (
+PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from attnbank.queries.export.tables import main; main()"
 )
@@ -74,7 +74,7 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
     Raises what it raises; BankError where it hangs or crashes.
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", _CHILD, json.dumps(sys.path)],
+        [sys.executable, "-c", PROGRAM, json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ import pytest
 import transformers
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, place_of
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
 Key = tuple[int, int, str]
@@ -37,7 +37,7 @@ class Case:
 
     def predictions(self, singletons: bool = True) -> Any:
         """The word that every head takes; near ties, and only those, settled as in the bank."""
-        folder = _place(self.model, None)[0]
+        folder = place_of(self.model, None)[0]
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
         expected, near = slow.predictions(

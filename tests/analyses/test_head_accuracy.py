@@ -21,13 +21,13 @@ from bank_peaks import peaks
 from oracle_pieces import SPACE, SlowPieces
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, place_of
 
 Counts = dict[tuple[str, int, int, str], tuple[int, int]]
 
 
 def _folder(model: str) -> str:
-    return _place(model, None)[0]
+    return place_of(model, None)[0]
 
 
 def _slow_model(model: str) -> tuple[Any, Any]:

@@ -21,10 +21,12 @@ from attnbank.ingest.attention.rows import RunFacts, padded
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.run import _Counter, _max_tokens
+from attnbank.ingest.progress import Counter, unheard
+from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus_rows import write_corpus
 from attnbank.ingest.store.pipeline import run_batches
+from attnbank.ingest.store.runs import finish_run, model_id, start_run
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.provenance import version
@@ -41,7 +43,7 @@ def main() -> None:
         (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
     )
     model = models.load(arguments.model)
-    max_tokens = _max_tokens(options, model.layout, model.facts.max_positions)
+    max_tokens = longest_input(options, model.layout, model.facts.max_positions)
     ratios = []
     for number in range(arguments.rounds + 1):
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +61,7 @@ def main() -> None:
                 max_tokens, "cpu",
             )  # fmt: skip
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
-            run_batches(connection, model, planner, facts, 0, _Counter(lambda told: None))
+            run_batches(connection, model, planner, facts, 0, Counter(unheard))
             finish_run(connection, run.id)
             connection.close()
             whole, whole_cpu = time.perf_counter() - start, time.process_time() - cpu

@@ -51,7 +51,7 @@ def test_a_paragraph_that_is_no_text_is_a_problem(tiny_pipeline: Path) -> None:
 def test_a_long_paragraph_is_annotated_in_pieces(
     tiny_pipeline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain, "_LONGEST", 30)
+    monkeypatch.setattr(plain, "LONGEST_PARAGRAPH", 30)
     read = items("Rain fell .\nThe dogs barked .\n" * 3 + "It stopped . " * 5, tiny_pipeline)
     found = [item for item in read if isinstance(item, Sentence)]
     assert {sentence.paragraph for sentence in found} == {1}

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.inputs.contexts import DocumentContext, PairContext, Room, SentenceContext
 from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
-from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, place_of
 from attnbank.ingest.models.tokenizer import Piece
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -564,7 +564,7 @@ def slow_inputs(
 @pytest.mark.parametrize("truncate", [True, False], ids=["first", "all"])
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
     corpus = corpora / "gum-dev.conllu"
-    folder = _place(MINILM, None)[0]
+    folder = place_of(MINILM, None)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.contexts import PairContext, Room
 from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
-from attnbank.ingest.models.loading import MINILM, _place
+from attnbank.ingest.models.loading import MINILM, place_of
 from attnbank.ingest.models.tokenizer import Piece
 
 TWO = "Rain fell.\nThe dogs barked.\n"
@@ -354,7 +354,7 @@ def slow_count(path: Path, tokenizer: Any, room: int) -> int:
 
 def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
     path = corpora / "wiki-text.txt"
-    folder = _place(MINILM, None)[0]
+    folder = place_of(MINILM, None)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     with planning.text_bank(tmp_path / "text.duckdb", path) as connection:

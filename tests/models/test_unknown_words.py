@@ -19,7 +19,7 @@ from attnbank.cli.commands.ask import info
 from attnbank.cli.unknown import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models import reading
-from attnbank.ingest.models.loading import _place
+from attnbank.ingest.models.loading import place_of
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
 
@@ -131,7 +131,7 @@ def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
     """minilm's vocabulary lacks most Chinese characters."""
     corpus = corpora / "zh-dev.conllu"
     found = estimate(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm"))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(_place("minilm", None)[0])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place_of("minilm", None)[0])
     words = [word for tree in slow.trees([corpus]) for word in tree.words]
     unknown = [word for word in words if "[UNK]" in tokenizer.tokenize(word)]
     assert (found.words, found.unknown_words) == (len(words), len(unknown))

@@ -82,3 +82,28 @@ def test_a_file_is_small() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES
     }
     assert not long
+
+
+def test_tests_and_benchmarks_use_nothing_private() -> None:
+    wrong = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        taken = [
+            (each.asname or each.name, path.name, node.lineno)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("attnbank")
+            for each in node.names
+        ]
+        names = {name for name, *_ in taken}
+        wrong += [each for each in taken if each[0].startswith("_")]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) in names:
+                found = node.attr
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "monkeypatch.setattr":
+                parts = [ast.unparse(each) for each in node.args[:2]]
+                found = ast.literal_eval(parts[1]) if parts[0] in names else ""
+            else:
+                continue
+            if found.startswith("_") and not found.startswith("__"):
+                wrong.append((found, path.name, node.lineno))
+    assert not wrong

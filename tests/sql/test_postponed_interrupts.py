@@ -100,16 +100,16 @@ def tell(progress):
         told += 1
         if told >= int(after):
             os.kill(os.getpid(), signal.SIGINT)
-start = pipeline._Worker.start
+start = pipeline.Worker.start
 def started(thread):
     start(thread)
     if after == "0":
         os.kill(os.getpid(), signal.SIGINT)
-pipeline._Worker.start = started
+pipeline.Worker.start = started
 try:
     ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=256), tell)
 except KeyboardInterrupt:
-    print("interrupted", [each for each in threading.enumerate() if type(each) is pipeline._Worker])
+    print("interrupted", [each for each in threading.enumerate() if type(each) is pipeline.Worker])
 """
 
 

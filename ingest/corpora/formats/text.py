@@ -25,7 +25,9 @@ _MOST = (MOST_PARAGRAPH, MOST_PARAGRAPH)  # bytes and lines of a paragraph
 _BATCH = 1000  # pieces of text for the pipeline at once, as is spaCy's own usage
 _MOST_TOGETHER = 100_000  # tokens of them, about; a pipeline takes some 20 KB for each
 _Piece = tuple[str, int, int]  # the text as it stands, its first line and its paragraph
-_LONGEST = 100_000  # characters for the pipeline at once; a parser's memory grows with them
+LONGEST_PARAGRAPH = (
+    100_000  # characters for the pipeline at once; a parser's memory grows with them
+)
 
 
 def read_text(
@@ -132,8 +134,8 @@ def _texts(
             problems.append(problem(fault.id, fault.fact, file, fault.line))
             continue
         begin = 0
-        while len(text) - begin > _LONGEST:
-            end = begin + _LONGEST
+        while len(text) - begin > LONGEST_PARAGRAPH:
+            end = begin + LONGEST_PARAGRAPH
             cut = text.rfind("\n", begin + 1, end)
             cut = cut if cut > 0 else text.rfind(" ", begin + 1, end)
             cut = cut if cut > 0 else end

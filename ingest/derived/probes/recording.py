@@ -13,8 +13,8 @@ from attnbank.ingest.derived.probes.data.tasks import Task
 from attnbank.ingest.derived.probes.options import WITH_WORDS, ProbeOptions, ProbeReport
 from attnbank.ingest.derived.probes.training import Learnt
 from attnbank.sql import provenance, registry
+from attnbank.sql.bank.references import references
 from attnbank.sql.bank.transactions import transaction
-from attnbank.sql.references import references
 
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
