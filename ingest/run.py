@@ -13,7 +13,7 @@ from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.masked.passes import masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
@@ -46,7 +46,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
     Goes on where an interrupted ingest of the same corpus, model and options stopped, and adds
-    nothing where it is complete. Raises BadInput for a corpus that cannot be read (the bank is
+    nothing where it is complete. Raises CorpusError for a corpus that cannot be read (the bank is
     untouched), CallError for options that do not fit, ModelError for a model that does not show
     its attention, BankError where the bank cannot be written.
     """
@@ -230,7 +230,7 @@ def _check_masked_options(options: IngestOptions) -> None:
 
 
 def _planner(
-    options: IngestOptions, layout: TokenizerLayout, max_tokens: int, batch_tokens: int
+    options: IngestOptions, layout: InputTokenizer, max_tokens: int, batch_tokens: int
 ) -> Planner:
     return Planner(
         layout,
@@ -244,7 +244,7 @@ def _planner(
     )
 
 
-def longest_input(options: IngestOptions, layout: TokenizerLayout, limit: int | None) -> int:
+def longest_input(options: IngestOptions, layout: InputTokenizer, limit: int | None) -> int:
     """The most tokens of an input: as asked, else as usual for its kind; within the model's limit.
 
     Raises CallError for more than the model takes, and for fewer than its special tokens need.

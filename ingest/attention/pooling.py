@@ -22,7 +22,7 @@ Subword = Literal["mean", "first"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class PieceMap:
     """Where the pieces of every position stand, for a padded batch of B inputs.
 
     B inputs, P = most positions of one, S = split positions (of two or more pieces) in all,
@@ -48,7 +48,7 @@ class Layout:
         pieces: Sequence[Sequence[tuple[int, int]]],
         candidates: Sequence[Sequence[bool]],
         device: torch.device,
-    ) -> Layout:
+    ) -> PieceMap:
         """Lay out a batch.
 
         `pieces[b][p]` is the half-open range of tokens of position p of input b;
@@ -97,7 +97,7 @@ class Layout:
         )
 
 
-def pool(attention: Tensor, layout: Layout, subword: Subword = "mean") -> Tensor:
+def pool(attention: Tensor, layout: PieceMap, subword: Subword = "mean") -> Tensor:
     """Attention between positions, of one layer.
 
     `attention` is [B, H, T, T] float, from a query token to a key token; the result is
@@ -157,7 +157,7 @@ class Peaks:
     most_attending_weight: Tensor
 
 
-def peaks(pooled: Tensor, layout: Layout) -> Peaks:
+def peaks(pooled: Tensor, layout: PieceMap) -> Peaks:
     """The arg-max of every row and every column of `pooled` [B, H, P, P].
 
     Special tokens and the position itself are left out; the leftmost of equals is taken
@@ -177,7 +177,7 @@ def _first_largest(among: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return torch.where(weight > 0, index, -1), weight
 
 
-def odd_rows(pooled: Tensor, layout: Layout, tolerance: float = 1e-3) -> Tensor:
+def odd_rows(pooled: Tensor, layout: PieceMap, tolerance: float = 1e-3) -> Tensor:
     """Which inputs [B] have a row of attention that does not sum to 1 within the tolerance."""
     present = torch.arange(pooled.shape[-1], device=pooled.device)[None] < torch.from_numpy(
         layout.positions

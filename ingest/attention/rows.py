@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from attnbank.ingest.attention.pooling import Layout, Peaks, Subword, odd_rows, peaks, pool
+from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, odd_rows, peaks, pool
 from attnbank.ingest.inputs.plan import Batch, Input, Skip
 from attnbank.ingest.masked.passes import Measured
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
@@ -96,7 +96,7 @@ def rows_of(
     weights = 0
     if batch.inputs:
         heads = attentions[0].shape[1]
-        layout = Layout.of(
+        layout = PieceMap.of(
             [[(each.start, each.end) for each in one.encoded.positions] for one in batch.inputs],
             [[each.word is not None for each in one.encoded.positions] for one in batch.inputs],
             attentions[0].device,
@@ -143,7 +143,7 @@ def rows_of(
 
 
 def _per_layer(
-    attentions: Sequence[Tensor], layout: Layout, subword: Subword
+    attentions: Sequence[Tensor], layout: PieceMap, subword: Subword
 ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
     """Pooled attention ([B, H, P, P] a layer), the four peaks ([B, L, H, P]), odd inputs [B]."""
     pooled, found = [], []
@@ -202,7 +202,7 @@ class _Index:
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
         """One row a distribution; `values` are all the weights (column `name`) in order."""
-        sequence, layer, head, place = self._columns([np.arange(size) for size in self.sizes])
+        sequence, layer, head, position = self._columns([np.arange(size) for size in self.sizes])
         lengths = np.repeat(self.sizes, self.layers * self.heads * self.sizes)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         weights = pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
@@ -211,7 +211,7 @@ class _Index:
                 "sequence": sequence,
                 "layer": layer,
                 "head": head,
-                "from_position": place,
+                "from_position": position,
                 name: weights,
             }
         )
@@ -223,17 +223,20 @@ class _Index:
         ]
         attended, attended_weight, attending, attending_weight = (
             np.concatenate(
-                [one[at][:, :, place].reshape(-1) for at, place in zip(kept, places, strict=True)]
+                [
+                    one[at][:, :, position].reshape(-1)
+                    for at, position in zip(kept, places, strict=True)
+                ]
             )
             for one in found
         )
-        sequence, layer, head, place = self._columns(places)
+        sequence, layer, head, position = self._columns(places)
         return pa.table(
             {
                 "sequence": sequence,
                 "layer": layer,
                 "head": head,
-                "position": place,
+                "position": position,
                 "most_attended": pa.array(attended.astype(np.int16), mask=attended < 0),
                 "most_attended_weight": pa.array(attended_weight, mask=attended < 0),
                 "most_attending": pa.array(attending.astype(np.int16), mask=attending < 0),
@@ -262,7 +265,7 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = [
         (
             facts.first_sequence + one.sequence,
-            place,
+            position,
             each.kind,
             each.segment,
             None if each.word is None else one.words[each.word],
@@ -270,7 +273,7 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             one.encoded.pieces[each.start : each.end],
         )
         for one in inputs
-        for place, each in enumerate(one.encoded.positions)
+        for position, each in enumerate(one.encoded.positions)
     ]
     return pa.table(
         [

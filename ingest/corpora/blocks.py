@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from attnbank.ingest.corpora.bounds import MOST_ROWS, MOST_SENTENCE
-from attnbank.ingest.corpora.faults import Faulty
+from attnbank.ingest.corpora.faults import SentenceError
 
 BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -43,32 +43,34 @@ def blocks(
 def decode(block: bytes, line: int, most: int = MOST_SENTENCE, most_rows: int = MOST_ROWS) -> str:
     """Decode a block that begins at `line`, and drop spaces and carriage returns at line ends.
 
-    Raises Faulty: sentence-too-long, not-utf8, control-character, carriage-return or
+    Raises SentenceError: sentence-too-long, not-utf8, control-character, carriage-return or
     byte-order-mark, with the line that it stands on.
     """
     if len(block) > most:
-        raise Faulty("sentence-too-long", f"more than {most:,} bytes to the next blank line", line)
+        raise SentenceError(
+            "sentence-too-long", f"more than {most:,} bytes to the next blank line", line
+        )
     if len(block) > most_rows and block.count(b"\n") >= most_rows + 1:
         fact = f"more than {most_rows:,} lines to the next blank line"
-        raise Faulty("sentence-too-long", fact, line)
+        raise SentenceError("sentence-too-long", fact, line)
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError as error:
         at = line + block.count(b"\n", 0, error.start)
         fact = f"byte 0x{block[error.start]:02x} is not UTF-8 here"
-        raise Faulty("not-utf8", fact, at) from None
+        raise SentenceError("not-utf8", fact, at) from None
     control = _CONTROL.search(text)
     if control:
         at = line + text.count("\n", 0, control.start())
-        raise Faulty("control-character", f"character U+{ord(control[0]):04X}", at)
+        raise SentenceError("control-character", f"character U+{ord(control[0]):04X}", at)
     if "\n\ufeff" in text:
         at = line + 1 + text.count("\n", 0, text.index("\n\ufeff"))
-        raise Faulty("byte-order-mark", "a byte-order mark within the sentence", at)
+        raise SentenceError("byte-order-mark", "a byte-order mark within the sentence", at)
     if "\r" in text or " \n" in text or text.endswith(" "):
         text = "\n".join(row.rstrip(" \r") for row in text.split("\n"))
         if "\r" in text:
             at = line + text.count("\n", 0, text.index("\r"))
-            raise Faulty("carriage-return", "a carriage return within the line", at)
+            raise SentenceError("carriage-return", "a carriage return within the line", at)
     return text
 
 

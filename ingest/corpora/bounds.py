@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from attnbank.ingest.corpora.document import BadInput, Sentence
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.document import CorpusError, Sentence
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 MOST_LINE = 16 * 2**20
@@ -56,30 +56,30 @@ _PATIENCE = 2.0  # seconds that a pipe may be silent before that is told
 
 
 def check_sentence(sentence: Sentence) -> None:
-    """Raise Faulty (too-many-words, word-too-long) for a sentence that no bank can hold."""
+    """Raise SentenceError (too-many-words, word-too-long) for a sentence that no bank can hold."""
     if len(sentence.words) > MOST_WORDS:
         fact = f"the sentence has {len(sentence.words):,} words"
-        raise Faulty("too-many-words", fact, sentence.line)
+        raise SentenceError("too-many-words", fact, sentence.line)
     for at, word in enumerate(sentence.words, start=1):
         if len(word.form) > MOST_CHARACTERS:
             fact = f"word {at} has {len(word.form):,} characters: {word.form[:20]}..."
-            raise Faulty("word-too-long", fact, sentence.line)
+            raise SentenceError("word-too-long", fact, sentence.line)
     if sentence.empty_nodes > MOST_WORDS:
         fact = f"the sentence has {sentence.empty_nodes:,} empty nodes"
-        raise Faulty("too-many-words", fact, sentence.line)
+        raise SentenceError("too-many-words", fact, sentence.line)
 
 
 def check_covered(sizes: Sequence[int], line: int) -> None:
-    """Raise Faulty (too-many-mentions) before mentions of these numbers of words are made."""
+    """Raise SentenceError (too-many-mentions) before mentions of these numbers of words are made."""
     if sum(sizes) > MOST_COVERED:
         fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
-        raise Faulty("too-many-mentions", fact, line)
+        raise SentenceError("too-many-mentions", fact, line)
 
 
 class Lines:
     """The lines of a file, each with its line end. A line without end is no line.
 
-    Raises BadInput (line-too-long, blank-lines) where one is longer than MOST_LINE, or more than
+    Raises CorpusError (line-too-long, blank-lines) where one is longer than MOST_LINE, or more than
     MOST_BLANK in a row are blank.
     """
 
@@ -99,18 +99,18 @@ class Lines:
         self._number += 1
         if len(line) > MOST_LINE:
             fact = f"the line has more than {MOST_LINE:,} bytes"
-            raise BadInput([problem("line-too-long", fact, self._name, self._number)])
+            raise CorpusError([problem("line-too-long", fact, self._name, self._number)])
         self._blank = self._blank + 1 if line in _BLANK else 0
         if self._blank > MOST_BLANK:
             fact = f"more than {MOST_BLANK:,} blank lines follow one another"
-            raise BadInput([problem("blank-lines", fact, self._name, self._number)])
+            raise CorpusError([problem("blank-lines", fact, self._name, self._number)])
         return line
 
 
 class Inflating(io.RawIOBase):
     """A file that is decompressed as it is read, as far as compressed text goes.
 
-    Raises BadInput (inflates-too-far) where it becomes more than MOST_FACTOR times its size.
+    Raises CorpusError (inflates-too-far) where it becomes more than MOST_FACTOR times its size.
     """
 
     def __init__(self, packed: BinaryIO, size: int, name: str) -> None:
@@ -131,7 +131,7 @@ class Inflating(io.RawIOBase):
         self._read += len(data)
         if self._read > self._most:
             fact = f"it inflates to more than {self._most:,} bytes"
-            raise BadInput([problem("inflates-too-far", fact, self._name)])
+            raise CorpusError([problem("inflates-too-far", fact, self._name)])
         return len(data)
 
 

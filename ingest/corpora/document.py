@@ -101,7 +101,7 @@ class Problem:
         return f"{place}: {self.id}: {self.fact}{where}. {self.remedy}"
 
 
-class BadInput(AttnbankError):
+class CorpusError(AttnbankError):
     """The corpus cannot be read as it is. `problems` says where and why."""
 
     def __init__(self, problems: list[Problem], remedy: str = "") -> None:

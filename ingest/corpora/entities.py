@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from attnbank.ingest.corpora.bounds import MOST_DIGITS, check_covered
-from attnbank.ingest.corpora.faults import Faulty
+from attnbank.ingest.corpora.faults import SentenceError
 from attnbank.ingest.corpora.mentions import EntitySpan
 
 # Possessive, and matched from a place on: a long value without brackets would take for ever.
@@ -34,14 +34,14 @@ class Notation:
 
     @classmethod
     def declared(cls, text: str) -> Notation:
-        """Read the value of `# global.Entity`. Raises Faulty: bad-global-entity."""
+        """Read the value of `# global.Entity`. Raises SentenceError: bad-global-entity."""
         names = [name.strip() for name in text.split("-")]
         place = {name: at for at, name in enumerate(names)}
         entity = place.get("eid", place.get("GRP"))
         if "" in place or len(place) < len(names):
-            raise Faulty("bad-global-entity", f"{text!r} has an empty or a repeated field")
+            raise SentenceError("bad-global-entity", f"{text!r} has an empty or a repeated field")
         if entity is None:
-            raise Faulty("bad-global-entity", f"{text!r} names neither eid nor GRP")
+            raise SentenceError("bad-global-entity", f"{text!r} names neither eid nor GRP")
         type = place.get("etype", place.get("entity"))
         heads = tuple((name, place[name]) for name in _HEAD_FIELDS if name in place)
         return cls(len(names), entity, type, heads, place.get("identity"))
@@ -86,13 +86,15 @@ class _Brackets:
             else:
                 self.end(closing.partition("-")[0], node, line)
         if at != len(value) or not value:
-            raise Faulty("bad-entity", f"Entity={value} cannot be read at {value[at:]!r}", line)
+            raise SentenceError(
+                "bad-entity", f"Entity={value} cannot be read at {value[at:]!r}", line
+            )
 
     def begin(self, text: str, node: int, line: int) -> str:
         values = text.split("-", self.notation.count - 1)
         id = values[self.notation.entity] if len(values) > self.notation.entity else ""
         if not id:
-            raise Faulty("bad-entity", f"({text} has no entity id", line)
+            raise SentenceError("bad-entity", f"({text} has no entity id", line)
         self.opened += 1
         if "[" not in id:
             mention = _Open(id, values, line, self.opened, node)
@@ -104,10 +106,10 @@ class _Brackets:
     def begin_part(self, id: str, values: list[str], node: int, line: int) -> _Open:
         match = _PART.fullmatch(id)
         if not match:
-            raise Faulty("entity-parts", f"{id} is not of the shape e5[1/2]", line)
+            raise SentenceError("entity-parts", f"{id} is not of the shape e5[1/2]", line)
         entity, part, parts = match[1], int(match[2]), int(match[3])
         if part > parts:
-            raise Faulty("entity-parts", f"part {part} of {parts} of entity {entity}", line)
+            raise SentenceError("entity-parts", f"part {part} of {parts} of entity {entity}", line)
         if part == 1:
             return _Open(entity, values, line, self.opened, node, parts)
         waiting = self.partial.get((entity, parts), [])
@@ -116,12 +118,14 @@ class _Brackets:
                 waiting.remove(mention)
                 mention.begun, mention.start = part, node
                 return mention
-        raise Faulty("entity-parts", f"{id} begins, but part {part - 1} has not ended", line)
+        raise SentenceError("entity-parts", f"{id} begins, but part {part - 1} has not ended", line)
 
     def end(self, id: str, node: int, line: int) -> None:
         mentions = self.open.get(id)
         if not mentions:
-            raise Faulty("unbalanced-entity", f"{id}) closes a mention that is not open", line)
+            raise SentenceError(
+                "unbalanced-entity", f"{id}) closes a mention that is not open", line
+            )
         mention = mentions.pop()  # of nested mentions of one entity the inner one ends first
         mention.pieces.append((mention.start, node))
         if mention.begun == mention.parts:
@@ -133,11 +137,11 @@ class _Brackets:
         for mentions in self.open.values():
             for mention in mentions:
                 fact = f"the mention of entity {mention.entity} is not closed"
-                raise Faulty("unclosed-entity", fact, mention.line)
+                raise SentenceError("unclosed-entity", fact, mention.line)
         for mentions in self.partial.values():
             for mention in mentions:
                 fact = f"entity {mention.entity} lacks part {mention.begun + 1} of {mention.parts}"
-                raise Faulty("entity-parts", fact, mention.line)
+                raise SentenceError("entity-parts", fact, mention.line)
         return sorted(self.done, key=lambda mention: mention.order)
 
 
@@ -152,7 +156,7 @@ def entity_spans(
         notation: the fields, from `# global.Entity`.
 
     Raises:
-        Faulty: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
+        SentenceError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
             too-many-mentions.
 
     Mentions of empty nodes alone (dropped pronouns) are left out: no word stands for them.
@@ -199,7 +203,9 @@ def _head(
             is_number = position.isdecimal() and len(position) <= MOST_DIGITS
             if position and not (is_number and 1 <= int(position) <= len(counted)):
                 fact = f"{name} {position} in a mention of {len(counted)} words"
-                raise Faulty("entity-head", f"{fact} (entity {mention.entity})", mention.line)
+                raise SentenceError(
+                    "entity-head", f"{fact} (entity {mention.entity})", mention.line
+                )
             if position and counted[int(position) - 1]:
                 words.append(counted[int(position) - 1])
         if words:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from attnbank.ingest.corpora.bounds import MOST_DOCBIN, Inflating, Lines
-from attnbank.ingest.corpora.document import BadInput
+from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.faults import problem
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -52,7 +52,7 @@ class Source:
     def open(self) -> Iterator[BinaryIO]:
         """Open the file, decompressed.
 
-        Raises BadInput (bad-gzip, inflates-too-far) or CallError (unreadable).
+        Raises CorpusError (bad-gzip, inflates-too-far) or CallError (unreadable).
         """
         try:
             with self.path.open("rb") as file:
@@ -63,22 +63,22 @@ class Source:
                 size = os.fstat(file.fileno()).st_size
                 yield cast(BinaryIO, io.BufferedReader(Inflating(packed, size, self.name), _CHUNK))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise BadInput([problem("bad-gzip", str(error), self.name)]) from None
+            raise CorpusError([problem("bad-gzip", str(error), self.name)]) from None
         except OSError as error:
             raise unreadable(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the raw lines with their line ends. Raises as `open` does; BadInput as `Lines`."""
+        """Yield the raw lines with their line ends. Raises as `open` does; CorpusError as `Lines`."""
         with self.open() as file:
             yield from Lines(file, self.name)
 
     def data(self) -> bytes:
-        """Read the whole file, decompressed. Raises as `open` does; BadInput (bad-docbin)."""
+        """Read the whole file, decompressed. Raises as `open` does; CorpusError (bad-docbin)."""
         with self.open() as file:
             found = file.read(MOST_DOCBIN + 1)
         if len(found) > MOST_DOCBIN:
             fact = f"it has more than {MOST_DOCBIN:,} bytes"
-            raise BadInput([problem("bad-docbin", fact, self.name)])
+            raise CorpusError([problem("bad-docbin", fact, self.name)])
         return found
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from attnbank.ingest.corpora.bounds import check_sentence, copy_bounded, open_pipe
-from attnbank.ingest.corpora.document import BadInput, DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.faults import LINES, TEXT, Faulty, problem
+from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
+from attnbank.ingest.corpora.faults import LINES, TEXT, SentenceError, problem
 from attnbank.ingest.corpora.format import Reading
 from attnbank.ingest.corpora.registry import endings, formats, recognise
 from attnbank.ingest.corpora.source import STDIN, Source, unreadable
@@ -53,7 +53,7 @@ def find_sources(
 
     Raises:
         CallError: no such file, no corpus in a folder, a device, unknown format.
-        BadInput: empty-file, unknown-format, bad-gzip or inflates-too-far; its `problems` name
+        CorpusError: empty-file, unknown-format, bad-gzip or inflates-too-far; its `problems` name
             every such file.
 
     """
@@ -79,7 +79,7 @@ def find_sources(
         for source in sources:
             found.setdefault(source.path.resolve(), source)
     if problems and (bad is None or not found):
-        raise BadInput(problems)
+        raise CorpusError(problems)
     if bad is not None:
         bad.extend(problems)
     return list(found.values())
@@ -136,7 +136,7 @@ def _take(
     """Make the source of a file; if it is faulty, none but a problem."""
     try:
         return [_source(name, path, format, keep)]
-    except BadInput as error:
+    except CorpusError as error:
         problems.extend(error.problems)
         return []
 
@@ -156,11 +156,11 @@ def _source(name: str, path: Path, format: str | None, keep: object) -> Source:
     with source.open() as file:
         start = file.read(_START)
     if not start.replace(b"\xef\xbb\xbf", b"").strip() and len(start) < _START:
-        raise BadInput([problem("empty-file", "the file is empty", name)])
+        raise CorpusError([problem("empty-file", "the file is empty", name)])
     recognised = format or recognise(start)
     if recognised is None:
         fact = "its format cannot be recognised: it is not text in UTF-8"
-        raise BadInput([problem("unknown-format", fact, name)])
+        raise CorpusError([problem("unknown-format", fact, name)])
     return replace(source, format=recognised)
 
 
@@ -236,11 +236,11 @@ def read(
                     pending = None
                     try:
                         check_sentence(item)
-                    except Faulty as fault:
+                    except SentenceError as fault:
                         pending = item.document
                         item = problem(fault.id, fault.fact, source.name, fault.line, item.name)
                 yield _placed(item, source, split or source.split, names)
-        except BadInput as error:
+        except CorpusError as error:
             empty = False
             yield from error.problems
         if empty:

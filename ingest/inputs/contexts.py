@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from attnbank.ingest.inputs.drafts import Draft, OwnedPiece, Skip, TokenisedSentence
-from attnbank.ingest.models.tokenizer import Piece, TokenizerLayout
+from attnbank.ingest.models.tokenizer import InputTokenizer, Piece
 
 
 class Context(Protocol):
@@ -25,7 +25,7 @@ class Context(Protocol):
 
 
 def context_of(
-    name: str, layout: TokenizerLayout, max_tokens: int, *, truncate: bool = False, seed: int = 0
+    name: str, layout: InputTokenizer, max_tokens: int, *, truncate: bool = False, seed: int = 0
 ) -> Context:
     """The context of this name (sentence, document or pair) for a tokenizer."""
     if name == "pair":
@@ -157,13 +157,13 @@ class PairContext:
                 yield each.skip("unpaired", "no sentence is left to pair it with")
             return
         first = gathered[0]
-        chance = random.Random(f"pair {self.seed} {first.document_index} {first.index}")
-        split = 1 + int(chance.random() * (len(gathered) - 1))
+        rng = random.Random(f"pair {self.seed} {first.document_index} {first.index}")
+        split = 1 + int(rng.random() * (len(gathered) - 1))
         a, b = _truncated(
             _joined(gathered[:split]),
             _joined(gathered[split:], following=not self.parted),
             self.room.tokens,
-            chance,
+            rng,
         )
         left = {owner.id for owner, _ in (*a, *b)}
         detail = f"nothing of it is left in an input of {self.room.max_tokens} tokens"
@@ -176,13 +176,13 @@ class PairContext:
 
 
 def _truncated(
-    a: Sequence[OwnedPiece], b: Sequence[OwnedPiece], room: int, chance: random.Random
+    a: Sequence[OwnedPiece], b: Sequence[OwnedPiece], room: int, rng: random.Random
 ) -> tuple[tuple[OwnedPiece, ...], tuple[OwnedPiece, ...]]:
     """Cut A and B to `room` tokens together, a token of the longer at a time."""
     range_a, range_b = [0, len(a)], [0, len(b)]
     for _ in range(len(a) + len(b) - room):
         longer = range_a if range_a[1] - range_a[0] > range_b[1] - range_b[0] else range_b
-        if chance.random() < 0.5:
+        if rng.random() < 0.5:
             longer[0] += 1
         else:
             longer[1] -= 1

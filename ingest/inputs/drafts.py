@@ -8,7 +8,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.models.tokenizer import Encoded, Piece, TokenizerLayout, Unalignable, Unit
+from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Piece, Unalignable, Unit
 from attnbank.sql import registry
 
 WINDOW = 1024
@@ -69,7 +69,7 @@ class Draft:
         """How many sentences it accounts for."""
         return len(self.sentences) + len(self.cut)
 
-    def finish(self, layout: TokenizerLayout, unit: Unit, sequence: int) -> Input:
+    def finish(self, layout: InputTokenizer, unit: Unit, sequence: int) -> Input:
         """Give it its special tokens and its place; number its words anew."""
         words: list[int] = []
         forms: list[str] = []
@@ -99,7 +99,7 @@ class Input:
 
 
 def tokenised(
-    connection: DuckDBPyConnection, corpus: int, layout: TokenizerLayout
+    connection: DuckDBPyConnection, corpus: int, layout: InputTokenizer
 ) -> Iterator[TokenisedSentence]:
     """Every sentence of a corpus in order, read and tokenised a window at a time."""
     extent = connection.execute(

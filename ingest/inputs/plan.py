@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.inputs.contexts import context_of
 from attnbank.ingest.inputs.drafts import WINDOW, Draft, Input, Skip, tokenised
 from attnbank.ingest.inputs.sampling import draw, sampled
-from attnbank.ingest.models.tokenizer import TokenizerLayout, Unit
+from attnbank.ingest.models.tokenizer import InputTokenizer, Unit
 from attnbank.sql import registry
 
 __all__ = ["Batch", "Input", "Plan", "Planner", "Skip"]
@@ -68,7 +68,7 @@ class _Window:
 class Planner:
     """Makes the batches of a run from the corpus in the bank."""
 
-    layout: TokenizerLayout
+    layout: InputTokenizer
     unit: Unit
     max_tokens: int
     batch_tokens: int

@@ -20,7 +20,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from attnbank.ingest.models.errors import ModelError
 from attnbank.ingest.models.runtime import memory
-from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.sql.errors import AttnbankError, CallError
 
 _MOST_MAPS = 32_767  # layer and head are SMALLINT
@@ -195,7 +195,7 @@ def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
     _check_ids(name, blank, [vocabulary[last]], f" ({last[:40]!r})")
 
 
-def check_frames(name: str, blank: Any, config: Any, layout: TokenizerLayout) -> None:
+def check_special_tokens(name: str, blank: Any, config: Any, layout: InputTokenizer) -> None:
     """Raise ModelError where what stands around a text, or pads it, has no embedding."""
     specials = [
         each for frame in (layout.single, layout.pair) for around in frame.around for each in around

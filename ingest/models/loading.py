@@ -23,7 +23,7 @@ from attnbank.ingest.models.checks import (
     check_config,
     check_config_file,
     check_folder,
-    check_frames,
+    check_special_tokens,
     check_vocabulary,
     explained,
 )
@@ -31,7 +31,7 @@ from attnbank.ingest.models.errors import ModelError
 from attnbank.ingest.models.families import family_of
 from attnbank.ingest.models.hub import not_here, unreachable
 from attnbank.ingest.models.runtime import device_of, quiet
-from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.tokenizer_files import read_tokenizer, tokenizer_digest
 from attnbank.sql.errors import CallError
 
@@ -63,7 +63,7 @@ class Model:
     """A loaded model with its tokenizer."""
 
     facts: ModelFacts
-    layout: TokenizerLayout
+    layout: InputTokenizer
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
@@ -134,7 +134,7 @@ def load(
 class Described:
     """A model's size and tokenizer, without its weights."""
 
-    layout: TokenizerLayout
+    layout: InputTokenizer
     layers: int
     heads: int
     max_positions: int | None
@@ -164,7 +164,7 @@ class _Opened:
 
     config: Any  # transformers.PreTrainedConfig
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
-    layout: TokenizerLayout
+    layout: InputTokenizer
     blank: Any  # the model on torch's meta device: shapes without numbers
     place: str
     version: str | None  # where that is not a hub's revision
@@ -191,8 +191,8 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
     with bounded(name):
         blank = read_module(name, place, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
-    layout = TokenizerLayout.of(tokenizer)
-    check_frames(name, blank, config, layout)
+    layout = InputTokenizer.of(tokenizer)
+    check_special_tokens(name, blank, config, layout)
     return _Opened(config, tokenizer, layout, blank, place, version, settings)
 
 

@@ -44,7 +44,7 @@ class Special:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SpecialTokens:
     """The special tokens that a tokenizer puts around one segment, or around and between two."""
 
     around: tuple[tuple[Special, ...], ...]  # before, (between,) after: one more than segments
@@ -83,7 +83,7 @@ class Unalignable(Exception):
 
 
 @dataclass(frozen=True)
-class TokenizerLayout:
+class InputTokenizer:
     """A tokenizer, and what its special tokens are for."""
 
     tokenizer: Tokenizer
@@ -94,7 +94,7 @@ class TokenizerLayout:
     unknown: int | None  # id of the piece that stands for what the vocabulary lacks
 
     @classmethod
-    def of(cls, tokenizer: Any) -> TokenizerLayout:
+    def of(cls, tokenizer: Any) -> InputTokenizer:
         """Read a transformers tokenizer: the roles of its special tokens, how it reads words."""
 
         def ids(*names: str) -> frozenset[int]:
@@ -143,12 +143,12 @@ class TokenizerLayout:
         )
 
     @cached_property
-    def single(self) -> Frame:
+    def single(self) -> SpecialTokens:
         """The tokenizer's own special tokens around one segment."""
         return self._frame(1)
 
     @cached_property
-    def pair(self) -> Frame:
+    def pair(self) -> SpecialTokens:
         """The tokenizer's own special tokens around and between two segments."""
         return self._frame(2)
 
@@ -221,7 +221,7 @@ class TokenizerLayout:
             for text, pieces in zip(texts, found, strict=True)
         ]
 
-    def _frame(self, segments: int) -> Frame:
+    def _frame(self, segments: int) -> SpecialTokens:
         """Read the frame off an input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
@@ -239,7 +239,7 @@ class TokenizerLayout:
             else:
                 types[owner] = kind
                 seen = owner + 1
-        return Frame(tuple(tuple(each) for each in around), tuple(types))
+        return SpecialTokens(tuple(tuple(each) for each in around), tuple(types))
 
     def _special(self, token: int, at: int) -> str:
         opens, closes = token in self.opening, token in self.closing

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
@@ -76,7 +76,7 @@ def _stem(path: Path) -> str:
 
 
 def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Read the whole corpus once; its problems. Raises BadInput unless they may be skipped."""
+    """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped."""
     problems: list[Problem] = []
     sentences = 0
     for item in corpus.items():
@@ -87,16 +87,16 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
         if sentences % 1000 == 0:
             on_progress(Progress("checking", sentences, None))
     if problems and not corpus.options.skip_bad:
-        raise BadInput(problems, "Mend them, or leave these sentences out with --skip-bad.")
+        raise CorpusError(problems, "Mend them, or leave these sentences out with --skip-bad.")
     if not sentences:
-        raise BadInput(problems, "No sentence is left to ingest.")
+        raise CorpusError(problems, "No sentence is left to ingest.")
     return problems
 
 
 def check_before(bank: Path, corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     """Check a corpus before anything is written: that the bank has it, or that it can be read.
 
-    Raises BadInput as `check` does, CallError as `in_bank` does.
+    Raises CorpusError as `check` does, CallError as `in_bank` does.
     """
     if not is_new(bank):
         connection = open_to_read(bank)
@@ -128,7 +128,7 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
     """The id of this corpus in the bank; None where it has none of its name.
 
     A corpus is its name, its files, and everything that decides how they are read. Raises
-    CallError, with what differs, where the bank's corpus of the name is another one; BadInput
+    CallError, with what differs, where the bank's corpus of the name is another one; CorpusError
     where it left out what this command does not allow to be left out.
     """
     facts = corpus.facts
@@ -178,7 +178,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus, it
 def _check_left_out(
     connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str, on_progress: OnProgress
 ) -> None:
-    """Raise CallError or BadInput where this command reads sentences that it left out, or not."""
+    """Raise CallError or CorpusError where this command reads sentences that it left out, or not."""
     options = corpus.options
     left_out = dict(
         connection.execute(

@@ -22,8 +22,8 @@ def test_rounding_moves_attention_by_less_than_the_bound(
     """A text alone, in a padded batch, and in float64."""
     module = transformers.AutoModel.from_pretrained(tiny_model(kind), attn_implementation="eager")
     module.eval()
-    chance = torch.Generator().manual_seed(0)
-    texts = [torch.randint(5, 60, (1, length), generator=chance) for length in (5, 30, 60)]
+    rng = torch.Generator().manual_seed(0)
+    texts = [torch.randint(5, 60, (1, length), generator=rng) for length in (5, 30, 60)]
     within = bounds.attention(module, [{"input_ids": text} for text in texts])
     padded = torch.cat([torch.nn.functional.pad(text, (0, 60 - text.shape[1])) for text in texts])
     mask = torch.stack([torch.arange(60) < text.shape[1] for text in texts]).long()
@@ -74,10 +74,10 @@ def test_a_bank_settles_near_ties_and_nothing_else(tiny_model: Callable[[str], P
 
 def test_bounds_of_sums() -> None:
     """Any order of float64 terms, and a softmax in float32."""
-    chance = np.random.default_rng(0)
-    terms = chance.random(10_000)
+    rng = np.random.default_rng(0)
+    terms = rng.random(10_000)
     exact = float(np.sum(terms.astype(np.longdouble)))
     for order in (terms, np.sort(terms), np.sort(terms)[::-1]):
         assert abs(sum(order.tolist()) / exact - 1) <= bounds.sums(10_000)
-    rows = torch.from_numpy(chance.normal(size=(200, 128)).astype(np.float32) * 5).softmax(-1)
+    rows = torch.from_numpy(rng.normal(size=(200, 128)).astype(np.float32) * 5).softmax(-1)
     assert float((rows.double().sum(-1) - 1).abs().max()) <= bounds.row_sum(128)

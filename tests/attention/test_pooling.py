@@ -12,12 +12,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.attention.pooling import Layout, Subword, odd_rows, peaks, pool
+from attnbank.ingest.attention.pooling import PieceMap, Subword, odd_rows, peaks, pool
 
 CPU = torch.device("cpu")
 
 
-def _layout(pieces: Sequence[Sequence[int]], special: bool = True) -> Layout:
+def _layout(pieces: Sequence[Sequence[int]], special: bool = True) -> PieceMap:
     """A layout from the number of pieces of every position of every input."""
     ranges = []
     for counts in pieces:
@@ -26,7 +26,7 @@ def _layout(pieces: Sequence[Sequence[int]], special: bool = True) -> Layout:
     candidates = [
         [not special or 0 < at < len(counts) - 1 for at in range(len(counts))] for counts in pieces
     ]
-    return Layout.of(ranges, candidates, CPU)
+    return PieceMap.of(ranges, candidates, CPU)
 
 
 def _attention(pieces: Sequence[Sequence[int]], heads: int, seed: int) -> torch.Tensor:
@@ -77,7 +77,7 @@ def test_an_odd_row_is_seen() -> None:
 def test_a_worked_example() -> None:
     """One split word: to it the sum, from it the mean, as in section 4.1."""
     tokens = torch.tensor([[[[0.5, 0.25, 0.25], [0.2, 0.4, 0.4], [0.6, 0.3, 0.1]]]])
-    layout = Layout.of([[(0, 1), (1, 3)]], [[True, True]], CPU)
+    layout = PieceMap.of([[(0, 1), (1, 3)]], [[True, True]], CPU)
     assert pool(tokens, layout, "mean")[0, 0].flatten().tolist() == pytest.approx(
         [0.5, 0.5, 0.4, 0.6],
         rel=2 * bounds.NEIGHBOURS,  # 0.2 + 0.4 and the like, of float32

@@ -256,16 +256,16 @@ def test_a_tree_fault_is_found_where_there_is_one(heads: list[int]) -> None:
 
 
 def test_damage_gives_problems_and_never_an_exception() -> None:
-    chance = random.Random(1)
+    rng = random.Random(1)
     line = row("1", "Rain", "2", "nsubj", "Entity=(e1-weather-1)")
     sound = ("# newdoc id = d\n# sent_id = s\n# text = Rain fell\n" + line + RAIN[19:]).encode()
     good = (sound + RAIN.encode()) * 2
     problems = 0
     for _ in range(2000):
         data = bytearray(good)
-        for _ in range(chance.randint(1, 4)):
-            at = chance.randrange(len(data))
-            data[at : at + chance.randint(0, 2)] = chance.choice(
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(data))
+            data[at : at + rng.randint(0, 2)] = rng.choice(
                 [
                     b"",
                     b"\t",

@@ -12,7 +12,7 @@ import pytest
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.corpora.document import BadInput, Departure, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.options import Departures
 
@@ -122,7 +122,7 @@ def test_strict_refuses(
     assert f"{corpus}:14: text-mismatch" in text and "2 problems" in text
     assert not bank.exists()
     options = IngestOptions((str(corpus),), bank, model, strict=True)
-    with pytest.raises(BadInput):
+    with pytest.raises(CorpusError):
         estimate(options)
     report = ingest(IngestOptions((str(corpus),), bank, model, strict=True, skip_bad=True))
     assert (report.sentences, report.skipped) == (1, {"text-mismatch": 2})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.corpora.faults import Faulty
+from attnbank.ingest.corpora.faults import SentenceError
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.mentions import EntitySpan
 
@@ -152,14 +152,14 @@ def test_empty_nodes_are_in_mentions_but_are_no_words() -> None:
     ],
 )
 def test_what_is_refused(cells: dict[int, str], id: str, line: int) -> None:
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(SentenceError) as caught:
         spans(cells, 2)
     assert (caught.value.id, caught.value.line) == (id, line)
 
 
 @pytest.mark.parametrize("text", ["", "etype-head", "eid--head", "eid-eid"])
 def test_bad_declarations(text: str) -> None:
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(SentenceError) as caught:
         Notation.declared(text)
     assert caught.value.id == "bad-global-entity"
 

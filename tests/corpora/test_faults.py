@@ -12,7 +12,7 @@ from pathlib import Path
 import made_faults
 import pytest
 
-from attnbank.ingest.corpora.document import BadInput, Problem
+from attnbank.ingest.corpora.document import CorpusError, Problem
 from attnbank.ingest.corpora.faults import ANY, FAULTS
 from attnbank.ingest.corpora.sources import find_sources, read
 
@@ -134,7 +134,7 @@ def _check(path: Path, line: int, request: pytest.FixtureRequest) -> None:
         if format != ANY:
             assert sources[0].format == format
         items = list(read(sources, spacy=spacy, strict=True))
-    except BadInput as error:
+    except CorpusError as error:
         items = list(error.problems)
     problems = [item for item in items if isinstance(item, Problem)]
     assert [problem.id for problem in problems] == [id]

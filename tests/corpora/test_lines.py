@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import read_lines, split_words
 from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.ingest.models.loading import MINILM
@@ -156,6 +156,6 @@ def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path) -> 
 def test_nothing_to_read(tmp_path: Path) -> None:
     path = tmp_path / "story.txt"
     path.write_bytes(b"\xff\n")
-    with pytest.raises((BadInput, CallError)):
+    with pytest.raises((CorpusError, CallError)):
         ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", MINILM, format="lines"))
     assert not (tmp_path / "b.duckdb").exists()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from attnbank.ingest.corpora.document import BadInput, DocumentStart, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.registry import recognise
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, read
@@ -200,7 +200,7 @@ def test_what_cannot_be_found(tmp_path: Path) -> None:
     with pytest.raises(CallError, match="No corpus"):
         find_sources([])
     put(tmp_path / "image", "\x00\x01\x02" * 500)
-    with pytest.raises(BadInput, match="cannot be recognised"):
+    with pytest.raises(CorpusError, match="cannot be recognised"):
         find_sources([str(tmp_path / "image")])
 
 
@@ -215,7 +215,7 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
 def test_all_faulty_files_are_named(tmp_path: Path) -> None:
     a, b = put(tmp_path / "a.conllu", ""), put(tmp_path / "b.conllu.gz", RAIN)
     Path(b).write_bytes(Path(b).read_bytes()[:-9])
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(CorpusError) as caught:
         find_sources([a, b])
     assert [(p.id, p.file) for p in caught.value.problems] == [("empty-file", a), ("bad-gzip", b)]
 

@@ -215,8 +215,8 @@ def test_the_slow_gradients_are_slopes_of_the_slow_loss(
     """The reference is held to the definition of a derivative."""
     sentences = _slow_sentences(reading, TEST)
     sentence = min(sentences, key=lambda each: abs(len(each.words) - 4))
-    chance = np.random.default_rng(0)
-    vectors = chance.normal(size=(len(sentence.words), 3))
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(len(sentence.words), 3))
     number = 2 * len(sentence.maps)
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "attention": {"weights": (number,), "opens": (), "closes": ()},
@@ -224,7 +224,7 @@ def test_the_slow_gradients_are_slopes_of_the_slow_loss(
         "distance_words": {"layer": (13, 5), "bias": (5,), "out": (5,)},
     }
     for kind, of_kind in shapes.items():
-        p = {name: np.array(chance.normal(size=shape)) for name, shape in of_kind.items()}
+        p = {name: np.array(rng.normal(size=shape)) for name, shape in of_kind.items()}
         found = slow.gradients(kind, sentence, vectors, p, published=False)
         for name, value in p.items():
             at = tuple(0 for _ in value.shape)
@@ -285,7 +285,7 @@ def test_where_the_vector_of_root_stands() -> None:
         opens=torch.tensor([[1.0, 0, 0, 0, 0]]),
         closes=torch.tensor([[0, 0, 0, 0, 1.0]]),
         gold=torch.tensor([[-1, 0, 0, 0, -1]]),
-        place=torch.arange(5)[None],
+        position=torch.arange(5)[None],
         words=torch.tensor([3.0]),
         vector=torch.tensor([[0, 1, 2, 3, 0]]),
         attention=torch.ones(1, 5, 5, 1),
@@ -383,14 +383,14 @@ def test_an_edge_to_punctuation_is_no_edge() -> None:
 def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
     task, _ = _task(reading, "attention")
     sentences = _slow_sentences(reading, TEST)
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     guesses = [
-        [head if chance.random() < 0.4 else int(chance.integers(len(each.heads) + 1))
+        [head if rng.random() < 0.4 else int(rng.integers(len(each.heads) + 1))
          for head in each.heads]
         for each in sentences
     ]  # fmt: skip
     judged = judge(task.test.sentences, _flat(sentences, guesses))
-    frame = scores(task.test.sentences, judged, 3, chance)
+    frame = scores(task.test.sentences, judged, 3, rng)
     found = {row[0]: row[1:] for row in frame.select(
         "relation", "n", "correct", "edges", "found").rows()}  # fmt: skip
     assert found == slow.counts(sentences, guesses)
@@ -413,10 +413,10 @@ def test_intervals_are_percentiles_over_resampled_sentences(
     sentences = task.test.sentences
     judged = judge(sentences, right_branching(sentences))
     frame = scores(sentences, judged, 120, np.random.default_rng(5))
-    chance = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     count = len(sentences.sequence)
     drawn = np.concatenate(
-        [chance.multinomial(count, [1 / count] * count, size=size) for size in (50, 50, 20)]
+        [rng.multinomial(count, [1 / count] * count, size=size) for size in (50, 50, 20)]
     )
     spans = list(zip(sentences.start, sentences.start[1:], strict=False))
     shares, undirected = [], []

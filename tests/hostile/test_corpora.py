@@ -22,7 +22,7 @@ import pytest
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.bounds import MOST_LINE
-from attnbank.ingest.corpora.document import BadInput, Problem, Sentence
+from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.formats.docbin_checks import count_items
 from attnbank.ingest.corpora.sources import find_sources, read
@@ -62,7 +62,7 @@ def _read(path: Path, format: str | None = None) -> list[Sentence | Problem]:
     """Everything of a file, where only an error for people may come instead."""
     try:
         items = list(read(find_sources([str(path)], format)))
-    except BadInput as error:
+    except CorpusError as error:
         items = list(error.problems)
     except AttnbankError as error:
         assert error.fact and "\n" not in error.fact
@@ -230,7 +230,7 @@ def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
     (folder / "c.txt").write_bytes(bytes(range(256)))
     (folder / "d.conllu.gz").write_bytes(gzip.compress(hostile.RAIN.encode())[:-9])
     options = IngestOptions((str(folder),), tmp_path / "b.duckdb", str(tiny_model("bert")))
-    with pytest.raises(BadInput) as raised:
+    with pytest.raises(CorpusError) as raised:
         ingest(options)
     assert [each.id for each in raised.value.problems] == [
         "empty-file", "unknown-format", "bad-gzip"
@@ -244,7 +244,7 @@ def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
     assert set(report.skipped) == {"empty-file", "unknown-format", "bad-gzip"}
     assert ingest(skipping).state == "unchanged"
     (folder / "b.conllu").unlink()
-    with pytest.raises(BadInput):
+    with pytest.raises(CorpusError):
         ingest(skipping)
 
 
@@ -330,7 +330,7 @@ class _Endless(io.RawIOBase):
 
 def test_an_endless_stream_of_no_text_is_known_by_its_start() -> None:
     endless = _Endless(b"\0")
-    with pytest.raises(BadInput, match="unknown-format"):
+    with pytest.raises(CorpusError, match="unknown-format"):
         find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
     assert endless.given < 1_000_000
 

@@ -31,15 +31,15 @@ _PATIENCE = 20.0
 """Seconds after a Ctrl-C in which a small command must have ended on a busy machine."""
 
 
-def check(case: Case, folder: Path, number: signal.Signals, after: float, *, chance: float) -> bool:
+def check(case: Case, folder: Path, number: signal.Signals, after: float, *, share: float) -> bool:
     """Stop the command there, look at what it left, and type it again; whether it was stopped.
 
     A third of the interrupts come three times, as those of somebody impatient do.
     """
     place = case.prepared(folder)
     signals: tuple[tuple[float, signal.Signals], ...] = ((after, number),)
-    if number == signal.SIGINT and chance < 1 / 3:
-        signals = tuple((after + chance * times / 10, number) for times in range(3))
+    if number == signal.SIGINT and share < 1 / 3:
+        signals = tuple((after + share * times / 10, number) for times in range(3))
     done = case.run(
         place,
         signals=signals,
@@ -62,10 +62,10 @@ def check_spread(
     case: Case, folder: Path, number: signal.Signals, count: int, *, seed: int = 0
 ) -> int:
     """Stop a command so often, at times spread over its run; how often it was at work still."""
-    chance = random.Random(seed)
-    times = spread(count, case.seconds, seed=chance.random())
+    rng = random.Random(seed)
+    times = spread(count, case.seconds, seed=rng.random())
     return sum(
-        check(case, folder / f"{number.name}-{at}", number, after, chance=chance.random())
+        check(case, folder / f"{number.name}-{at}", number, after, share=rng.random())
         for at, after in enumerate(times)
     )
 

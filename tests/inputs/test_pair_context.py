@@ -144,15 +144,15 @@ def slow_pairs(
                 while count < len(rest) and sum(size for *_, size in rest[:count]) < room:
                     count += 1
                 chunk, rest = rest[:count], rest[count:]
-                chance = random.Random(f"pair {seed} {document} {chunk[0][1]}")
-                split = 1 + int(chance.random() * (count - 1))
+                rng = random.Random(f"pair {seed} {document} {chunk[0][1]}")
+                split = 1 + int(rng.random() * (count - 1))
                 a, b = (
                     [(id, at) for id, _, size in part for at in range(size)]
                     for part in (chunk[:split], chunk[split:])
                 )
                 while len(a) + len(b) > room:
                     longer = a if len(a) > len(b) else b
-                    if chance.random() < 0.5:
+                    if rng.random() < 0.5:
                         del longer[0]
                     else:
                         longer.pop()

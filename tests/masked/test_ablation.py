@@ -261,9 +261,9 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
 
 
 def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Path) -> None:
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     chosen = variants("layers", 2, 3)
-    batches = [(chance.random(3) * n, n) for n in (5, 1, 0, 12)]
+    batches = [(rng.random(3) * n, n) for n in (5, 1, 0, 12)]
     connection = open_to_write(tmp_path / "x.duckdb", "test")
     whole = Tally(connection, 1, chosen, "zero")
     for sums, tokens in batches:

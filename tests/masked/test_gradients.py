@@ -98,16 +98,16 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     masked = [draw.of(each.encoded) for each in batch.inputs]
     found = Gradients(loaded.masked_lm).of(*padded(batch, loaded.layout.padding), masked)
 
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     largest = 0.0
     for at, each in enumerate(batch.inputs):
         length = len(each.encoded.ids)
         for _ in range(40):
-            layer, head = int(chance.integers(1, 4)), int(chance.integers(4))
-            to = int(chance.integers(length))
+            layer, head = int(rng.integers(1, 4)), int(rng.integers(4))
+            to = int(rng.integers(length))
             # In the last layer the loss sees the masked tokens alone.
             choices = range(length) if layer < 3 else masked[at].tokens
-            place = int(chance.choice(list(choices)))
+            place = int(rng.choice(list(choices)))
 
             def moved(
                 step: float, layer: int = layer, spot: tuple[int, ...] = (head, place, to)

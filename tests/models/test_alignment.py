@@ -10,18 +10,18 @@ import transformers
 from encoding import encoded
 
 from attnbank.ingest.models.loading import load
-from attnbank.ingest.models.tokenizer import Encoded, TokenizerLayout, Unalignable
+from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignable
 
 WORDS = ["Do", "n't", "worry", ",", "Maria", "'s", "train", "leaves", "at", "nine", "."]
 AFTER = [False, True, False, True, False, True, True, True, True, False, True]
 
 
-def _layout(folder: Path) -> TokenizerLayout:
+def _layout(folder: Path) -> InputTokenizer:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return TokenizerLayout.of(tokenizer)
+    return InputTokenizer.of(tokenizer)
 
 
-def _encode(layout: TokenizerLayout, words: list[str], after: list[bool]) -> Encoded:
+def _encode(layout: InputTokenizer, words: list[str], after: list[bool]) -> Encoded:
     (found,) = encoded(layout, [(words, after)], "word")
     assert isinstance(found, Encoded)
     return found
@@ -110,5 +110,5 @@ def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
 def test_the_users_tokenizer_is_left_as_it_was(tiny_model: Callable[[str], Path]) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("roberta"))
     before = tokenizer.backend_tokenizer.to_str()
-    TokenizerLayout.of(tokenizer)
+    InputTokenizer.of(tokenizer)
     assert tokenizer.backend_tokenizer.to_str() == before

@@ -19,16 +19,16 @@ from oracle_pieces import SPACE, SlowPieces
 from tokenizers import AddedToken, Tokenizer
 
 from attnbank.ingest.inputs.drafts import Input
-from attnbank.ingest.models.tokenizer import TokenizerLayout, Unalignable
+from attnbank.ingest.models.tokenizer import InputTokenizer, Unalignable
 
 Pieces = list[list[str]]
 
 
-def _layout(tokenizer: Tokenizer) -> TokenizerLayout:
-    return TokenizerLayout.of(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+def _layout(tokenizer: Tokenizer) -> InputTokenizer:
+    return InputTokenizer.of(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer))
 
 
-def _own(layout: TokenizerLayout, words: list[str], after: list[bool]) -> Pieces:
+def _own(layout: InputTokenizer, words: list[str], after: list[bool]) -> Pieces:
     """The pieces of each word as a bank has them."""
     (found,) = layout.pieces([(words, after)])
     assert not isinstance(found, Unalignable)

@@ -17,7 +17,7 @@ from pipelines import other_pipeline
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.corpora.document import BadInput
+from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
@@ -242,7 +242,7 @@ def test_an_option_that_differs_is_used_or_refused(
         ingest(first)
     before = _rows(first.bank, "select id, name, corpus from run")
     if change.becomes not in (RUN, CORPUS, SAME, OVER, ELSEWHERE):
-        with pytest.raises((CallError, BadInput)) as caught:
+        with pytest.raises((CallError, CorpusError)) as caught:
             ingest(second)
         assert change.becomes in str(caught.value) and caught.value.remedy
         assert _rows(first.bank, "select id, name, corpus from run") == before

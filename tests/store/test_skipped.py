@@ -12,7 +12,7 @@ import tokenizers
 import torch
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora.document import BadInput
+from attnbank.ingest.corpora.document import CorpusError
 
 GOOD = """\
 # sent_id = good
@@ -79,7 +79,7 @@ def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
 def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, CYCLE, _long(3))
     bank = tmp_path / "bank.duckdb"
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(CorpusError) as caught:
         ingest(IngestOptions((str(corpus),), bank, "minilm"))
     assert [each.id for each in caught.value.problems] == ["cycle"]
     assert not bank.exists()  # the bank is not touched
@@ -93,7 +93,7 @@ def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path) 
 
 def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", CYCLE)
-    with pytest.raises(BadInput, match="cycle"):
+    with pytest.raises(CorpusError, match="cycle"):
         ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm", skip_bad=True))
     assert not (tmp_path / "b.duckdb").exists()
 

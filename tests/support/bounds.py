@@ -81,7 +81,7 @@ def passes(module: Any, result: Callable[[Any], np.ndarray]) -> float:
     counts. Two passes are apart by twice as much.
 
     `result(module)` is called with float64 copies of the module. Weights are drawn at least twice,
-    and more often where the result has few entries, any of which may stand still by chance.
+    and more often where the result has few entries, any of which may stand still by rng.
     """
     exact = copy.deepcopy(module).double()
     tables = {id(each.weight) for each in exact.modules() if isinstance(each, torch.nn.Embedding)}
@@ -91,10 +91,10 @@ def passes(module: Any, result: Callable[[Any], np.ndarray]) -> float:
     middle = result(exact)
     furthest = 0.0
     for draw in range(max(2, math.ceil(_SAMPLES / middle.size))):
-        chance = torch.Generator().manual_seed(draw)
+        rng = torch.Generator().manual_seed(draw)
         with torch.no_grad():
             for each, own in zip(factors, kept, strict=True):
-                even = torch.rand(each.shape, generator=chance, dtype=torch.float64)
+                even = torch.rand(each.shape, generator=rng, dtype=torch.float64)
                 each.copy_(own * (1 + (2 * even - 1) * math.sqrt(terms) * SINGLE))
         furthest = max(furthest, float(np.abs(result(exact) - middle).max()))
     assert furthest > 0  # `result` looks at the module that it is given

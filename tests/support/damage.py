@@ -14,21 +14,21 @@ KINDS = ("bit", "byte", "page", "swap", "cut", "header")
 
 def damaged(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str, bytes]]:
     """So many damaged copies of a bank, each with what was done to it; the same for a seed."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
-        yield _damage(content, kind, chance)
+        yield _damage(content, kind, rng)
 
 
 def sealed(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str, bytes]]:
     """So many copies with a byte changed and the checksum of its block put right: no accident."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(count):
         made = bytearray(content)
-        block = chance.randrange((len(content) - HEADERS) // BLOCK)
+        block = rng.randrange((len(content) - HEADERS) // BLOCK)
         start = HEADERS + block * BLOCK
-        at = start + 8 + chance.randrange(min(BLOCK - 8, 4000 if chance.random() < 0.7 else BLOCK))
-        made[min(at, start + BLOCK - 1)] ^= 1 << chance.randrange(8)
+        at = start + 8 + rng.randrange(min(BLOCK - 8, 4000 if rng.random() < 0.7 else BLOCK))
+        made[min(at, start + BLOCK - 1)] ^= 1 << rng.randrange(8)
         made[start : start + 8] = checksum(bytes(made[start + 8 : start + BLOCK])).to_bytes(
             8, "little"
         )
@@ -43,26 +43,26 @@ def checksum(block: bytes) -> int:
     return int(mixed) ^ 5381
 
 
-def _damage(content: bytes, kind: str, chance: random.Random) -> tuple[str, bytes]:
+def _damage(content: bytes, kind: str, rng: random.Random) -> tuple[str, bytes]:
     made = bytearray(content)
-    at = chance.randrange(HEADERS, len(made))
+    at = rng.randrange(HEADERS, len(made))
     if kind == "bit":
-        made[at] ^= 1 << chance.randrange(8)
+        made[at] ^= 1 << rng.randrange(8)
     elif kind == "byte":
-        made[at] = chance.randrange(256)
+        made[at] = rng.randrange(256)
     elif kind == "page":
         at -= at % 4096
         made[at : at + 4096] = bytes(min(4096, len(made) - at))
     elif kind == "swap":
-        other = HEADERS + chance.randrange((len(made) - HEADERS) // BLOCK) * BLOCK
+        other = HEADERS + rng.randrange((len(made) - HEADERS) // BLOCK) * BLOCK
         at = HEADERS + (at - HEADERS) // BLOCK * BLOCK
         made[at : at + BLOCK], made[other : other + BLOCK] = (
             made[other : other + BLOCK],
             made[at : at + BLOCK],
         )
     elif kind == "cut":
-        del made[at if chance.random() < 0.7 else chance.randrange(HEADERS) :]
+        del made[at if rng.random() < 0.7 else rng.randrange(HEADERS) :]
     else:
-        at = chance.randrange(HEADERS)
-        made[at] ^= 1 << chance.randrange(8)
+        at = rng.randrange(HEADERS)
+        made[at] ^= 1 << rng.randrange(8)
     return f"{kind} {at}", bytes(made)

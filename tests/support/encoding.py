@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnbank.ingest.models.tokenizer import Encoded, TokenizerLayout, Unalignable, Unit
+from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignable, Unit
 
 
 def encoded(
-    layout: TokenizerLayout, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
+    layout: InputTokenizer, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
 ) -> list[Encoded | Unalignable]:
     """Encode words, each given with whether white space follows it."""
     return [

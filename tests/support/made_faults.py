@@ -1,4 +1,4 @@
-"""Faulty files that would be large: each is written where it is needed.
+"""SentenceError files that would be large: each is written where it is needed.
 
 A maker writes its file to a path, with sound sentences around the faulty one where the format is
 read on, and returns the line that the fault stands on, 0 where it is the file's.

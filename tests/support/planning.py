@@ -12,7 +12,7 @@ from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.tokenizer import TokenizerLayout
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
 from attnbank.sql.bank.opening import open_to_write
 
@@ -29,7 +29,7 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
 
 
 @cache
-def _layout(model: str) -> TokenizerLayout:
+def _layout(model: str) -> InputTokenizer:
     return models.describe(model).layout
 
 

@@ -17,12 +17,12 @@ Look = Callable[[np.ndarray, list[int]], None]
 """Changes the maps [K, n + 2, n + 2] of a sentence, given the heads of its words."""
 
 
-def random_tree(count: int, chance: np.random.Generator) -> list[int]:
+def random_tree(count: int, rng: np.random.Generator) -> list[int]:
     """Heads of a tree over words 1 to `count`: each hangs on one that was drawn before it."""
-    order = (chance.permutation(count) + 1).tolist()
+    order = (rng.permutation(count) + 1).tolist()
     heads = [0] * count
     for at, word in enumerate(order[1:], start=1):
-        heads[word - 1] = order[chance.integers(at)]
+        heads[word - 1] = order[rng.integers(at)]
     return heads
 
 
@@ -40,7 +40,7 @@ def make_bank(
     Sentences have 1 to 9 words, drawn from a vocabulary of 20; weights are random but for what
     `look` changes. Positions are [CLS], the words and [SEP].
     """
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     tables: dict[str, list[dict[str, object]]] = {}
 
     def add(table: str, **row: object) -> None:
@@ -65,8 +65,8 @@ def make_bank(
                 add("document", id=document, corpus=number, index=at // 5 + 1,
                     name=f"d{document}", split=split)  # fmt: skip
             sentence += 1
-            count = int(chance.integers(1, 10))
-            heads = random_tree(count, chance)
+            count = int(rng.integers(1, 10))
+            heads = random_tree(count, rng)
             add("sentence", id=sentence, document=document, index=at % 5 + 1, words=count,
                 empty_nodes=0)  # fmt: skip
             add("sequence", id=sentence, run=number, batch=1, document=document,
@@ -75,8 +75,8 @@ def make_bank(
             add("position", **here, position=0, kind="cls", text="[CLS]", pieces=["[CLS]"])
             for index, head in enumerate(heads, start=1):
                 word += 1
-                form = f"w{chance.integers(20)}"
-                relation = "root" if head == 0 else RELATIONS[int(chance.integers(3))]
+                form = f"w{rng.integers(20)}"
+                relation = "root" if head == 0 else RELATIONS[int(rng.integers(3))]
                 add("word", id=word, sentence=sentence, index=index, form=form, space_after=True,
                     head_index=head if has_trees else None,
                     deprel=relation if has_trees else None)  # fmt: skip
@@ -84,7 +84,7 @@ def make_bank(
                     pieces=[form])  # fmt: skip
             last = count + 1
             add("position", **here, position=last, kind="sep", text="[SEP]", pieces=["[SEP]"])
-            maps = chance.dirichlet(np.ones(count + 2), size=(LAYERS * HEADS, count + 2))
+            maps = rng.dirichlet(np.ones(count + 2), size=(LAYERS * HEADS, count + 2))
             look(maps, heads)
             for k, weights in enumerate(maps):
                 for place, row in enumerate(weights):

@@ -16,7 +16,7 @@ from attnbank.cli.options import BankCommand, bank_path
 from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.unknown import unknown_lines
-from attnbank.ingest.corpora.document import BadInput
+from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.registry import formats
 from attnbank.ingest.options import (
     ABLATIONS,
@@ -274,7 +274,7 @@ def _explained() -> Iterator[None]:
         raise AttnbankError(
             "Interrupted; whole batches are kept. The same command goes on from there."
         ) from error
-    except BadInput as error:
+    except CorpusError as error:
         count = len(error.problems)
         if count == 1:
             raise

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attnbank.ingest.corpora.blocks import BOM, blocks, decode, rows
 from attnbank.ingest.corpora.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.mentions import EntitySpan, mention_of
 from attnbank.ingest.corpora.source import Source
@@ -65,7 +65,7 @@ class _Reader:
         block = block.replace(b"\n" + BOM + b"#", b"\n#")
         try:
             lines = rows(decode(block, line))
-        except Faulty as fault:
+        except SentenceError as fault:
             yield self.problem(fault)
             lines = [
                 row if row.startswith("#") else "#"
@@ -82,12 +82,12 @@ class _Reader:
                 words = []
             try:
                 self.mark(row.rstrip(), at)
-            except Faulty as fault:
+            except SentenceError as fault:
                 yield self.problem(fault)
         if words:
             yield self.sentence(words, first)
 
-    def problem(self, fault: Faulty) -> Problem:
+    def problem(self, fault: SentenceError) -> Problem:
         return problem(fault.id, fault.fact, self.file, fault.line)
 
     def mark(self, row: str, line: int) -> None:
@@ -102,17 +102,17 @@ class _Reader:
             self.document, self.pending, self.begun = name, True, True
             self.documents.add(name)
             if not match:
-                raise Faulty("bad-begin", f"{row[:100]!r} names no document", line)
+                raise SentenceError("bad-begin", f"{row[:100]!r} names no document", line)
             if before is not None:
                 fact = f"{name} begins, but {before} has not ended"
-                raise Faulty("missing-end", fact, line)
+                raise SentenceError("missing-end", fact, line)
             if repeated:
                 fact = f"a document above is called {name}, too"
-                raise Faulty("duplicate-document", fact, line)
+                raise SentenceError("duplicate-document", fact, line)
         elif row.startswith(_END):
             before, self.document, self.pending = self.document, None, False
             if before is None:
-                raise Faulty("missing-begin", "a document ends that did not begin", line)
+                raise SentenceError("missing-begin", "a document ends that did not begin", line)
 
     def sentence(self, rows: list[str], line: int) -> Sentence | Problem:
         try:
@@ -120,12 +120,12 @@ class _Reader:
                 # One problem for all that follows, up to the next mark.
                 self.document, self.pending = f"document at line {line}", True
                 self.begun = False
-                raise Faulty("missing-begin", "words outside of any document", line)
+                raise SentenceError("missing-begin", "words outside of any document", line)
             if len(rows) > MOST_WORDS:
-                raise Faulty("too-many-words", f"the sentence has {len(rows):,} words", line)
+                raise SentenceError("too-many-words", f"the sentence has {len(rows):,} words", line)
             words, cells = _words(rows, line)
             spans = _spans(cells, line)
-        except Faulty as fault:
+        except SentenceError as fault:
             return self.problem(fault)
         start = DocumentStart(self.document) if self.pending else None
         self.pending = False
@@ -140,10 +140,10 @@ def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str]]:
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t") if "\t" in row else row.split()
         if len(cells) <= _POS_COLUMN + 1:
-            raise Faulty("column-count", f"{len(cells)} columns where 6 or more are due", at)
+            raise SentenceError("column-count", f"{len(cells)} columns where 6 or more are due", at)
         form, pos = cells[_WORD_COLUMN].strip(), cells[_POS_COLUMN].strip()
         if not form:
-            raise Faulty("empty-form", "the word has no form", at)
+            raise SentenceError("empty-form", "the word has no form", at)
         words.append(Word(form, xpos=None if pos in _NONE else pos))
         coreference.append(cells[-1].strip())
     return tuple(words), coreference
@@ -158,20 +158,20 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
         for item in cell.split("|"):
             bracket = _BRACKET.fullmatch(item)
             if not bracket or not (bracket[1] or bracket[3]):
-                raise Faulty("bad-coreference", f"{cell!r} cannot be read", line + index - 1)
+                raise SentenceError("bad-coreference", f"{cell!r} cannot be read", line + index - 1)
             entity = bracket[2]
             if bracket[1]:
                 open_.setdefault(entity, []).append(index)
             if bracket[3]:
                 if not open_.get(entity):
                     fact = f"{entity}) closes a mention that is not open"
-                    raise Faulty("unbalanced-entity", fact, line + index - 1)
+                    raise SentenceError("unbalanced-entity", fact, line + index - 1)
                 # Of nested mentions of one entity the inner one ends first.
                 spans.append((open_[entity].pop(), -index, entity))
     for entity, starts in open_.items():
         if starts:
             fact = f"the mention of entity {entity} is not closed"
-            raise Faulty("unclosed-entity", fact, line + starts[-1] - 1)
+            raise SentenceError("unclosed-entity", fact, line + starts[-1] - 1)
     check_covered([1 - last - first for first, last, _ in spans], line)
     spans.sort(key=lambda span: span[:2])
     return [EntitySpan(entity, tuple(range(first, 1 - last))) for first, last, entity in spans]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from attnbank.ingest.corpora.blocks import blocks, decode, rows
 from attnbank.ingest.corpora.document import Departure, DocumentStart, Mention, Problem, Sentence
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.formats.conllu_rows import Rows, read_rows
 from attnbank.ingest.corpora.mentions import mention_of
@@ -74,7 +74,7 @@ class _Comments:
             if key == "sent_id":
                 if comments.sent_id is not None:
                     fact = f"sentence {comments.sent_id} has no words before the next sent_id"
-                    raise Faulty("no-words", fact, at)
+                    raise SentenceError("no-words", fact, at)
                 comments.sent_id = value or None
             elif key == "text":
                 comments.text = value
@@ -120,17 +120,17 @@ class _Reader:
             if first == len(lines):
                 if comments.sent_id is None and comments.text is None:
                     return None  # loose comments, such as a licence
-                raise Faulty("no-words", "comments with no words below them", line)
+                raise SentenceError("no-words", "comments with no words below them", line)
             _check_shape(lines, first, line)
             read = read_rows(lines[first:], line + first, not block.endswith(b"\n"))
             return self.sentence(read, comments, line)
-        except Faulty as fault:
+        except SentenceError as fault:
             self.salvage(block, seen, line)
             return problem(fault.id, fault.fact, self.file, fault.line or line, name)
 
     def take_in(self, comments: _Comments) -> None:
         """Begin the document and the paragraph that comments announce."""
-        fault: Faulty | None = None
+        fault: SentenceError | None = None
         if comments.newdoc:
             self.unnamed += comments.document is None
             self.pending = comments.document or f"{self.stem}-{self.unnamed}"
@@ -139,7 +139,7 @@ class _Reader:
             self.sentences = set()
             if self.pending in self.documents:
                 fact = f"a document above is called {self.pending}, too"
-                fault = Faulty("duplicate-document", fact, comments.lines["newdoc"])
+                fault = SentenceError("duplicate-document", fact, comments.lines["newdoc"])
             self.documents.add(self.pending)
         if self.pending is not None:
             self.metadata.update(comments.metadata)
@@ -148,8 +148,8 @@ class _Reader:
         if comments.entity is not None:
             try:
                 self.notation = Notation.declared(comments.entity)
-            except Faulty as bad:
-                fault = Faulty(bad.id, bad.fact, comments.lines["global.Entity"])
+            except SentenceError as bad:
+                fault = SentenceError(bad.id, bad.fact, comments.lines["global.Entity"])
         if fault:
             raise fault
 
@@ -157,7 +157,7 @@ class _Reader:
         """Take in the documents and paragraphs that begin within a faulty block."""
         for row in rows(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
-                with suppress(Faulty):  # one problem a sentence is enough
+                with suppress(SentenceError):  # one problem a sentence is enough
                     self.take_in(_Comments.of([row], line))
 
     def sentence(self, read: Rows, comments: _Comments, line: int) -> Sentence:
@@ -166,7 +166,7 @@ class _Reader:
         if text is not None and (fact := _text_fact(text, read.spelled)):
             at = comments.lines["text"]
             if self.strict:
-                raise Faulty("text-mismatch", fact, at)
+                raise SentenceError("text-mismatch", fact, at)
             text, departures = None, (Departure("text-mismatch", fact, self.file, at),)
         words = tuple(read.words)
         mentions: tuple[Mention, ...] = ()
@@ -176,7 +176,7 @@ class _Reader:
         if comments.sent_id is not None:
             if comments.sent_id in self.sentences:
                 fact = "a sentence of this document above has the same sent_id"
-                raise Faulty("duplicate-sent-id", fact, comments.lines["sent_id"])
+                raise SentenceError("duplicate-sent-id", fact, comments.lines["sent_id"])
             self.sentences.add(comments.sent_id)
         start = None
         if self.pending is not None:
@@ -212,7 +212,7 @@ def _check_shape(lines: list[str], first: int, line: int) -> None:
                 id, fact = "missing-blank-line", f"# {key} between the words of the sentence"
             else:
                 id, fact = "misplaced-comment", "a comment between the words of the sentence"
-            raise Faulty(id, fact, line + at)
+            raise SentenceError(id, fact, line + at)
 
 
 def _text_fact(text: str, spelled: list[str]) -> str | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import Word
-from attnbank.ingest.corpora.faults import Faulty
+from attnbank.ingest.corpora.faults import SentenceError
 from attnbank.ingest.corpora.tree import tree_fault
 
 _TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
@@ -63,7 +63,7 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
         final: the last row ends the file without a line end, so it may be cut short.
 
     Raises:
-        Faulty: the first fault, with its line.
+        SentenceError: the first fault, with its line.
 
     """
     read = Rows()
@@ -90,7 +90,7 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
                 raise _id_fault(id, index, at)
             if id != f"{index}.{empty + 1}":
                 fact = f"empty node {id} where {index}.{empty + 1} is due"
-                raise Faulty("empty-node-id", fact, at)
+                raise SentenceError("empty-node-id", fact, at)
             empty += 1
             read.empty_nodes += 1
             if "Entity=" in misc:
@@ -100,9 +100,9 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
         index += 1
         empty = 0
         if upos not in UPOS and upos != "_":
-            raise Faulty("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
+            raise SentenceError("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
         if feats != "_" and (wrong := _kept(feats)):
-            raise Faulty("bad-feats", f"{wrong} for {form!r}", at)
+            raise SentenceError("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, _NO_HEAD)) == _NO_HEAD and head != "_":
             head_index = _head(head, at)
         heads.append(head_index)
@@ -138,20 +138,22 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
 
 def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Range) -> None:
     if not heads:
-        raise Faulty("no-words", "the sentence has multiword tokens or empty nodes alone", line)
+        raise SentenceError(
+            "no-words", "the sentence has multiword tokens or empty nodes alone", line
+        )
     if token.last > len(heads):
         at = line + max(i for i, row in enumerate(rows) if "-" in row.partition("\t")[0])
         fact = f"multiword token {token.surface!r} ends at {token.last} of {len(heads)} words"
-        raise Faulty("range-past-end", fact, at)
+        raise SentenceError("range-past-end", fact, at)
     if _NO_HEAD in heads:
         if any(head != _NO_HEAD for head in heads):
             word = heads.index(_NO_HEAD) + 1
             fact = f"word {word} has no head, but others have"
-            raise Faulty("head-not-integer", fact, _line_of(word, rows, line))
+            raise SentenceError("head-not-integer", fact, _line_of(word, rows, line))
         return
     if fault := tree_fault(heads):
         id, word, fact = fault
-        raise Faulty(id, fact, _line_of(word, rows, line))
+        raise SentenceError(id, fact, _line_of(word, rows, line))
 
 
 def _line_of(word: int, rows: Sequence[str], line: int) -> int:
@@ -196,52 +198,52 @@ def _feats_fact(feats: str) -> str | None:
 
 def _head(head: str, line: int) -> int:
     if not (head.isascii() and head.isdigit()):
-        raise Faulty("head-not-integer", f"HEAD is {head!r}", line)
+        raise SentenceError("head-not-integer", f"HEAD is {head!r}", line)
     if len(head) > MOST_DIGITS:
-        raise Faulty("head-out-of-range", f"HEAD is a number of {len(head):,} digits", line)
+        raise SentenceError("head-out-of-range", f"HEAD is a number of {len(head):,} digits", line)
     return int(head)
 
 
 def _check_deprel(deprel: str, head: int, line: int) -> None:
     if deprel == "_":
         if head != _NO_HEAD:
-            raise Faulty("empty-deprel", f"HEAD is {head} but DEPREL is _", line)
+            raise SentenceError("empty-deprel", f"HEAD is {head} but DEPREL is _", line)
         return
     if (deprel.partition(":")[0].lower() == "root") != (head == 0) and head != _NO_HEAD:
-        raise Faulty("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
+        raise SentenceError("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
 
 
 def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int) -> _Range:
     start, last = (int(end) for end in id.split("-"))
     if start <= before.last:
         fact = f"multiword tokens {id} and {before.surface!r} share word {start}"
-        raise Faulty("range-overlap", fact, line)
+        raise SentenceError("range-overlap", fact, line)
     if start != index + 1 or last <= start:
-        raise Faulty("range-order", f"multiword token {id} above word {index + 1}", line)
+        raise SentenceError("range-order", f"multiword token {id} above word {index + 1}", line)
     return _Range(last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
-def _column_fault(cells: list[str], line: int, last: bool) -> Faulty:
+def _column_fault(cells: list[str], line: int, last: bool) -> SentenceError:
     if last and len(cells) < _COLUMNS:
-        return Faulty("cut-short", f"the last line has {len(cells)} of 10 columns", line)
+        return SentenceError("cut-short", f"the last line has {len(cells)} of 10 columns", line)
     fact = f"{len(cells)} columns where 10 are due"
     if len(cells) == 1 and len(cells[0].split()) >= _COLUMNS:
         fact += " (there are spaces where tabs should be)"
-    return Faulty("column-count", fact, line)
+    return SentenceError("column-count", fact, line)
 
 
-def _empty_fault(cells: list[str], line: int) -> Faulty:
+def _empty_fault(cells: list[str], line: int) -> SentenceError:
     if not cells[1].strip():
-        return Faulty("empty-form", f"word {cells[0]} has no form", line)
+        return SentenceError("empty-form", f"word {cells[0]} has no form", line)
     name = _NAMES[cells.index("")]
     if name == "DEPREL":
-        return Faulty("empty-deprel", f"DEPREL is empty for {cells[1]!r}", line)
-    return Faulty("empty-column", f"{name} is empty for {cells[1]!r}", line)
+        return SentenceError("empty-deprel", f"DEPREL is empty for {cells[1]!r}", line)
+    return SentenceError("empty-column", f"{name} is empty for {cells[1]!r}", line)
 
 
-def _id_fault(id: str, index: int, line: int) -> Faulty:
+def _id_fault(id: str, index: int, line: int) -> SentenceError:
     if not _WORD.fullmatch(id):
-        return Faulty("bad-id", f"the id {id!r} is no id", line)
+        return SentenceError("bad-id", f"the id {id!r} is no id", line)
     if id == "1":
-        return Faulty("missing-blank-line", f"the ids begin again after word {index}", line)
-    return Faulty("id-order", f"the id is {id} where {index + 1} is due", line)
+        return SentenceError("missing-blank-line", f"the ids begin again after word {index}", line)
+    return SentenceError("id-order", f"the id is {id} where {index + 1} is due", line)

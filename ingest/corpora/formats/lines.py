@@ -15,7 +15,7 @@ from functools import cache
 from attnbank.ingest.corpora.blocks import BOM, decode
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.format import Format, Reading
 from attnbank.ingest.corpora.source import Source
 
@@ -42,7 +42,7 @@ def read_lines(
             while raw.startswith(BOM):
                 raw = raw.removeprefix(BOM)
             text = decode(raw, line).strip()
-        except Faulty as fault:
+        except SentenceError as fault:
             yield problem(fault.id, fault.fact, file, fault.line)
             continue
         if not text:

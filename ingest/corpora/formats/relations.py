@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from attnbank.ingest.corpora.blocks import blocks, decode, rows
 from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.tree import tree_fault
@@ -40,7 +40,7 @@ def read_relations(
     for line, block in blocks(lines):
         try:
             words = _words(rows(decode(block, line)), line)
-        except Faulty as fault:
+        except SentenceError as fault:
             yield problem(fault.id, fault.fact, file, fault.line)
             continue
         yield Sentence(words, document=start, file=file, line=line)
@@ -53,17 +53,17 @@ def _words(rows: list[str], line: int) -> tuple[Word, ...]:
     for at, row in enumerate(rows, start=line):
         cells = row.split()
         if len(cells) != 2:
-            raise Faulty("bad-relation", f"{len(cells)} columns where 2 are due", at)
+            raise SentenceError("bad-relation", f"{len(cells)} columns where 2 are due", at)
         label = _LABEL.fullmatch(cells[1])
         if not label:
-            raise Faulty("bad-relation", f"{cells[1]!r} is not head-relation", at)
+            raise SentenceError("bad-relation", f"{cells[1]!r} is not head-relation", at)
         if len(label[1]) > MOST_DIGITS:
-            raise Faulty("head-out-of-range", f"a head of {len(label[1]):,} digits", at)
+            raise SentenceError("head-out-of-range", f"a head of {len(label[1]):,} digits", at)
         heads.append(int(label[1]))
         words.append(Word(cells[0], head_index=heads[-1], deprel=label[2]))
     if fault := tree_fault(heads):
         id, word, fact = fault
-        raise Faulty(id, fact, line + word - 1)
+        raise SentenceError(id, fact, line + word - 1)
     return tuple(words)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnbank.ingest.corpora.bounds import MOST_WORDS, check_covered
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.mentions import EntitySpan, mention_of
 from attnbank.ingest.corpora.tree import tree_fault
 
@@ -55,10 +55,10 @@ def doc_sentences(
         own = mentions[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
         try:
             if len(tokens) > MOST_WORDS:
-                raise Faulty("too-many-words", f"the sentence has {len(tokens):,} words")
+                raise SentenceError("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words(tokens)
             found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
-        except Faulty as fault:
+        except SentenceError as fault:
             yield problem(fault.id, fault.fact, file, line, f"{number}{where}")
             continue
         yield Sentence(
@@ -85,12 +85,12 @@ def _words(tokens: Sequence[Token]) -> tuple[Word, ...]:
     if all(token.has_dep() for token in tokens):
         numbers = _heads(tokens)
         if fault := tree_fault(numbers):
-            raise Faulty(fault[0], fault[2])
+            raise SentenceError(fault[0], fault[2])
         heads = list(numbers)
     words = []
     for token, head in zip(tokens, heads, strict=True):
         if control := _CONTROL.search(token.text):
-            raise Faulty("control-character", f"character U+{ord(control[0]):04X} in a word")
+            raise SentenceError("control-character", f"character U+{ord(control[0]):04X} in a word")
         last = token.i + 1 == len(token.doc)
         words.append(
             Word(
@@ -123,7 +123,7 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
         elif head.i not in index:
             fact = f"the head of word {number}, {token.text!r}, is in another sentence; spaCy "
             fact += "splits a Doc wrongly where arcs cross: store each sentence as a Doc"
-            raise Faulty("head-out-of-range", fact)
+            raise SentenceError("head-out-of-range", fact)
         else:
             heads.append(index[head.i])
     return heads
@@ -165,7 +165,7 @@ def _in_sentence(
     for entity, span in mentions:
         if span.end > sentence.end:
             fact = f"the mention {span.text[:50]!r} of entity {entity} goes on in the next sentence"
-            raise Faulty("mention-across-sentences", fact)
+            raise SentenceError("mention-across-sentences", fact)
         words = tuple(index[token.i] for token in span if token.i in index)
         if words:
             found.append(EntitySpan(entity, words, type=span.label_ or None))

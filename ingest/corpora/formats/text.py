@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attnbank.ingest.corpora.blocks import blocks, decode
 from attnbank.ingest.corpora.bounds import MOST_PARAGRAPH
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.faults import Faulty, problem
+from attnbank.ingest.corpora.faults import SentenceError, problem
 from attnbank.ingest.corpora.format import Format, Reading, Start
 from attnbank.ingest.corpora.formats.spacy_docs import doc_sentences, is_space
 from attnbank.ingest.corpora.source import Source
@@ -130,7 +130,7 @@ def _texts(
     for paragraph, (line, block) in enumerate(blocks(lines, *_MOST), start=1):
         try:
             text = decode(block, line, *_MOST).removesuffix("\n")
-        except Faulty as fault:
+        except SentenceError as fault:
             problems.append(problem(fault.id, fault.fact, file, fault.line))
             continue
         begin = 0

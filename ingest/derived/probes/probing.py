@@ -102,19 +102,19 @@ def run_task(
     on_progress: OnEpoch,
 ) -> Outcome:
     """Learn and score; reads attention from the bank, and writes nothing."""
-    chance = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(options.seed)
     sentences = task.test.sentences
     if task.train is None:
         judged = judge(sentences, right_branching(sentences))
-        table = scores(sentences, judged, options.resamples, chance)
+        table = scores(sentences, judged, options.resamples, rng)
         return Outcome(0, 0, None, None, table, None)
     scorer = make_scorer(task, options).to(device)
-    chosen, kept = hold_out(task.train.sentences, options.held_out, chance)
+    chosen, kept = hold_out(task.train.sentences, options.held_out, rng)
     training = make_batches(connection, task, task.train, chosen, options, device)
     held_out = make_batches(connection, task, task.train, kept, options, device)
-    learnt = learn(scorer, training, held_out if len(kept) else None, options, chance, on_progress)
+    learnt = learn(scorer, training, held_out if len(kept) else None, options, rng, on_progress)
     predicted, test_loss, weights = _predict(connection, task, scorer, options, device)
-    table = scores(sentences, judge(sentences, predicted), options.resamples, chance)
+    table = scores(sentences, judge(sentences, predicted), options.resamples, rng)
     return Outcome(
         train_sentences=len(chosen),
         held_out_sentences=len(kept),

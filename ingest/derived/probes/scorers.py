@@ -186,7 +186,7 @@ class _Vectors(nn.Module):
             return dependents, dependents, torch.ones_like(batch.opens)
         following = batch.vector.roll(-1, 1) * batch.is_word
         is_last = batch.is_word & ~(
-            batch.is_word.roll(-1, 1) & (batch.place + 1 == batch.place.roll(-1, 1))
+            batch.is_word.roll(-1, 1) & (batch.position + 1 == batch.position.roll(-1, 1))
         )
         following = torch.where(is_last, 0, following)
         is_special = (batch.opens + batch.closes) > 0
@@ -226,7 +226,7 @@ def _attention(batch: Batch) -> Tensor:
 
 def _distances(batch: Batch) -> Tensor:
     """The distance of every pair as six numbers, [B, P, P, 6]."""
-    offset = batch.place[:, None, :] - batch.place[:, :, None]
+    offset = batch.position[:, None, :] - batch.position[:, :, None]
     share = offset / batch.words[:, None, None]
     near = [(offset == at).float() for at in (1, -1, 2, -2)]
     return torch.stack([share.clamp(min=0), (-share).clamp(min=0), *near], -1)

@@ -35,7 +35,7 @@ def judge(sentences: Sentences, predicted: Ints) -> Judged:
     head = np.where(has_head, offset + sentences.gold - 1, 0)
     is_edge = has_head & sentences.is_scored[head]
     is_correct = sentences.is_scored & (predicted == sentences.gold)
-    is_found = is_edge & (is_correct | (predicted[head] == sentences.place + 1))
+    is_found = is_edge & (is_correct | (predicted[head] == sentences.position + 1))
     return Judged(is_correct, is_edge, is_found)
 
 
@@ -43,11 +43,11 @@ def right_branching(sentences: Sentences) -> Ints:
     """The word to the right of each word, as a candidate; ROOT for the last word of a sentence."""
     has_next = np.append(sentences.is_word[1:], False)
     has_next[sentences.start[1:] - 1] = False
-    return np.where(has_next, sentences.place + 2, ROOT)
+    return np.where(has_next, sentences.position + 2, ROOT)
 
 
 def scores(
-    sentences: Sentences, judged: Judged, resamples: int, chance: np.random.Generator
+    sentences: Sentences, judged: Judged, resamples: int, rng: np.random.Generator
 ) -> pl.DataFrame:
     """The rows of `probe_score` but for the probe: `all` first, then the most frequent relation.
 
@@ -66,7 +66,7 @@ def scores(
 
     n, correct = per_sentence(sentences.is_scored), per_sentence(judged.is_correct)
     edges, found = per_sentence(judged.is_edge), per_sentence(judged.is_found)
-    drawn = _resampled([n, correct, edges, found], resamples, chance)
+    drawn = _resampled([n, correct, edges, found], resamples, rng)
     low, high = _interval(drawn[1], drawn[0])
     undirected_low, undirected_high = _interval(drawn[3], drawn[2])
     frame = pl.DataFrame(
@@ -91,13 +91,13 @@ def scores(
     )
 
 
-def _resampled(tables: list[Floats], resamples: int, chance: np.random.Generator) -> list[Floats]:
+def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -> list[Floats]:
     """Totals [resamples, R] of each table [S, R] when S sentences are drawn with replacement."""
     sentences = len(tables[0])
     parts: list[list[Floats]] = [[] for _ in tables]
     for begin in range(0, resamples, _RESAMPLES_AT_ONCE):
         size = min(_RESAMPLES_AT_ONCE, resamples - begin)
-        times = chance.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
+        times = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
         for part, table in zip(parts, tables, strict=True):
             part.append(times.astype(np.float64) @ table)
     return [np.concatenate(part) for part in parts]

@@ -29,7 +29,7 @@ class Learnt:
     held_out_loss: float | None
 
 
-def hold_out(sentences: Sentences, share: float, chance: np.random.Generator) -> tuple[Ints, Ints]:
+def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Sentences to learn from and sentences to stop by, as indices in order.
 
     Whole documents are held out, in a random order, until they have at least `share` of the
@@ -41,7 +41,7 @@ def hold_out(sentences: Sentences, share: float, chance: np.random.Generator) ->
     documents, document = np.unique(sentences.document, return_inverse=True)
     if len(documents) == 1:
         document = every
-    order = chance.permutation(document.max() + 1)
+    order = rng.permutation(document.max() + 1)
     sizes = np.bincount(document)[order]
     count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
     is_held_out = np.isin(document, order[: min(count, len(order) - 1)])
@@ -71,7 +71,7 @@ def learn(
     training: Batches,
     held_out: Batches | None,
     options: ProbeOptions,
-    chance: np.random.Generator,
+    rng: np.random.Generator,
     on_progress: OnEpoch,
 ) -> Learnt:
     """Fit a scorer. The best epoch is that of the lowest held-out loss, else the last one."""
@@ -80,7 +80,7 @@ def learn(
     number = 0
     for number in range(1, options.epochs + 1):
         began = time.perf_counter()
-        loss = run_epoch(scorer, optimiser, training, chance.permutation(len(training)))
+        loss = run_epoch(scorer, optimiser, training, rng.permutation(len(training)))
         stop_loss = None if held_out is None else mean_loss(scorer, held_out)
         on_progress(
             Epoch("training", number, options.epochs, loss, stop_loss, time.perf_counter() - began)

@@ -29,7 +29,7 @@ class Batch:
     opens      [B, P] float, 1 for [CLS]
     closes     [B, P] float, 1 for any other special token
     gold       [B, P] int64, the candidate that is the head; -1 for what is no word
-    place      [B, P] int64, 0-based position
+    position      [B, P] int64, 0-based position
     words      [B] float, words of each sentence
     vector     [B, P] int64, row of the word vectors; 0, the zero vector, for what is no word
     attention  [B, P, P, K] float, from, to, map (layer by layer); null where it is not read
@@ -41,7 +41,7 @@ class Batch:
     opens: Tensor
     closes: Tensor
     gold: Tensor
-    place: Tensor
+    position: Tensor
     words: Tensor
     vector: Tensor
     attention: Tensor | None
@@ -129,9 +129,9 @@ def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
 def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
     """Everything of a batch but its attention."""
     lengths = sentences.lengths[chosen]
-    place = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
-    is_real = place < lengths[:, None]
-    entry = np.where(is_real, sentences.start[chosen][:, None] + place, 0)
+    position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
+    is_real = position < lengths[:, None]
+    entry = np.where(is_real, sentences.start[chosen][:, None] + position, 0)
 
     def field(values: np.ndarray, padding: float) -> Tensor:
         return torch.from_numpy(np.where(is_real, values[entry], padding).astype(values.dtype))
@@ -144,7 +144,7 @@ def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
         opens=field(sentences.opens, False).float(),
         closes=field(sentences.closes, False).float(),
         gold=field(sentences.gold, -1),
-        place=torch.from_numpy(place.copy()),
+        position=torch.from_numpy(position.copy()),
         words=is_word.sum(1).float(),
         vector=field(vector, 0),
         attention=None,

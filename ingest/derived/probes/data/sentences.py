@@ -54,7 +54,7 @@ class Sentences:
         return np.diff(self.start)
 
     @property
-    def place(self) -> Ints:
+    def position(self) -> Ints:
         """Position of each entry in its own sentence."""
         return np.arange(self.start[-1]) - np.repeat(self.start[:-1], self.lengths)
 
@@ -91,11 +91,11 @@ def read_sentences(
     table, is_word, head = table.filter(pa.array(kept)), is_word[kept], head[kept]
     lengths, first_rows = lengths[has_tree], begins[has_tree]
     start = np.concatenate([[0], np.cumsum(lengths)])
-    place = np.arange(start[-1]) - np.repeat(start[:-1], lengths)
+    position = np.arange(start[-1]) - np.repeat(start[:-1], lengths)
     # Word k of a sentence stands k - 1 positions after its first word.
-    first_word = np.repeat(place[_first(is_word, start)], lengths)
+    first_word = np.repeat(position[_first(is_word, start)], lengths)
     index = _ints(table["index"], -1)
-    if not np.array_equal(place[is_word], (first_word + index - 1)[is_word]):
+    if not np.array_equal(position[is_word], (first_word + index - 1)[is_word]):
         raise QueryError(
             f"The run {run.name} has special tokens between the words of a sentence.",
             "A probe cannot use it.",
