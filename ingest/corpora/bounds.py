@@ -70,7 +70,7 @@ def check_sentence(sentence: Sentence) -> None:
 
 
 def check_covered(sizes: Sequence[int], line: int) -> None:
-    """Raise SentenceError (too-many-mentions) before mentions of these numbers of words are made."""
+    """Raise SentenceError (too-many-mentions) before mentions of so many words each are made."""
     if sum(sizes) > MOST_COVERED:
         fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
         raise SentenceError("too-many-mentions", fact, line)

@@ -1,7 +1,7 @@
 """The catalogue of everything that can be wrong with a corpus.
 
-Each fault has a stable id in kebab-case, a meaning and a remedy. Readers raise `SentenceError` with an
-id from here, so that messages, the docs and the tests list the same faults.
+Each fault has a stable id in kebab-case, a meaning and a remedy. Readers raise `SentenceError` with
+an id from here, so that messages, the docs and the tests list the same faults.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Source:
             raise unreadable(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the raw lines with their line ends. Raises as `open` does; CorpusError as `Lines`."""
+        """Yield the raw lines with their line ends. Raises as `open` and `Lines` do."""
         with self.open() as file:
             yield from Lines(file, self.name)
 

@@ -178,7 +178,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus, it
 def _check_left_out(
     connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str, on_progress: OnProgress
 ) -> None:
-    """Raise CallError or CorpusError where this command reads sentences that it left out, or not."""
+    """Raise CallError or CorpusError where this command reads what it left out, or not."""
     options = corpus.options
     left_out = dict(
         connection.execute(
