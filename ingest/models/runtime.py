@@ -27,7 +27,7 @@ def device_of(name: str) -> torch.device:
     except Exception as error:  # of torch: each device has its own
         reason = first_line(error)[:_REASON]
         raise CallError(
-            f"The device {name} cannot be used: {reason}", "Give --device cpu, or leave it out."
+            f"The device {name} cannot be used: {reason}", "Give cpu, or leave --device out."
         ) from error
     return device
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
-from attnbank.queries.probes import train_probe
+from attnbank.ingest.derived.probes import train_probe
 
 with open_bank("x.duckdb") as bank:
     reveal_type(bank)

@@ -38,8 +38,8 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from attnbank.queries import open_bank
-from attnbank.queries.exporting import export
-from attnbank.sql import output_folders
+from attnbank.queries.export.exporting import export
+from attnbank.sql.outputs import folders as output_folders
 at, calls = int(sys.argv[3]), 0
 real = {name: getattr(Path, name) for name in ("rename", "replace", "rmdir", "mkdir", "unlink")}
 def counted(name):

@@ -20,7 +20,7 @@ from attnbank.sql.errors import BankError
 # Two transactions that are in the log alone when the process ends at once, as a killed one does.
 CHILD = """
 import os, sys
-from attnbank.sql.opening import open_to_write
+from attnbank.sql.bank.opening import open_to_write
 connection = open_to_write(sys.argv[1], "test")
 for form in ("one", "two"):
     connection.execute("insert into word_frequency values (?, 1)", [form])

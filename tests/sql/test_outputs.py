@@ -122,7 +122,7 @@ def test_an_error_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from attnbank.sql.outputs import output_file
+from attnbank.sql.outputs.files import output_file
 with output_file(sys.argv[1]) as file:
     file.write(b"new")
     file.flush()
@@ -172,7 +172,7 @@ def test_names_and_texts_are_quoted(name: str) -> None:
 
 IMPATIENT = """
 import os, signal, sys, time
-from attnbank.sql.outputs import output_file
+from attnbank.sql.outputs.files import output_file
 try:
     with output_file(sys.argv[1]) as file:
         print("written", flush=True)

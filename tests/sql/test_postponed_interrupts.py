@@ -89,7 +89,7 @@ def test_other_threads_and_ignored_interrupts_are_left_alone() -> None:
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
-from attnbank.ingest import IngestOptions, ingest, pipeline
+from attnbank.ingest import IngestOptions, ingest; from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 signal.signal(signal.SIGINT, signal.default_int_handler)
 corpus, bank, model, after = sys.argv[1:]

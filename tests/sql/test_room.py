@@ -138,8 +138,8 @@ def _order(bank: Path) -> list[tuple[object, ...]]:
 CHILD = """
 import sys
 from pathlib import Path
-from attnbank.sql.opening import open_to_write
-from attnbank.sql.room import close_tidily
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.bank.room import close_tidily
 path = Path(sys.argv[1])
 connection = open_to_write(path, "test")
 connection.execute("delete from attention where sequence % 2 = 0")

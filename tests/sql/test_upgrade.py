@@ -238,7 +238,7 @@ def test_what_cannot_be_upgraded_stays_as_it_was(old: Path) -> None:
 
 CHILD = """
 import sys
-from attnbank.sql import upgrading
+from attnbank.sql.bank import upgrading
 print("begun", flush=True)
 upgrading.upgrade(sys.argv[1])
 """

@@ -20,7 +20,7 @@ from attnbank.sql.errors import BankError
 CHILD = """
 import sys
 from pathlib import Path
-from attnbank.ingest import IngestOptions, ingest, pipeline
+from attnbank.ingest import IngestOptions, ingest; from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 def tell(progress):
     print(progress.stage, progress.done, flush=True)

@@ -21,7 +21,7 @@ from attnbank.sql.quoting import quoted
 
 # Small batches and small transactions, so that there are many places to stop at.
 SMALL = """
-from attnbank.ingest import pipeline
+from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 """
 

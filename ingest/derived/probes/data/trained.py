@@ -48,7 +48,8 @@ def input_embeddings(
         model = load(name, revision=revision, device="cpu", trust_remote_code=trust_remote_code)
     except AttnbankError as error:
         remedy = error.remedy if "trust-remote-code" in error.remedy else _OTHERWISE
-        raise CallError(error.fact, remedy) from error
+        fact = f"The embeddings of {name} cannot be loaded: {error.fact}"
+        raise CallError(fact, remedy) from error
     if run.trained_sha256 is not None and model.facts.sha256 != run.trained_sha256:
         raise CallError(
             f"The model {name} is not the one that {run.name} was made with: its weights differ.",
