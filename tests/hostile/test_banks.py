@@ -205,6 +205,7 @@ def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixt
         assert opened.sql("select count(*) as n from word")["n"].item() == 2
 
 
+@pytest.mark.usual("*a b*", "*-b*")
 @pytest.mark.parametrize(
     "name",
     ["it's.duckdb", 'a"b.duckdb', "a;b--c.duckdb", "-b.duckdb", "a b.duckdb", "x\ny.duckdb",
@@ -260,6 +261,7 @@ def test_a_database_with_nothing_in_it_becomes_a_bank(
 # Banks whose tables, names and statements are not what they seem.
 
 
+@pytest.mark.usual("model", "peak")
 @pytest.mark.parametrize(
     "table", ["model", "run", "corpus", "word", "peak", "attention", "skipped", "preferred_run"]
 )
@@ -314,6 +316,7 @@ NAMES = (
 )
 
 
+@pytest.mark.usual("'my table'", '"bank limit*')
 @pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
@@ -387,6 +390,7 @@ FIELDS = (
 )  # fmt: skip
 
 
+@pytest.mark.usual("word.deprel")
 @pytest.mark.parametrize("field", some(FIELDS, 3))
 def test_control_characters_of_a_bank_reach_no_terminal(
     field: str, bank: Path, capsys: pytest.CaptureFixture[str]

@@ -352,6 +352,7 @@ def slow_count(path: Path, tokenizer: Any, room: int) -> int:
     return inputs
 
 
+@pytest.mark.slow
 def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
     path = corpora / "wiki-text.txt"
     folder = place_of(MINILM, None)[0]

@@ -221,6 +221,7 @@ def test_on_gum(tmp_path: Path, corpora: Path, processor: str) -> None:
     assert len(found.gaps) <= near < every / 10_000
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_weights_on_every_processor(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

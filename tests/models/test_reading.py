@@ -123,6 +123,7 @@ def mistral(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_pieces_of_mistral_are_those_of_gum_as_written(corpora: Path, mistral: Path) -> None:
     tokenizer = Tokenizer.from_file(str(mistral / "tokenizer.json"))
     words, comparable, different = _compare(tokenizer, slow.trees([corpora / "gum-dev.conllu"]))

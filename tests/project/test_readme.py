@@ -8,6 +8,7 @@ import pytest
 import readme_blocks
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_the_readme_says(tmp_path: Path) -> None:
     steps = [
         step

@@ -137,6 +137,7 @@ def test_a_folder_with_files_is_refused_unless_forced(
     assert run([*args[:-1], str(two_runs.path)]) == 2  # a file
 
 
+@pytest.mark.usual("load-*")
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize("what", ["schema and load", "load"])
 def test_a_bank_that_is_not_empty_is_left_as_it_is(
@@ -203,6 +204,7 @@ def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> No
 HOSTILE = "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank"
 
 
+@pytest.mark.usual("my table-*", "bank limit*")
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize(
     "name", ["my table", HOSTILE, 'a"b', "it's", "..", "../up", "x/y", "*", "ß" * 200, "CON"]

@@ -104,6 +104,7 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
     assert bank.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.slow
 def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
     of = old_banks.columns(bank)
@@ -149,6 +150,7 @@ print("closed", flush=True)
 """
 
 
+@pytest.mark.usual("0.02")
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.02, 0.04, 0.08, 0.15])
 def test_a_killed_copy_leaves_the_bank_whole(big: Path, tmp_path: Path, seconds: float) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))

@@ -219,6 +219,7 @@ def test_every_option_is_here() -> None:
     assert set(CHANGES) == {each.name for each in fields(IngestOptions)}
 
 
+@pytest.mark.usual("*-1-*", "*-1")
 @pytest.mark.parametrize(
     "is_interrupted",
     [False, pytest.param(True, marks=pytest.mark.slow)],

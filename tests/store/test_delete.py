@@ -81,6 +81,7 @@ def _counts(bank: Path) -> dict[str, int]:
     }
 
 
+@pytest.mark.usual("4")
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_run_goes_with_all_that_hangs_on_it(bank: Path, number: int) -> None:
     compute(bank, "head_distance", run=4)  # so that there is a computation, too

@@ -126,6 +126,7 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
         assert not list(tmp_path.glob("*.copying*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limit", [400_000, *(pytest.param(each, marks=pytest.mark.slow) for each in (1000, 20_000))]
 )

@@ -47,6 +47,7 @@ def _check(told: list[Progress], stage: str, before: int, total: int) -> None:
     assert all(one.done <= other.done for one, other in pairwise(found))
 
 
+@pytest.mark.usual("sentences", "a sample of pairs")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_progress(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], name: str

@@ -107,9 +107,8 @@ def whole(
     return bank
 
 
-@pytest.mark.parametrize(
-    "lines", [pytest.param(n, marks=() if n == 4 else pytest.mark.slow) for n in (1, 2, 4, 9)]
-)
+@pytest.mark.usual("9")
+@pytest.mark.parametrize("lines", [1, 2, 4, 9])
 def test_goes_on_after_a_kill(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path, lines: int
 ) -> None:
@@ -218,6 +217,7 @@ def test_two_runs_and_an_interrupted_one_share_a_bank(
     assert first == _content(whole)["attention"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_loses_nothing(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
 ) -> None:
