@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,6 +106,13 @@ class Analysis:
     def statement(self) -> str:
         """The SELECT with `cast($name as type)` where a parameter stands.
 
+        Raises HeaderError as `with_parameters` does.
+        """
+        return self.with_parameters(lambda name: f"${name}")
+
+    def with_parameters(self, written: Callable[[str], str]) -> str:
+        """The SELECT with each parameter as it is `written`, cast to its type.
+
         So a null or a literal means the same at every door. Raises HeaderError where the
         parameters that it uses are not the ones that the header declares.
         """
@@ -115,7 +123,9 @@ class Analysis:
                 f"{self.name}.sql: header and statement disagree on the parameters:"
                 f" {', '.join(sorted(odd))}."
             )
-        return reading.with_references(self.body, lambda name: f"cast(${name} as {types[name]})")
+        return reading.with_references(
+            self.body, lambda name: f"cast({written(name)} as {types[name]})"
+        )
 
     @property
     def is_view(self) -> bool:

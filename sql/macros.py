@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-from attnbank.sql import reading
 from attnbank.sql.header import Analysis, HeaderError
 from attnbank.sql.quoting import literal
 from attnbank.sql.registry import analyses, read_by, root, schema, shared
@@ -25,7 +24,7 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     inner = ", ".join(f"p_{each.name}" for each in analysis.parameters)
     checked = ", ".join(each.checked for each in analysis.parameters)
     outer = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
-    body = reading.with_references(analysis.statement, lambda name: f"p_{name}")
+    body = analysis.with_parameters(lambda name: f"p_{name}")
     made = [
         f"{create} macro {inner_name}({inner}) as table\n{body}",
         f"{create} macro {outer_name}({outer}) as table\nfrom {inner_name}({checked})",

@@ -110,7 +110,7 @@ def find(name: str) -> Analysis:
 def read_by(name: str) -> frozenset[str]:
     """The names of the analyses, and of what they share, that an analysis reads."""
     known = shared() | analyses()
-    return (reading.relations(known[name].body) & known.keys()) - {name}
+    return reading.relations(known[name].body, known) - {name}
 
 
 def _sql_files(folder: Traversable) -> list[Traversable]:

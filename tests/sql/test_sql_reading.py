@@ -8,7 +8,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import sqlglot
 from case_bank import make_bank
+from sqlglot import exp
 
 from attnbank.queries import analyses, open_bank
 from attnbank.queries.bank import with_defaults
@@ -58,14 +60,28 @@ def test_a_parameter_in_a_comment_alone_is_not_used() -> None:
 
 
 def test_calls_in_comments_and_strings_are_none() -> None:
-    assert reading.relations(TRAPS) == frozenset()
+    known = registry.shared() | analyses()
+    assert reading.relations(TRAPS, known) == frozenset()
     called = "select * from best_head (relation := 'x') as best, ENTROPY() where exists"
-    assert reading.relations(f"{called} (select 1 from paper.table_1)") == {
+    assert reading.relations(f"{called} (select 1 from paper.table_1)", known) == {
         "best_head", "entropy", "table_1",
     }  # fmt: skip
     # A table, a common table expression and a column of an analysis's name are no call of it.
     statement = "with entropy (a) as (select 1) select entropy.a, best_head from head_distance"
-    assert reading.relations(f"{statement}, entropy") == frozenset()
+    assert reading.relations(f"{statement}, entropy", known) == frozenset()
+
+
+def test_the_tokens_say_what_the_syntax_tree_says() -> None:
+    known = registry.shared() | analyses()
+    for name, analysis in known.items():
+        found = set()
+        for table in sqlglot.parse_one(analysis.body, dialect="duckdb").find_all(exp.Table):
+            call = table.this
+            if isinstance(call, exp.Func):
+                found.add(call.name if isinstance(call, exp.Anonymous) else call.sql_name())
+            elif table.db.lower() == "paper":
+                found.add(table.name)
+        assert registry.read_by(name) == {each.lower() for each in found} & known.keys(), name
 
 
 def test_each_analysis_is_installed_while_what_it_reads_is_a_stub() -> None:
