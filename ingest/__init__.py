@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnbank.ingest.threads import wait_passively
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["IngestOptions", "estimate", "ingest"]
 def __getattr__(name: str) -> Any:
     if name in ("estimate", "ingest"):
         need("Filling a bank", "torch", "transformers", "tokenizers", "tqdm")
+        wait_passively()
         from attnbank.ingest import run as ingesting
 
         return getattr(ingesting, name)

@@ -13,6 +13,7 @@ from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.masked.passes import masked_passes
 from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.runtime import kept_memory, left_alone
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import (
     ABLATIONS,
@@ -63,7 +64,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     )
     masked = masked_passes(model.masked_lm, options)
     max_tokens = longest_input(options, model.layout, model.facts.max_positions)
-    with writing(options.bank, has_deleted=options.replace) as connection:
+    with left_alone(), writing(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
         run = runs.find_run(connection, corpus_id, model_id, options, max_tokens)
@@ -86,7 +87,10 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
             options.context, model.layout.unknown,
         )  # fmt: skip
-        run_batches(connection, model, planner, facts, run.batches, Counter(on_progress), masked)
+        with kept_memory():
+            run_batches(
+                connection, model, planner, facts, run.batches, Counter(on_progress), masked
+            )
         runs.finish_run(connection, run.id)
         return replace(_report(connection, run, state, problems), replaced=replaced)
 

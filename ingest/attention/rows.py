@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, odd_rows, peaks, pool
+from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, is_odd, peaks, pool
 from attnbank.ingest.inputs.plan import Batch, Input, Skip
 from attnbank.ingest.masked.passes import Measured
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
@@ -91,26 +91,22 @@ def rows_of(
     """
     rows = BatchRows(batch.number, batch.sentences, {}, 0)
     skips = list(batch.skips)
-    kept: list[int] = []
     tables: dict[str, pa.Table] = {}
     weights = 0
     if batch.inputs:
-        heads = attentions[0].shape[1]
-        layout = PieceMap.of(
-            [[(each.start, each.end) for each in one.encoded.positions] for one in batch.inputs],
-            [[each.word is not None for each in one.encoded.positions] for one in batch.inputs],
-            attentions[0].device,
-        )
-        pooled, found, odd = _per_layer(attentions, layout, facts.subword)
-        bare = np.zeros_like(odd) if measured is None else (measured.masked == 0) & ~odd
-        kept = [at for at in range(len(batch.inputs)) if not odd[at] and not bare[at]]
-        skips += [skip for at, each in enumerate(batch.inputs) if odd[at] for skip in _odd(each)]
-        skips += [skip for at, each in enumerate(batch.inputs) if bare[at] for skip in _bare(each)]
+        bare = [measured is not None and not each for each in _masked(batch, measured)]
+        found = _merged(batch.inputs, attentions, facts.subword, bare)
+        kept = found.kept
+        for at, each in enumerate(batch.inputs):
+            if at in found.odd:
+                skips += _odd(each)
+            elif bare[at]:
+                skips += _bare(each)
         if kept:
             inputs = [batch.inputs[at] for at in kept]
-            sizes = layout.positions[kept]
-            index = _Index(facts, inputs, sizes, len(attentions), heads)
-            values = _weights(pooled, kept, sizes)
+            sizes = np.array([len(each.encoded.positions) for each in inputs])
+            index = _Index(facts, inputs, sizes, len(attentions), attentions[0].shape[1])
+            values = found.weights
             if facts.decimals is not None:
                 values = np.round(values, facts.decimals)
             weights = len(values)
@@ -118,7 +114,7 @@ def rows_of(
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
             tables["attention"] = index.distributions("weights", values)
-            tables["peak"] = index.peak(found, kept, layout.candidate.cpu().numpy())
+            tables["peak"] = index.peak(found.peaks, found.candidates)
             if measured is not None and measured.gradients is not None:
                 gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
                 tables["gradient"] = index.distributions("gradients", gradients)
@@ -142,24 +138,54 @@ def rows_of(
     return rows
 
 
-def _per_layer(
-    attentions: Sequence[Tensor], layout: PieceMap, subword: Subword
-) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """Pooled attention ([B, H, P, P] a layer), the four peaks ([B, L, H, P]), odd inputs [B]."""
-    pooled, found = [], []
-    odd = np.zeros(len(layout.positions), dtype=bool)
-    with torch.inference_mode():
-        for attention in attentions:
-            layer = pool(attention, layout, subword)
-            odd |= odd_rows(layer, layout).cpu().numpy()
-            found.append(peaks(layer, layout))
-            pooled.append(layer.cpu().numpy())
-    return pooled, [_stack(found, name) for name in Peaks.__dataclass_fields__], odd
+@dataclass
+class _Merged:
+    """The attention of the inputs that are kept, their peaks, and the inputs that are odd."""
+
+    weights: np.ndarray  # float32, in the order (sequence, layer, head, from, to)
+    kept: list[int]
+    odd: set[int]
+    peaks: list[Peaks]
+    candidates: list[np.ndarray]  # the positions of each input that have peaks
 
 
-def _stack(found: list[Peaks], name: str) -> np.ndarray:
-    stacked: np.ndarray = torch.stack([getattr(each, name) for each in found], 1).cpu().numpy()
-    return stacked
+def _masked(batch: Batch, measured: Measured | None) -> Sequence[int]:
+    """How many tokens of each input were masked."""
+    return [0] * len(batch.inputs) if measured is None else measured.masked.tolist()
+
+
+def _merged(
+    inputs: Sequence[Input], attentions: Sequence[Tensor], subword: Subword, bare: list[bool]
+) -> _Merged:
+    """Merge the pieces of each input and find its peaks."""
+    layers = [each.detach().float().cpu().numpy() for each in attentions]
+    heads = layers[0].shape[1]
+    maps = len(layers) * heads
+    sizes = [len(each.encoded.positions) for each in inputs]
+    weights = np.empty(maps * sum(size**2 for size in sizes), dtype=np.float32)
+    found = _Merged(weights, [], set(), [], [])
+    filled = 0
+    for at, (one, size) in enumerate(zip(inputs, sizes, strict=True)):
+        positions = one.encoded.positions
+        pieces = PieceMap.of(
+            [(each.start, each.end) for each in positions],
+            [each.word is not None for each in positions],
+        )
+        tokens = len(one.encoded.ids)
+        attention = np.empty((len(layers), heads, tokens, tokens), dtype=np.float32)
+        for layer, each in enumerate(layers):
+            attention[layer] = each[at, :, :tokens, :tokens]
+        block = weights[filled : filled + maps * size**2].reshape(maps, size, size)
+        pool(attention.reshape(maps, tokens, tokens), pieces, subword, block)
+        if is_odd(block):
+            found.odd.add(at)
+        elif not bare[at]:
+            filled += block.size
+            found.kept.append(at)
+            found.peaks.append(peaks(block, pieces.candidates))
+            found.candidates.append(pieces.candidates)
+    found.weights = weights[:filled]
+    return found
 
 
 def _weights(pooled: list[np.ndarray], kept: list[int], sizes: np.ndarray) -> np.ndarray:
@@ -216,30 +242,22 @@ class _Index:
             }
         )
 
-    def peak(self, found: list[np.ndarray], kept: list[int], candidate: np.ndarray) -> pa.Table:
-        """One row a word (token); `found` are the four peaks, [B, L, H, P] each."""
-        places = [
-            np.flatnonzero(candidate[at, :size]) for at, size in zip(kept, self.sizes, strict=True)
-        ]
+    def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
+        """One row a word (token): the peaks of each input, whose candidates are its positions."""
         attended, attended_weight, attending, attending_weight = (
-            np.concatenate(
-                [
-                    one[at][:, :, position].reshape(-1)
-                    for at, position in zip(kept, places, strict=True)
-                ]
-            )
-            for one in found
+            np.concatenate([getattr(each, name).reshape(-1) for each in found])
+            for name in Peaks.__dataclass_fields__
         )
-        sequence, layer, head, position = self._columns(places)
+        sequence, layer, head, position = self._columns(candidates)
         return pa.table(
             {
                 "sequence": sequence,
                 "layer": layer,
                 "head": head,
                 "position": position,
-                "most_attended": pa.array(attended.astype(np.int16), mask=attended < 0),
+                "most_attended": pa.array(attended, mask=attended < 0),
                 "most_attended_weight": pa.array(attended_weight, mask=attended < 0),
-                "most_attending": pa.array(attending.astype(np.int16), mask=attending < 0),
+                "most_attending": pa.array(attending, mask=attending < 0),
                 "most_attending_weight": pa.array(attending_weight, mask=attending < 0),
             }
         )

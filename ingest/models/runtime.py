@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,10 @@ import torch
 from attnbank.sql.errors import CallError, first_line
 
 _REASON = 300  # characters
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # as malloc.h numbers them
+_LARGEST_KEPT = 32 * 2**20  # bytes; the most that glibc takes
+_MOST_KEPT = 2**28
+_USUAL_THRESHOLD = 2**17
 
 
 def device_of(name: str) -> torch.device:
@@ -57,3 +63,41 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def left_alone() -> Iterator[None]:
+    """Within, Python's garbage collector passes over what was there before.
+
+    torch and transformers leave a million objects, and going through all of them whenever some
+    thousand pieces and words were made took longer than making these.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@contextmanager
+def kept_memory() -> Iterator[None]:
+    """Within, memory that is freed stays with the process, where the C library is glibc.
+
+    Otherwise every batch's attention would be written into fresh pages, which takes longer than
+    merging it. What is kept goes back at the end.
+    """
+    try:
+        library = ctypes.CDLL("libc.so.6")
+        mallopt, trim = library.mallopt, library.malloc_trim
+    except (OSError, AttributeError):
+        yield
+        return
+    mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
+    mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
+    mallopt(_ARENA_MAX, 1)  # one heap, in which what one thread frees serves another
+    try:
+        yield
+    finally:
+        mallopt(_MMAP_THRESHOLD, _USUAL_THRESHOLD)
+        mallopt(_TRIM_THRESHOLD, _USUAL_THRESHOLD)
+        trim(0)

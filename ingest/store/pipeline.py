@@ -15,7 +15,6 @@ from typing import Generic, Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
-import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
@@ -156,8 +155,6 @@ def run_batches(
     writer = Writer(connection, facts, tally)
 
     def write() -> None:
-        # One core is enough here, and two teams of threads would spin against each other.
-        torch.set_num_threads(1)
         for batch, attentions, measured in computed:
             writer.add(rows_of(batch, attentions, facts, measured))
             progress.written(batch.sentences)

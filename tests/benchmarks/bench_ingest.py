@@ -17,9 +17,14 @@ from pathlib import Path
 
 import duckdb
 
+from attnbank.ingest.threads import wait_passively
+
+wait_passively()
+
 from attnbank.ingest.attention.rows import RunFacts, padded
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.runtime import kept_memory, left_alone
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import Counter, unheard
 from attnbank.ingest.run import longest_input
@@ -46,7 +51,7 @@ def main() -> None:
     max_tokens = longest_input(options, model.layout, model.facts.max_positions)
     ratios = []
     for number in range(arguments.rounds + 1):
-        with tempfile.TemporaryDirectory() as folder:
+        with left_alone(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "bench.duckdb")
             start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), WRITER)
@@ -61,7 +66,8 @@ def main() -> None:
                 max_tokens, "cpu",
             )  # fmt: skip
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
-            run_batches(connection, model, planner, facts, 0, Counter(unheard))
+            with kept_memory():
+                run_batches(connection, model, planner, facts, 0, Counter(unheard))
             finish_run(connection, run.id)
             connection.close()
             whole, whole_cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -69,9 +75,10 @@ def main() -> None:
             reading = duckdb.connect(str(path), read_only=True)
             batches = list(planner.plan(reading, 1).batches)
             start, cpu = time.perf_counter(), time.process_time()
-            for batch in batches:
-                if batch.inputs:
-                    model.attentions(*padded(batch, model.layout.padding))
+            with kept_memory():
+                for batch in batches:
+                    if batch.inputs:
+                        model.attentions(*padded(batch, model.layout.padding))
             bare, bare_cpu = time.perf_counter() - start, time.process_time() - cpu
             if number == 0:
                 _sizes(path)

@@ -1,0 +1,53 @@
+"""Threads that wait without spinning, and memory that stays while batches come and go."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attnbank.ingest.models.runtime import kept_memory
+
+PROGRAM = "import os; from attnbank.ingest import ingest; print(os.environ.get('OMP_WAIT_POLICY'))"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "passive"),
+        ({"OMP_WAIT_POLICY": "active"}, "active"),
+        ({"GOMP_SPINCOUNT": "100"}, "None"),
+    ],
+)
+def test_threads_wait_passively_unless_the_user_says_otherwise(
+    given: dict[str, str], expected: str
+) -> None:
+    usual = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}
+    env = {name: value for name, value in os.environ.items() if name not in usual} | given
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == expected
+
+
+def _faults() -> int:
+    """Pages that the system has to provide while arrays of 16 MB come and go."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        np.ones(4_000_000, dtype=np.float32)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
+def test_memory_that_is_freed_is_used_again() -> None:
+    with kept_memory():
+        _faults()
+        assert _faults() < 500  # 4,000 pages each, were they fresh
+    with kept_memory():  # and once more
+        _faults()
+        assert _faults() < 500
+    assert _faults() > 500
