@@ -11,6 +11,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import duckdb
@@ -33,6 +34,23 @@ WEIGHTS_AT_ONCE = 16_000_000
 checkpoint costs too much to be had for less."""
 
 _Item = TypeVar("_Item")
+
+
+_IN_FLIGHT = 2
+"""Batches whose attention is in memory: one is computed while another is merged."""
+
+
+@dataclass
+class _Computed:
+    """A batch, and what the model looks at in it."""
+
+    batch: Batch
+    attentions: tuple[Tensor, ...]
+    measured: Measured | None
+
+    def forget(self) -> None:
+        """Let go of the attention: some hundred megabytes."""
+        self.attentions, self.measured = (), None
 
 
 class _Stop(Exception):
@@ -123,7 +141,8 @@ def run_batches(
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
-    computed: _Pipe[tuple[Batch, tuple[Tensor, ...], Measured | None]] = _Pipe(1, stop)
+    computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
+    room = threading.Semaphore(_IN_FLIGHT)
     reading = connection.cursor()
 
     def looked(inputs: int) -> None:
@@ -155,9 +174,12 @@ def run_batches(
     writer = Writer(connection, facts, tally)
 
     def write() -> None:
-        for batch, attentions, measured in computed:
-            writer.add(rows_of(batch, attentions, facts, measured))
-            progress.written(batch.sentences)
+        for each in computed:
+            rows = rows_of(each.batch, each.attentions, facts, each.measured)
+            each.forget()
+            room.release()  # the next batch may be computed while this one is written
+            writer.add(rows)
+            progress.written(rows.sentences)
         writer.commit()
 
     workers = [Worker(read, stop), Worker(write, stop)]
@@ -173,9 +195,11 @@ def run_batches(
                 worker.start()
             with suppress(_Stop):
                 for batch in planned:
+                    _wait_for(room, stop)
                     with interrupts.at_once():
-                        result = _forward(model, batch, masked)
-                    computed.put((batch, *result))
+                        found = _forward(model, batch, masked)
+                    computed.put(found)
+                    del found  # or its attention would be kept until the next is computed
                 computed.close()
         except BaseException:
             stop.set()
@@ -190,14 +214,20 @@ def run_batches(
             raise worker.error
 
 
-def _forward(
-    model: Model, batch: Batch, masked: MaskedPasses | None
-) -> tuple[tuple[Tensor, ...], Measured | None]:
+def _wait_for(room: threading.Semaphore, stop: threading.Event) -> None:
+    """Wait until another batch may be in flight. Raises _Stop where the work has stopped."""
+    while not room.acquire(timeout=0.1):
+        if stop.is_set():
+            raise _Stop
+
+
+def _forward(model: Model, batch: Batch, masked: MaskedPasses | None) -> _Computed:
     if not batch.inputs:
-        return (), None
+        return _Computed(batch, (), None)
     inputs = padded(batch, model.layout.padding)
     attentions = model.attentions(*inputs)
-    return attentions, None if masked is None else masked.measure(batch, *inputs)
+    measured = None if masked is None else masked.measure(batch, *inputs)
+    return _Computed(batch, attentions, measured)
 
 
 class Writer:

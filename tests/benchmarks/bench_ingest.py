@@ -7,6 +7,8 @@ bare pass includes the padding and the model, with attention returned; ingest ad
 corpus, merging pieces, peaks, and a bank that is closed and safe on the disk.
 """
 
+# ruff: noqa: E402 (the threads are told how to wait before torch is imported)
+
 from __future__ import annotations
 
 import argparse
