@@ -164,6 +164,14 @@ refused as (
 select shown.layer, shown.head, shown.x, shown.y, shown.stress, shown.behaviour, shown.strength, shown.run
 from shown
 union all
-select refused.layer, refused.head, refused.x, refused.y, refused.stress, refused.behaviour, refused.strength, refused.run
+select
+    refused.layer,
+    refused.head,
+    refused.x,
+    refused.y,
+    refused.stress,
+    refused.behaviour,
+    refused.strength,
+    refused.run
 from refused
 order by layer, head

@@ -46,7 +46,9 @@ gathered as (
         min(pair.nearness) filter (where pair.is_antecedent) as mention_distance,
         list_sort(list(distinct pair.candidate_position) filter (where pair.is_antecedent)) as antecedent_positions,
         list_sort(list(distinct pair.candidate_position)) as candidate_positions,
-        arg_min(pair.candidate_position, (pair.nearness, pair.candidate)) filter (where pair.is_antecedent) as nearest_position
+        arg_min(pair.candidate_position, (pair.nearness, pair.candidate)) filter (
+            where pair.is_antecedent
+        ) as nearest_position
     from coreference_candidate(singletons := $singletons, run := $run) as pair
     group by pair.sequence, pair.document, pair.mention, pair.kind, pair.position, pair.entity
 )

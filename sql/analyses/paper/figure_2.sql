@@ -43,7 +43,12 @@ point as (
     select 'below' as panel, '[SEP] -> [SEP]' as target, measured.layer, measured.head, measured.sep_to_sep as attention
     from measured
     union all
-    select 'below' as panel, 'other -> [SEP]' as target, measured.layer, measured.head, measured.other_to_sep as attention
+    select
+        'below' as panel,
+        'other -> [SEP]' as target,
+        measured.layer,
+        measured.head,
+        measured.other_to_sep as attention
     from measured
 )
 
