@@ -10,9 +10,10 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnbank.ingest.corpora.document import BadInput, Problem
-from attnbank.ingest.corpora.faults import ANY, FAULTS, Fault
+from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.corpora.faults import ANY, FAULTS
 from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.sql.errors import AttnbankError
 from generator.markdown import block, made_by, page, plain, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,22 +50,27 @@ def _lines() -> Iterator[str]:
     yield from table(
         ("fault", "formats", "what it means"),
         (
-            (f"[`{each.id}`](#{each.id})", _formats(each), plain(each.meaning).replace("|", "\\|"))
+            (
+                f"[`{each.id}`](#{each.id})",
+                _formats(each.formats),
+                plain(each.meaning).replace("|", "\\|"),
+            )
             for each in FAULTS.values()
         ),
     )
-    for fault in FAULTS.values():
-        yield from _fault(fault)
+    for each in FAULTS:
+        yield from _fault(each)
 
 
-def _formats(fault: Fault) -> str:
-    return "every format" if ANY in fault.formats else ", ".join(fault.formats)
+def _formats(names: tuple[str, ...]) -> str:
+    return "every format" if ANY in names else ", ".join(names)
 
 
-def _fault(fault: Fault) -> Iterator[str]:
+def _fault(name: str) -> Iterator[str]:
+    fault = FAULTS[name]
     yield from ("", f"## {fault.id}", "", plain(fault.meaning))
     yield from ("", f"**What to do:** {plain(fault.remedy)}", "")
-    yield f"*Formats:* {_formats(fault)}."
+    yield f"*Formats:* {_formats(fault.formats)}."
     if fault.is_mended:
         yield from ("", "This is mended as it is read, and told; with `--strict` it is a fault.")
     files = {
@@ -128,6 +134,6 @@ def _says(path: Path, format_: str, indent: str = "") -> Iterator[str]:
 def _problems(path: Path, format_: str | None) -> list[Problem]:
     try:
         items = list(read(find_sources([str(path)], format_), strict=True))
-    except BadInput as error:
-        return list(error.problems)
+    except AttnbankError as error:
+        return list(getattr(error, "problems"))  # noqa: B009 (of the errors that have some)
     return [item for item in items if isinstance(item, Problem)]

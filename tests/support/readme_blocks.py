@@ -33,7 +33,7 @@ _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
 _REAL = re.compile(r"\b(gum|wiki)[-.]")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
-_VOLATILE = re.compile(r"^(Checking|Reading|Running|Computing)\b.*\n", re.MULTILINE)
+_VOLATILE = re.compile(r"^(Checking|Counting|Reading|Running|Computing)\b.*\n", re.MULTILINE)
 _FIGURE = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.])")
 _ALIASES = {"make demo": "attnbank demo"}  # the recipe, without the installation
 
