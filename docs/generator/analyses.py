@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 
 from attnbank.cli.commands.ask.query import by_section
@@ -116,7 +117,7 @@ def _analysis(analysis: Analysis, examples: Answers) -> Iterator[str]:
     yield from ("", "## What it measures", "")
     yield f"The answer has {plain(analysis.grain)}."
     if analysis.formulas:
-        yield from ("", *block("\n".join(analysis.formulas)), "")
+        yield from ("", *block("\n".join(map(_folded, analysis.formulas))), "")
         yield "The signs are explained under [notation](index.md#notation)."
     yield from ("", "## What to be careful about", "")
     for each in (*(_linked(sentence(note)) for note in analysis.notes), *_cautions(analysis)):
@@ -133,6 +134,13 @@ def _analysis(analysis: Analysis, examples: Answers) -> Iterator[str]:
     yield from ("", "## An example", "", told, "")
     yield from block(f"$ attnbank query {analysis.name}\n{answer}", "console")
     yield from ("", "## The statement", "", *_statement(analysis))
+
+
+def _folded(formula: str) -> str:
+    """A formula on lines that a page is wide enough for."""
+    return textwrap.fill(
+        formula, 84, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _linked(text: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LINE = 15  # height of a column's line
 _HEAD = 22  # height of a table's name
 _WIDTH = 210  # of a box
-_ACROSS = 110  # between two columns of boxes: arrows run here
+_ACROSS = 80  # between two columns of boxes: arrows run here
 _BELOW = 18  # between two boxes
 _MARGIN = 12
 _STYLE = """
@@ -60,7 +60,8 @@ def arrows(tables: list[Table], connection: DuckDBPyConnection) -> list[Arrow]:
     """What refers to what: the references of the schema, and columns such as `head_word`.
 
     A column of whole numbers that is called `..._word` holds the id of a word; rows of `mention`
-    are deleted with their document, so that the schema's own references need not name them.
+    are deleted with their document, so that the schema's own references need not name them. One
+    that would lead in a circle, back to the table that it stands in, is left out.
     """
     found = [Arrow(each.table, each.column, each.target) for each in references(connection)]
     known = {(each.table, each.column) for each in found}
@@ -68,10 +69,18 @@ def arrows(tables: list[Table], connection: DuckDBPyConnection) -> list[Arrow]:
     for table in tables:
         for column, type_ in table.columns:
             target = column.rpartition("_")[2]
-            is_new = (table.name, column) not in known
-            if is_new and target != column and target in with_id and type_ == "INTEGER":
+            is_new = (table.name, column) not in known and target != column
+            is_id = target in with_id and type_ == "INTEGER"
+            if is_new and is_id and not _leads(target, table.name, found):
                 found.append(Arrow(table.name, column, target))
     return found
+
+
+def _leads(start: str, end: str, found: list[Arrow]) -> bool:
+    """Whether the arrows lead from one table to another, over any number of others."""
+    if start == end:
+        return True
+    return any(_leads(each.target, end, found) for each in found if each.table == start)
 
 
 def diagram(tables: list[Table], connection: DuckDBPyConnection) -> str:
@@ -104,19 +113,11 @@ def _places(tables: list[Table], lines: list[Arrow]) -> dict[str, tuple[int, int
         )
         for table in tables
     }
-    levels: dict[str, int] = {}
 
-    def level(name: str, path: tuple[str, ...] = ()) -> int:
-        if name not in levels:
-            inner = [level(each, (*path, name)) for each in targets[name] if each not in path]
-            found = 1 + max(inner, default=-1)
-            if path:
-                return found
-            levels[name] = found
-        return levels[name]
+    def level(name: str) -> int:
+        return 1 + max(map(level, targets[name]), default=-1)
 
-    for table in tables:
-        level(table.name)
+    levels = {table.name: level(table.name) for table in tables}
     linked = {each for name, those in targets.items() if those for each in (name, *those)}
     places: dict[str, tuple[int, int]] = {}
     for number in range(max(levels.values()) + 1):

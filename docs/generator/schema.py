@@ -35,10 +35,23 @@ def pages() -> dict[str, str]:
 def _tables(bank: Bank) -> list[Table]:
     """The tables with their columns, as the DDL has them."""
     return [
-        Table(name, comment, tuple(row[:2] for row in bank.schema(name).rows()))
+        Table(name, comment, tuple((column, type_) for column, type_, _ in _columns(bank, name)))
         for kind, name, comment in bank.schema().rows()
         if kind == "table"
     ]
+
+
+def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
+    """The columns of a table or a view: name, type and comment.
+
+    An analysis of the same name (head_distance) has other columns.
+    """
+    return bank.connection.execute(
+        "select column_name, data_type, coalesce(comment, '') from duckdb_columns()"
+        " where database_name = current_database() and schema_name = 'main' and table_name = ?"
+        " order by column_index",
+        [name],
+    ).fetchall()
 
 
 def _lines(bank: Bank) -> Iterator[str]:
@@ -83,6 +96,6 @@ def _relations(bank: Bank) -> Iterator[str]:
                     ("column", "type", ""),
                     (
                         (f"`{column}`", f"`{type_}`", cell(text))
-                        for column, type_, text in bank.schema(name).rows()
+                        for column, type_, text in _columns(bank, name)
                     ),
                 )
