@@ -30,7 +30,7 @@ lint: $(STAMP)
 docs: $(STAMP)
 	@echo "Making the pages and building the site (about a minute)"
 	@$(BIN)/python docs/make.py
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@$(BIN)/python docs/offline.py site
 	@echo "Read it: $(BIN)/python -m http.server --directory site, or open site/index.html"
 
