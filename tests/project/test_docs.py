@@ -195,10 +195,8 @@ def test_what_would_be_fetched_is_found(
     assert [address for _, address in offline.fetched(tmp_path)] == found
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=[] if each == "tutorial.md" else pytest.mark.slow) for each in PAGES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     readme_blocks.prepare(text, tmp_path)
