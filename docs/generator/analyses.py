@@ -139,7 +139,7 @@ def _analysis(analysis: Analysis, examples: Answers) -> Iterator[str]:
 def _folded(formula: str) -> str:
     """A formula on lines that a page is wide enough for."""
     return textwrap.fill(
-        formula, 84, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
+        formula, 94, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
     )
 
 

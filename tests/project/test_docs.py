@@ -133,8 +133,10 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
     ):
         assert f"\n## {heading}\n" in page
     assert analysis.formulas and "\n```text\n" in page
-    for each in (*analysis.parameters, *analysis.columns):
-        assert f"| `{each.name}` | `{each.type}` |" in page, each.name
+    declared = [(each.name, each.type) for each in analysis.parameters]
+    declared += [(each.name, each.type) for each in analysis.columns]
+    for name, type_ in declared:
+        assert f"| `{name}` | `{type_}` |" in page, name
     assert page.count("\n- ") >= len(analysis.notes)
     shown = page.split("\n## An example\n")[1].split("\n## ")[0].split("\n```\n")[0].splitlines()
     under = next(at for at, line in enumerate(shown) if line and not line.strip("- "))
