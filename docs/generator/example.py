@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,6 +78,7 @@ class Examples:
             if line.startswith("# text = ")
         ]
         model = tiny_models.save("bert", self._folder / "tiny", text, masked_lm=True)
+        _fix_vocabulary(model / "tokenizer.json", text)
         bank = self._folder / "masked.duckdb"
         more: dict[str, Any] = {"context": "pair", "unit": "token", "limit": 12}
         ingest(
@@ -123,6 +127,23 @@ _PROBES = (
     " packaged model minilm. A hundred sentences are far too few to learn from: the example shows"
     " the shape of an answer."
 )
+
+
+def _fix_vocabulary(path: Path, text: list[str]) -> None:
+    """Give a WordPiece tokenizer the characters and the commonest words of the text.
+
+    What a trainer finds depends on the order of its threads, and figures with it.
+    """
+    words = Counter(re.findall(r"\w+|[^\w\s]", " ".join(text).lower()))
+    characters = sorted({each for word in words for each in word})
+    common = sorted(words, key=lambda each: (-words[each], each))
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    known = tokenizer["model"]["vocab"]
+    special = sorted((each for each in known if each.startswith("[")), key=lambda each: known[each])
+    pieces = [*special, *characters, *(f"##{each}" for each in characters), *common]
+    kept = list(dict.fromkeys(pieces))[: len(known)]
+    tokenizer["model"]["vocab"] = {each: at for at, each in enumerate(kept)}
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
 
 
 def closure(analysis: Analysis) -> set[str]:
