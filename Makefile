@@ -1,11 +1,12 @@
 # make demo: a first look.  make test: everything CI runs.  Both set up .venv first.
+# make docs: the documentation, as a site in site/.
 # make corpora: the real text that some tests need.  make bench [CORPUS=FILE]: how fast it is.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test slow lint bench corpora clean
+.PHONY: demo test slow lint docs bench corpora clean
 
 demo: $(STAMP)
 	@$(BIN)/attnbank demo
@@ -24,6 +25,14 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/mypy tests
+	@$(BIN)/mypy docs/make.py
+
+docs: $(STAMP)
+	@echo "Making the pages and building the site (about a minute)"
+	@$(BIN)/python docs/make.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@$(BIN)/python docs/offline.py site
+	@echo "Read it: $(BIN)/python -m http.server --directory site, or open site/index.html"
 
 corpora:
 	@echo "Fetching the real text of the README's tour and of some tests into corpora/"
@@ -41,4 +50,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site docs/analyses docs/faults.md .mypy_cache .ruff_cache .pytest_cache

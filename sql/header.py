@@ -14,7 +14,9 @@ from attnbank.sql.quoting import literal
 
 _RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
 _HEADER_LINE = re.compile(r"--\s?(.*)")
-_HEADER_ENTRY = re.compile(r"(title|paper|grain|run|empty|note|param|column)(?::|\s)\s*(.*)")
+_HEADER_ENTRY = re.compile(
+    r"(title|paper|grain|formula|run|empty|note|param|column)(?::|\s)\s*(.*)"
+)
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
 
@@ -84,9 +86,10 @@ class RunChoice:
 class Analysis:
     """One analysis, as its file states it.
 
-    `run` says how it chooses the run that it reads (None: it reads no one run); `empty` is why
-    an answer may have no rows, and what to do then; `text` is the whole file,
-    `body` the SELECT below its header.
+    `formulas` define what it measures, in plain text, one equation each (none where the title says
+    it all); the documentation prints them. `run` says how it chooses the run that it reads (None:
+    it reads no one run); `empty` is why an answer may have no rows, and what to do then; `text` is
+    the whole file, `body` the SELECT below its header.
     """
 
     name: str
@@ -94,6 +97,7 @@ class Analysis:
     title: str
     paper: str
     grain: str
+    formulas: tuple[str, ...]
     run: RunChoice | None
     empty: str | None
     notes: tuple[str, ...]
@@ -146,12 +150,12 @@ def parse(name: str, section: str, text: str) -> Analysis:
     """
     entries, body = _split(text)
     single: dict[str, str] = {}
-    notes: list[str] = []
+    repeated: dict[str, list[str]] = {"formula": [], "note": []}
     parameters: list[Parameter] = []
     columns: list[Column] = []
     for key, value in entries:
-        if key == "note":
-            notes.append(value)
+        if key in repeated:
+            repeated[key].append(value)
         elif key == "param":
             word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
             allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
@@ -172,9 +176,10 @@ def parse(name: str, section: str, text: str) -> Analysis:
         title=single["title"],
         paper=single.get("paper", ""),
         grain=single["grain"],
+        formulas=tuple(repeated["formula"]),
         run=_run_choice(name, single["run"]) if "run" in single else None,
         empty=single.get("empty"),
-        notes=tuple(notes),
+        notes=tuple(repeated["note"]),
         parameters=tuple(parameters),
         columns=tuple(columns),
         text=text,
@@ -192,9 +197,7 @@ def _split(text: str) -> tuple[list[tuple[str, str]], str]:
         if comment is None:
             break
         content = comment[1]
-        entry = re.fullmatch(
-            r"(title|paper|grain|run|empty|note|param|column)(?::|\s)\s*(.*)", content
-        )
+        entry = _HEADER_ENTRY.fullmatch(content)
         if entry is not None:
             entries.append((entry[1], entry[2].strip()))
         elif entries:

@@ -1,4 +1,4 @@
-"""Every command and option is explained, quickly, and the reference pages say the same."""
+"""Every command and option is explained, and quickly (the page of them: test_docs.py)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
 
 from attnbank.cli.app import app
-from attnbank.cli.reference import pages
 
 HEAVY = ("torch", "transformers", "spacy", "duckdb", "polars", "numpy", "pyarrow", "sqlglot",
          "tokenizers", "tqdm")  # fmt: skip
@@ -114,11 +112,3 @@ def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str
     for option in ("--min-count INTEGER", "--subtypes / --no-subtypes", "--offsets INTEGER,..."):
         assert option in text
     assert "Default: 10." in text and "Default: -3,-2,-1,1,2,3." in text
-
-
-@pytest.mark.parametrize("name", ["commands.md", "schema.md"])
-def test_the_reference_pages_are_true(name: str) -> None:
-    file = Path(__file__).resolve().parents[2] / "docs" / name
-    assert file.read_text(encoding="utf-8") == pages()[name], (
-        "make them anew: python -m attnbank.cli.reference docs"
-    )

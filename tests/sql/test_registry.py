@@ -21,6 +21,9 @@ HEADER = """\
 -- title: How many words there are
 -- paper: nowhere
 -- grain: one row
+-- formula: n = |W|, where W are
+--   the words
+-- formula: share = n / n
 -- run: unit=word contexts=document,sentence
 -- note: words are counted,
 --   and nothing else
@@ -48,6 +51,8 @@ def test_a_header_is_read() -> None:
         "one row",
     )
     assert found.run == RunChoice(unit="word", contexts=("document", "sentence"))
+    assert found.formulas == ("n = |W|, where W are the words", "share = n / n")
+    assert parse("words", "surface", HEADER.replace("-- formula", "-- note") + BODY).formulas == ()
     assert found.notes == ("words are counted, and nothing else",)
     least, names = found.parameters
     assert (least.name, least.type, least.default, least.help) == (

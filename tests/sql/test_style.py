@@ -46,7 +46,11 @@ def test_an_analysis_names_what_it_reads(name: str) -> None:
     """No bare select *, and every CTE is read."""
     analysis = (registry.shared() | analyses())[name]
     tree = sqlglot.parse_one(analysis.body, dialect="duckdb")
-    stars = [each for each in tree.find_all(exp.Star) if not isinstance(each.parent, (exp.Count, exp.Column))]
+    stars = [
+        each
+        for each in tree.find_all(exp.Star)
+        if not isinstance(each.parent, (exp.Count, exp.Column))
+    ]
     assert not stars
     read = {each.name for each in tree.find_all(exp.Table)}
     assert {each.alias for each in tree.find_all(exp.CTE)} <= read

@@ -1,9 +1,14 @@
-"""The README's console blocks: what was typed and what was printed.
+"""The console blocks of the README and of the documentation: what was typed, what was printed.
 
-    python tests/support/readme_blocks.py --write
+    python tests/support/readme_blocks.py --write [PAGE...]
 
-runs every command again and puts what it prints into the README; test_readme.py checks that
-nothing differs. Lines that tell how fast a machine is are left out of both.
+runs every command again and puts what it prints into the README (or the pages that are named);
+test_readme.py and test_docs.py check that nothing differs. Lines that tell how fast a machine is
+are left out of both. A block with a title, such as
+
+    ```python title="heads.py"
+
+is a file, which stands where the commands of its page are run.
 """
 
 from __future__ import annotations
@@ -21,11 +26,14 @@ import real_text
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+SAMPLE = Path("ingest", "corpora", "sample")
 CORPORA = real_text.find()
 
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
+_REAL = re.compile(r"\b(gum|wiki)[-.]")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
-_VOLATILE = re.compile(r"^(Checking|Reading|Running|Computing)\b.*\n", re.MULTILINE)
+_VOLATILE = re.compile(r"^(Checking|Counting|Reading|Running|Computing)\b.*\n", re.MULTILINE)
 _FIGURE = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.])")
 _ALIASES = {"make demo": "attnbank demo"}  # the recipe, without the installation
 
@@ -39,7 +47,7 @@ class Step:
 
     @property
     def needs_corpora(self) -> bool:
-        return "gum-" in self.command or "wiki-" in self.command or ".duckdb" in self.command
+        return _REAL.search(self.command) is not None
 
 
 def has_corpora() -> bool:
@@ -55,6 +63,22 @@ def blocks(text: str) -> list[list[Step]]:
         steps = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
         found.append([Step(*_split(step)) for step in steps])
     return found
+
+
+def pages() -> list[Path]:
+    """The pages of the documentation whose commands are run."""
+    folder = ROOT / "docs"
+    written = [folder / "index.md", folder / "tutorial.md", *sorted(folder.glob("how-to/*.md"))]
+    return [page for page in written if blocks(page.read_text(encoding="utf-8"))]
+
+
+def prepare(text: str, folder: Path) -> None:
+    """Put what the commands of a page need into a folder: its files, and the sample corpus."""
+    for name, body in _FILE.findall(text):
+        (folder / name).write_text(body, encoding="utf-8")
+    if not (folder / SAMPLE).exists():
+        (folder / SAMPLE).parent.mkdir(parents=True)
+        (folder / SAMPLE).symlink_to(ROOT / SAMPLE)
 
 
 def tour(text: str) -> list[Step]:
@@ -101,7 +125,8 @@ def run(step: Step, folder: Path) -> str:
 
 def stable(printed: str) -> str:
     """Without the lines that differ from machine to machine."""
-    return _VOLATILE.sub("", printed).rstrip() + "\n"
+    kept = _VOLATILE.sub("", printed).rstrip()
+    return f"{kept}\n" if kept else ""
 
 
 def without_sizes(printed: str) -> str:
@@ -127,8 +152,15 @@ def agrees(printed: str, said: str) -> bool:
 
 
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
+    named = [Path(each) for each in sys.argv[1:] if each != "--write"]
+    for page in named or [README]:
+        _run_again(page)
+
+
+def _run_again(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
+        prepare(text, Path(folder))
 
         def again(found: re.Match[str]) -> str:
             steps = blocks(found[0])[0]
@@ -137,7 +169,7 @@ def main() -> None:
 
         text = _BLOCK.sub(again, text)
     if "--write" in sys.argv:
-        README.write_text(text, encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
     else:
         print(text)
 

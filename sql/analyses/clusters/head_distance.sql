@@ -1,6 +1,9 @@
 -- title: How far apart every two heads attend
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per pair of different heads, the earlier one first
+-- formula: js_divergence(a, b) = Σ over inputs, Σ over i of JS(p_a(i, ·), p_b(i, ·))
+-- formula: JS(p, q) = ½ Σ_j p_j ln(p_j / m_j) + ½ Σ_j q_j ln(q_j / m_j), with m = (p + q) / 2
+-- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: favours=pair/token
 -- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads'
 --   distributions, with the natural logarithm; at most ln 2 a token.

@@ -1,6 +1,9 @@
 -- title: The heads in a plane, near each other where they attend alike, and what each of them does
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
+-- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
+-- formula: stress = √(Σ_{a<b} (δ(a, b) − |z_a − z_b|)² / Σ_{a<b} δ(a, b)²), where z = (x, y) are the places that
+--   make it small
 -- run: favours=pair/token
 -- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the
 --   run has none, type: attnbank compute head_embedding. Of one start from classical scaling and several random ones

@@ -1,6 +1,10 @@
 -- title: Whether heads of one layer lie closer to each other than to the heads of other layers
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per layer, and one (layer null) over all pairs
+-- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
+-- formula: within_layer(l) = mean of δ(a, b) over the pairs of different heads a, b of layer l
+-- formula: between_layers(l) = mean of δ(a, b) over the heads a of layer l and the heads b of every other layer
+-- formula: ratio = within_layer / between_layers
 -- run: favours=pair/token
 -- note: distances are those of head_distance, a token: divided by the number of tokens, so that runs can be compared;
 --   at most ln 2 = 0.69. A pair of heads of different layers counts in the rows of both.

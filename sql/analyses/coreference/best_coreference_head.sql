@@ -1,6 +1,9 @@
 -- title: The best head for each kind of mention, beside the simple rules (the paper's table 2)
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per kind: all, pronoun, proper and nominal
+-- formula: head*(k) = argmax_h |{m ∈ M(k) : prediction_h(m) ∈ A(m)}|, as in coreference_accuracy
+-- formula: accuracy(k) = |{m ∈ M(k) : prediction_{head*(k)}(m) ∈ A(m)}| / |M(k)|
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;

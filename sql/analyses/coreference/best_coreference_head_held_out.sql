@@ -1,6 +1,10 @@
 -- title: The best head for each kind of mention, chosen on one half of the documents and scored on the other
 -- paper: beside Clark et al. 2019, section 4.3, which picks and scores on the same mentions
 -- grain: one row per kind: all, pronoun, proper and nominal
+-- formula: head*(k) = argmax_h accuracy_h(k) over the mentions that the head is chosen on
+-- formula: accuracy(k) = accuracy_{head*(k)}(k) over the mentions that it is scored on
+-- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document, or every second input where the corpus is one document. With

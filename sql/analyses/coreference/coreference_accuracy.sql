@@ -1,6 +1,10 @@
 -- title: How often each head finds an antecedent: the mention's head word attends most to the head of one
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (layer, head, kind)
+-- formula: accuracy_h(k) = |{m ∈ M(k) : prediction_h(m) ∈ A(m)}| / |M(k)|
+-- formula: prediction_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head word,
+--   A(m) are those of its antecedents and C(m) those of its candidates
+-- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: of the mentions with an antecedent (same entity, earlier start) in the same input. The paper does not say what

@@ -1,6 +1,9 @@
 -- title: How often simple rules find an antecedent, of the same mentions as the heads
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (baseline, kind)
+-- formula: accuracy_b(k) = |{m ∈ M(k) : the mention that b takes for m has its head word in A(m)}| / |M(k)|
+-- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input, and A(m) the
+--   positions of the head words of its antecedents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong

@@ -1,6 +1,8 @@
 -- title: Every mention with an antecedent, beside each earlier mention that could be it
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
+-- formula: C(m) = {c : c starts before m in the same input, and has another head word}
+-- formula: A(m) = {c ∈ C(m) : entity(c) = entity(m)}; a row for every c ∈ C(m) of every m whose A(m) is not empty
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.

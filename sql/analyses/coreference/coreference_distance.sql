@@ -1,6 +1,10 @@
 -- title: How often the best head and the simple rules find an antecedent, by the distance to the nearest one
 -- paper: beside Clark et al. 2019, section 4.3
 -- grain: one row per range of distances, the shortest first
+-- formula: distance(m) = |w(m) − w(a)|, where a is the nearest antecedent of m and w the position of a head word
+-- formula: accuracy(r) = |{m : distance(m) ∈ r, prediction(m) ∈ A(m)}| / |{m : distance(m) ∈ r}| for each range r,
+--   with prediction and A(m) as in coreference_accuracy
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of

@@ -1,6 +1,8 @@
 -- title: Every mention with an antecedent in its input, and where its antecedents stand
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per mention with an antecedent in its input
+-- formula: word_distance(m) = |w(m) − w(a)| and mention_distance(m) = nearness(a), where a is the nearest
+--   antecedent of m and w the position of a head word
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: these are the mentions that heads and baselines are judged on; see coreference_candidate for what counts as

@@ -1,6 +1,10 @@
 -- title: Where each head looks for the antecedent of each mention
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, layer, head)
+-- formula: predicted_position_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head
+--   word and C(m) are those of its candidates (mentions), or all other words (words)
+-- formula: is_right = [predicted_position_h(m) ∈ A(m)], where A(m) are the positions of the head words of its
+--   antecedents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The

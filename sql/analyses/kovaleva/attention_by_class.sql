@@ -1,6 +1,11 @@
 -- title: How much attention words of each class receive and give, by head
 -- paper: Kovaleva et al. 2019, section 4.4 (attention to linguistic features)
 -- grain: one row per (classification, class, layer, head)
+-- formula: received(c) = mean over inputs of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_i α(i, j)
+-- formula: given(c) = mean over inputs of 1/|P_c| Σ_{i ∈ P_c} 1/|W − {i}| Σ_{j ∈ W − {i}} α(i, j)
+-- formula: chance(c) = mean over inputs of 1/n
+-- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
+--   not empty
 -- run: favours=pair/token
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
 --   weight from a position of the class to every other word (token), so that special tokens, which take most of many

@@ -1,6 +1,9 @@
 -- title: What disabling a head or a layer costs: the masked-language-model loss, most missed first
 -- paper: Kovaleva et al. 2019, section 4.6 (disabling self-attention heads)
 -- grain: one row per thing disabled (none, a head or a layer) and way of disabling it
+-- formula: loss(x) = −1/|T| Σ_{t ∈ T} ln P_x(t), where T are the masked tokens of the run and P_x is the model
+--   without x
+-- formula: increase(x) = loss(x) − loss(none)
 -- run: needs=losses
 -- note: Kovaleva et al. measured the accuracy of fine-tuned models on tasks; here it is the loss of the
 --   masked-language model itself, on the same masks as that of the whole model. increase below 0: the model does better

@@ -1,6 +1,12 @@
 -- title: What the attention maps of each head look like: vertical, diagonal, both, blocks, or none of these
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
+-- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP} α(i, j)
+-- formula: diagonal_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ W, |i − j| ≤ 1} α(i, j); without j = i where itself
+--   is false
+-- formula: blockness = mean over inputs of (b − e) / (1 − e), with b = Σ_{i,j in the same segment} α(i, j) / Σ_{i,j
+--   ∈ W} α(i, j) and e = (n_A² + n_B²) / (n_A + n_B)²
+-- formula: W are the positions of words (tokens); n_A and n_B of them are in the first and in the second segment
 -- run: favours=pair/token
 -- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
 --   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on

@@ -1,6 +1,7 @@
 -- title: Figure 2 as points: how much each head attends to special tokens and punctuation
 -- paper: Clark et al. 2019, section 3.2, figure 2
 -- grain: one row per (panel, target, layer, head)
+-- formula: the columns cls, sep, punctuation (above), sep_to_sep and other_to_sep (below) of special_tokens
 -- run: favours=pair/token
 -- note: with the defaults of special_tokens.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished

@@ -1,6 +1,7 @@
 -- title: Figure 3 as points: how much the loss depends on attention to a target, layer by layer
 -- paper: Clark et al. 2019, section 3.2, figure 3
 -- grain: one row per (target, layer)
+-- formula: gradient(target, l) = mean of gradient_importance over the heads of layer l
 -- run: needs=gradients
 -- note: with the defaults of gradient_importance.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished

@@ -1,6 +1,7 @@
 -- title: Figure 4 as points: the entropy of each head's attention
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (panel, layer, head)
+-- formula: the columns entropy (above) and entropy_from_cls (below) of entropy
 -- run: favours=pair/token
 -- note: with the defaults of entropy.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished

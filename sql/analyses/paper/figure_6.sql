@@ -1,6 +1,7 @@
 -- title: Figure 6 as points: the heads in a plane, with what they do
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
+-- formula: the columns x, y and behaviour of head_embedding
 -- run: favours=pair/token
 -- note: with the defaults of head_embedding.
 -- note: the paper draws the picture twice, coloured by behaviour and by layer.

@@ -1,6 +1,8 @@
 -- title: Table 3 as the paper prints it: what each probe finds, in per cent of the words
 -- paper: Clark et al. 2019, section 5, table 3
 -- grain: one row per kind of probe that the bank has, in the paper's order
+-- formula: uas = 100 × |{d : the head found is the gold one}| / |{d}| over the words d, and uuas over the edges, as
+--   in probe_accuracy
 -- empty: no probe of that run keeps the word vector of ROOT in its place
 -- note: of the newest probe of each kind for one model and test corpus, those of the newest probe on trained weights;
 --   random weights are the controls. Probes with ROOT at the published place are left out. Punctuation is left out.

@@ -1,6 +1,9 @@
 -- title: How broadly each head attends: the entropy of its distributions, in nats
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (layer, head)
+-- formula: entropy = mean over inputs of 1/n Σ_i H(i), with H(i) = −Σ_j p(i, j) ln p(i, j)
+-- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n
+-- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: favours=pair/token
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.

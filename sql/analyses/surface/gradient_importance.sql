@@ -1,6 +1,9 @@
 -- title: How much the loss would change with each head's attention to a target: the mean absolute gradient
 -- paper: Clark et al. 2019, section 3.2, figure 3
 -- grain: one row per (layer, head, target)
+-- formula: gradient(T) = mean over inputs of 1/(n |T|) Σ_i Σ_{j ∈ T} |∂L / ∂α(i, j)|, over the inputs where T, the
+--   positions of the target, is not empty
+-- formula: L = −mean of ln P(token) over the masked tokens of the input
 -- run: needs=gradients
 -- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the
 --   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.

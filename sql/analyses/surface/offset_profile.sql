@@ -1,6 +1,8 @@
 -- title: How much each head attends to the token at every offset, from ten before to ten after
 -- paper: Clark et al. 2019, section 3.1
 -- grain: one row per (layer, head, offset)
+-- formula: weight(k) = mean over inputs of 1/n Σ_i α(i, i + k)
+-- formula: present(k) = mean over inputs of 1/(n − |k|) Σ_i α(i, i + k), over the inputs with n > |k|
 -- run: favours=pair/token
 -- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
 --   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of

@@ -1,6 +1,10 @@
 -- title: How much each head attends to the previous token, to the token itself and to the next
 -- paper: Clark et al. 2019, section 3.1
 -- grain: one row per (layer, head)
+-- formula: previous = mean over inputs of 1/n Σ_i α(i, i − 1)
+-- formula: self = mean over inputs of 1/n Σ_i α(i, i)
+-- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
+-- formula: chance = mean over inputs of 1/n
 -- run: favours=pair/token
 -- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
 --   special tokens included, and the mean over inputs is taken: an input of n tokens has n - 1 next tokens, but is

@@ -1,6 +1,11 @@
 -- title: How much each head attends to [CLS], to [SEP], to punctuation and to everything else
 -- paper: Clark et al. 2019, section 3.2, figure 2
 -- grain: one row per (layer, head)
+-- formula: cls, sep, punctuation, other = mean over inputs of 1/n Σ_i Σ_{j ∈ T} α(i, j), where T are the positions
+--   of the target
+-- formula: sep_to_sep = mean over inputs of 1/|S| Σ_{i ∈ S} Σ_{j ∈ S} α(i, j), where S are the positions of [SEP]
+-- formula: other_to_sep = mean over inputs of 1/(n − |S|) Σ_{i ∉ S} Σ_{j ∈ S} α(i, j)
+-- formula: chance of a target = mean over inputs of |T| / n
 -- run: favours=pair/token
 -- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and ,
 --   alone.

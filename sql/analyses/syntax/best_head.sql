@@ -1,6 +1,11 @@
 -- title: The best head for each relation, beside the best fixed offset (the paper's table 1)
 -- paper: Clark et al. 2019, section 4.2, table 1
 -- grain: one row per relation, the most frequent first
+-- formula: (head, direction)*(r) = argmax_{h, v} |{d ∈ D(r) : prediction_{h,v}(d) = head(d)}|, as in head_accuracy
+-- formula: accuracy(r) = |{d ∈ D(r) : prediction*(d) = head(d)}| / |D(r)|, where D(r) are the dependents of
+--   relation r
+-- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: the head is picked on the very words that it is scored on, as in the paper; best_head_held_out shows what

@@ -1,6 +1,10 @@
 -- title: The best head for each relation, chosen on one half of the documents and scored on the other
 -- paper: beside Clark et al. 2019, section 4.2, which picks and scores on the same words
 -- grain: one row per relation, the most frequent first
+-- formula: (head, direction)*(r) = argmax_{h, v} accuracy_{h,v}(r) over the dependents that it is chosen on
+-- formula: accuracy(r) = the accuracy of that head and direction over the dependents that it is scored on
+-- formula: optimism(r) = max_{h, v} accuracy_{h,v}(r) − accuracy(r), both over the dependents that it is scored on
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: halves are every second document, or every second sentence where the corpus is one document. With

@@ -1,6 +1,8 @@
 -- title: Every gold dependency of a run, and where its two words stand in the attention maps
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per word that has a syntactic head or is a root, in the inputs of the run
+-- formula: the pairs (d, head(d)) of the trees, as positions of the inputs: head(d) is the gold head of the
+--   dependent d
 -- run: unit=word needs=trees usual=sentence
 -- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the

@@ -1,6 +1,10 @@
 -- title: How often each head's most-attended word is the gold head, per relation and direction
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per (relation, layer, head, direction)
+-- formula: accuracy(r) = |{d ∈ D(r) : prediction(d) = head(d)}| / |D(r)|, where D(r) are the dependents of relation
+--   r
+-- formula: dependent_to_head: prediction(d) = argmax_{j ∈ W, j ≠ d} α(d, j), where W are the positions of words
+-- formula: head_to_dependent: prediction(d) = argmax_{j ∈ W, j ≠ d} α(j, d)
 -- run: unit=word needs=trees usual=sentence
 -- note: dependent_to_head takes the word that the dependent attends to most; head_to_dependent the word that attends
 --   to the dependent most. Special tokens and the word itself are left out, ties go to the leftmost.

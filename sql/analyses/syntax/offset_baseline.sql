@@ -1,6 +1,7 @@
 -- title: How often the gold head stands at a fixed offset from its dependent, per relation
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per (relation, offset)
+-- formula: accuracy(r, k) = |{d ∈ D(r) : d + k = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
 -- run: unit=word needs=trees usual=sentence
 -- note: offset 1 predicts the next word, -1 the one before. An offset that leaves the sentence is wrong.
 -- note: the published code clamps it instead: past the last word it predicts that word, before the first one the

@@ -1,6 +1,14 @@
 -- title: What the heads are for: how sure they are, and whether they look at an offset, a relation or the rarest word
 -- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
 -- grain: one row per (layer, head)
+-- formula: to(i) = argmax_{j ∉ SEP} α(i, j), for every position i ∉ SEP
+-- formula: confidence = mean over inputs and positions of α(i, to(i))
+-- formula: positional = max_k |{i : to(i) − i = k}| / |{i}|; offset is that k
+-- formula: syntactic = {r : max(share of to(dependent) = head, share of to(head) = dependent) ≥ max_k P_r(head −
+--   dependent = k) + margin}, over the dependents of relation r
+-- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i)
+--   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
+--   the positions of the rarest word
 -- run: favours=sentence/word
 -- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but
 --   [SEP]; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.

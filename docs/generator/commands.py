@@ -1,0 +1,40 @@
+"""The page of every command: what `--help` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from attnbank.cli.app import app
+from generator.markdown import block, made_by, page
+
+_WIDTH = 80
+
+
+def pages() -> dict[str, str]:
+    """The page by name of file."""
+    return {"commands.md": page(_lines())}
+
+
+def commands(
+    command: click.Command = app, path: str = "attnbank"
+) -> Iterator[tuple[str, click.Command]]:
+    """Every command with what is typed for it, those of the analyses too."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, f"{path} {name}")
+
+
+def _lines() -> Iterator[str]:
+    yield from (made_by("the commands", kept=True), "", "# Commands", "")
+    yield "What `attnbank COMMAND --help` prints."
+    for path, command in commands():
+        context = click.Context(
+            command, info_name=path, terminal_width=_WIDTH, max_content_width=_WIDTH
+        )
+        yield from ("", f"## {path}", "", *block(command.get_help(context)))

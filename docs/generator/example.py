@@ -1,0 +1,179 @@
+"""Banks of the sample corpus that the pages of the analyses ask, and what these answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import read_by
+
+SAMPLE = Path(__file__).resolve().parents[2] / "ingest" / "corpora" / "sample"
+_ROWS = 10
+_WIDTH = "110"
+
+
+class Answers(Protocol):
+    """What can answer an analysis for its page."""
+
+    def answer(self, analysis: Analysis) -> tuple[str, str]:
+        """What the answer is of, a sentence or more, and what is printed."""
+
+
+class Examples:
+    """The banks, each made when the first page asks it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def answer(self, analysis: Analysis) -> tuple[str, str]:
+        """What the answer is of, and the first rows of what `attnbank query` prints."""
+        told, bank = self._bank(analysis)
+        return told, printed(analysis, bank)
+
+    def bank(self, analysis: Analysis) -> Path:
+        """The bank in which the analysis has something to say."""
+        return self._bank(analysis)[1]
+
+    def _bank(self, analysis: Analysis) -> tuple[str, Path]:
+        if analysis.run is not None and analysis.run.needs in ("gradients", "losses"):
+            return _MASKED, self._masked
+        if "asked_probe" in closure(analysis):
+            return _PROBES, self._probes
+        return _SAMPLE, self._sample
+
+    @cached_property
+    def _sample(self) -> Path:
+        """Sentences and documents of words, and pairs of tokens, with the packaged model."""
+        from attnbank.ingest import IngestOptions, ingest
+        from attnbank.ingest.derived.steps import compute
+
+        bank = self._folder / "sample.duckdb"
+        ways: tuple[dict[str, Any], ...] = (
+            {},
+            {"context": "document"},
+            {"context": "pair", "unit": "token"},
+        )
+        for way in ways:
+            ingest(IngestOptions((str(SAMPLE),), bank, "minilm", name="sample", **way))
+        compute(bank, "head_embedding")
+        return bank
+
+    @cached_property
+    def _masked(self) -> Path:
+        """Pairs of tokens with gradients and ablation, and a tiny random masked language model."""
+        import tiny_models
+
+        from attnbank.ingest import IngestOptions, ingest
+
+        text = [
+            line.removeprefix("# text = ")
+            for path in sorted(SAMPLE.glob("*.conllu"))
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.startswith("# text = ")
+        ]
+        model = tiny_models.save("bert", self._folder / "tiny", text, masked_lm=True)
+        _fix_vocabulary(model / "tokenizer.json", text)
+        bank = self._folder / "masked.duckdb"
+        more: dict[str, Any] = {"context": "pair", "unit": "token", "limit": 12}
+        ingest(
+            IngestOptions(
+                (str(SAMPLE),),
+                bank,
+                str(model),
+                name="sample",
+                gradients=True,
+                ablate="heads",
+                **more,
+            )
+        )
+        return bank
+
+    @cached_property
+    def _probes(self) -> Path:
+        """Two probes that learn from four of the five files and are scored on the fifth."""
+        from attnbank.ingest import IngestOptions, ingest
+        from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+
+        bank = self._folder / "probes.duckdb"
+        files = sorted(str(path) for path in SAMPLE.glob("*.conllu"))
+        test = [each for each in files if each.endswith("press.conllu")]
+        train = [each for each in files if each not in test]
+        ingest(IngestOptions(tuple(train), bank, "minilm", name="sample-train"))
+        ingest(IngestOptions(tuple(test), bank, "minilm", name="sample-test"))
+        for kind, learnt in (("right_branching", None), ("attention", "sample-train/minilm")):
+            train_probe(bank, kind, learnt, "sample-test/minilm", ProbeOptions(device="cpu"))
+        return bank
+
+
+_SAMPLE = (
+    "The sample corpus that comes with attnbank (127 sentences) and the packaged model minilm, as"
+    " single sentences and as documents of words and as pairs of segments of tokens. So little text"
+    " shows the shape of an answer, not what is true of English."
+)
+_MASKED = (
+    "The packaged model minilm has no masked-language-model head and so has neither gradients nor"
+    " losses. The example is of a tiny model with random weights (3 layers of 4 heads) over 12"
+    " pairs of segments of the sample corpus: it shows the shape of an answer, and its figures mean"
+    " nothing."
+)
+_PROBES = (
+    "Probes that learnt from four files of the sample corpus and are scored on the fifth, with the"
+    " packaged model minilm. A hundred sentences are far too few to learn from: the example shows"
+    " the shape of an answer."
+)
+
+
+def _fix_vocabulary(path: Path, text: list[str]) -> None:
+    """Give a WordPiece tokenizer the characters and the commonest words of the text.
+
+    What a trainer finds depends on the order of its threads, and figures with it.
+    """
+    words = Counter(re.findall(r"\w+|[^\w\s]", " ".join(text).lower()))
+    characters = sorted({each for word in words for each in word})
+    common = sorted(words, key=lambda each: (-words[each], each))
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    known = tokenizer["model"]["vocab"]
+    special = sorted((each for each in known if each.startswith("[")), key=lambda each: known[each])
+    pieces = [*special, *characters, *(f"##{each}" for each in characters), *common]
+    kept = list(dict.fromkeys(pieces))[: len(known)]
+    tokenizer["model"]["vocab"] = {each: at for at, each in enumerate(kept)}
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+
+
+def closure(analysis: Analysis) -> set[str]:
+    """The names of everything that an analysis reads, directly or not, that has a header."""
+    found: set[str] = set()
+    waiting = [analysis.name]
+    while waiting:
+        new = read_by(waiting.pop()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def printed(analysis: Analysis, bank: Path) -> str:
+    """The first rows of what `attnbank query NAME` prints of a bank."""
+    from click.testing import CliRunner
+
+    from attnbank.cli.app import app
+
+    os.environ["COLUMNS"] = _WIDTH
+    result = CliRunner().invoke(
+        app, ["-b", str(bank), "query", analysis.name], catch_exceptions=False
+    )
+    if result.exit_code:
+        raise RuntimeError(f"{analysis.name}: {result.output}")
+    lines = result.stdout.rstrip("\n").split("\n")
+    head = next(at for at, line in enumerate(lines) if line and not line.strip("- ")) + 1
+    rows = len(lines) - head
+    if not rows:
+        return "\n".join([*lines, *result.stderr.splitlines()])
+    if rows > _ROWS:
+        lines = [*lines[: head + _ROWS], f"... (the first {_ROWS} of {rows:,} rows)"]
+    return "\n".join(lines)

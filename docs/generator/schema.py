@@ -1,0 +1,101 @@
+"""The page of every table, view and function of a bank, and the diagram of the tables."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnbank.cli.commands.ask.query import by_section
+from generator.diagram import Table, diagram
+from generator.markdown import cell, made_by, page, plain, table
+
+if TYPE_CHECKING:
+    from attnbank.queries import Bank
+
+_TITLES = {"table": "Tables", "view": "Views", "function": "Functions"}
+
+
+def pages() -> dict[str, str]:
+    """The page and its picture, by name of file."""
+    from attnbank.queries import open_bank
+    from attnbank.sql.bank.opening import open_to_write
+
+    with tempfile.TemporaryDirectory(prefix="attnbank-docs-") as folder:
+        path = Path(folder, "empty.duckdb")
+        open_to_write(path, "docs").close()
+        with open_bank(path) as bank:
+            return {
+                "schema.md": page(_lines(bank)),
+                "schema.svg": diagram(_tables(bank), bank.connection),
+            }
+
+
+def _tables(bank: Bank) -> list[Table]:
+    """The tables with their columns, as the DDL has them."""
+    return [
+        Table(name, comment, tuple((column, type_) for column, type_, _ in _columns(bank, name)))
+        for kind, name, comment in bank.schema().rows()
+        if kind == "table"
+    ]
+
+
+def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
+    """The columns of a table or a view: name, type and comment.
+
+    An analysis of the same name (head_distance) has other columns.
+    """
+    return bank.connection.execute(
+        "select column_name, data_type, coalesce(comment, '') from duckdb_columns()"
+        " where database_name = current_database() and schema_name = 'main' and table_name = ?"
+        " order by column_index",
+        [name],
+    ).fetchall()
+
+
+def _lines(bank: Bank) -> Iterator[str]:
+    yield from (made_by("the schema", kept=True), "", "# What is in a bank", "")
+    yield "A bank is a DuckDB file with these tables, views and functions. `attnbank schema` prints"
+    yield "the same of yours. A line leads from a column to the table whose `id` it holds."
+    yield from ("", "![The tables of a bank and what refers to what](schema.svg)", "")
+    yield "The picture [alone](schema.svg) can be made larger."
+    yield from _relations(bank)
+    yield from ("", "## Analyses", "")
+    yield "Every analysis is a table macro of the bank, and those of the paper's tables and figures"
+    yield "are views as well."
+    for title, those in by_section().items():
+        yield from ("", f"### {title}", "")
+        yield from table(
+            ("relation", "a row is", ""),
+            (
+                (
+                    f"[`{each.relation}`](commands.md#attnbank-query-{each.name})",
+                    cell(each.grain.removeprefix("one row per ")),
+                    cell(f"{each.title}."),
+                )
+                for each in those
+            ),
+        )
+
+
+def _relations(bank: Bank) -> Iterator[str]:
+    from attnbank.queries import analyses
+
+    everything = bank.schema().rows()
+    for kind, title in _TITLES.items():
+        yield from ("", f"## {title}")
+        for each, name, comment in everything:
+            is_analysis = kind != "table" and name.removeprefix("paper.") in analyses()
+            if each != kind or is_analysis:
+                continue
+            yield from ("", f"### {name}", "", plain(comment))
+            if kind != "function":
+                yield ""
+                yield from table(
+                    ("column", "type", ""),
+                    (
+                        (f"`{column}`", f"`{type_}`", cell(text))
+                        for column, type_, text in _columns(bank, name)
+                    ),
+                )

@@ -1,0 +1,219 @@
+"""The documentation: everything has its page, what is kept is true, and nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import readme_blocks
+from polars.testing import assert_frame_equal
+
+import make
+import offline
+from attnbank.ingest.corpora.faults import FAULTS
+from attnbank.queries import open_bank, to_dialect
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import analyses
+from generator import analyses as analysis_pages
+from generator import commands, faults
+from generator.example import printed
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [page.relative_to(ROOT / "docs").as_posix() for page in readme_blocks.pages()]
+TRAINED = ("how-to/train-probes.md",)
+"""Pages with figures of a training, whose rounding is handed on from step to step."""
+
+every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
+
+
+class FullBank:
+    """Answers of the bank in which every analysis has something to say."""
+
+    def __init__(self, bank: Path) -> None:
+        self._bank = bank
+
+    def answer(self, analysis: Analysis) -> tuple[str, str]:
+        return "A tiny model.", printed(analysis, self._bank)
+
+
+@pytest.fixture(scope="session")
+def pages(full_bank: Path) -> dict[str, str]:
+    """Every generated page by name of file."""
+    return make.reference() | faults.pages() | analysis_pages.pages(FullBank(full_bank))
+
+
+@pytest.fixture(scope="session")
+def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole site, built strictly: a dead link, or a page without a place, is an error."""
+    pytest.importorskip("material", reason="mkdocs-material is not installed")
+    folder = tmp_path_factory.mktemp("docs")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    made = shutil.ignore_patterns("analyses", "faults.md", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=made)
+    make.write(pages, folder / "docs")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.mark.parametrize("name", ["commands.md", "schema.md", "schema.svg"])
+def test_the_pages_in_git_are_true(name: str) -> None:
+    file = ROOT / "docs" / name
+    assert file.read_text(encoding="utf-8") == make.reference()[name], (
+        "make them anew: python docs/make.py --reference"
+    )
+
+
+def test_every_command_has_its_entry(pages: dict[str, str]) -> None:
+    headings = re.findall(r"^## (.+)$", pages["commands.md"], re.MULTILINE)
+    assert headings == [path for path, _ in commands.commands()]
+
+
+def test_every_table_has_its_entry_and_its_box(pages: dict[str, str], full_bank: Path) -> None:
+    headings = set(re.findall(r"^### (.+)$", pages["schema.md"], re.MULTILINE))
+    with open_bank(full_bank) as bank:
+        columns = bank.connection.execute(
+            "select table_name, column_name, data_type, comment from duckdb_columns()"
+            " where not internal and schema_name = 'main' and database_name = current_database()"
+        ).fetchall()
+        tables = {
+            name
+            for (name,) in bank.connection.execute(
+                "select table_name from duckdb_tables() where not internal"
+                " and database_name = current_database()"
+            ).fetchall()
+        }
+    assert len(tables) > 20 and tables <= headings
+    assert {name for name, *_ in columns} <= headings
+    for _, column, type_, comment in columns:
+        start = f"| `{column}` | `{type_}` | {comment.split('|')[0].split('<')[0][:20]}"
+        assert start.replace("*", "\\*") in pages["schema.md"], column
+    boxes = set(re.findall(r'<text class="name"[^>]*>([^<]+)<', pages["schema.svg"]))
+    assert boxes == tables
+
+
+def test_the_picture_has_a_line_for_each_reference(pages: dict[str, str]) -> None:
+    bold = re.findall(r'<text class="reference"[^>]*>([^<]+)<', pages["schema.svg"])
+    assert len(bold) == pages["schema.svg"].count('<path class="arrow"') > 25
+    assert {"sequence", "train_run", "head_word", "model"} <= set(bold)
+
+
+def test_every_fault_has_its_entry_and_an_example(pages: dict[str, str]) -> None:
+    parts = re.split(r"^## ", pages["faults.md"], flags=re.MULTILINE)[1:]
+    assert [part.split("\n")[0] for part in parts] == list(FAULTS)
+    for part, fault in zip(parts, FAULTS.values(), strict=True):
+        assert fault.meaning.split("<")[0].split("*")[0] in part
+        assert "**What to do:**" in part
+        assert f": {fault.id}: " in part or "An example would be a large file" in part, fault.id
+
+
+@every
+def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) -> None:
+    page = pages[f"analyses/{analysis.name}.md"]
+    assert f"[{analysis.name}]({analysis.name}.md)" in pages["analyses/index.md"]
+    for heading in (
+        "What it measures",
+        "What to be careful about",
+        "Which run it reads",
+        "Parameters",
+        "Columns",
+        "How to ask",
+        "An example",
+        "The statement",
+    ):
+        assert f"\n## {heading}\n" in page
+    assert analysis.formulas and "\n```text\n" in page
+    declared = [(each.name, each.type) for each in analysis.parameters]
+    declared += [(each.name, each.type) for each in analysis.columns]
+    for name, type_ in declared:
+        assert f"| `{name}` | `{type_}` |" in page, name
+    assert page.count("\n- ") >= len(analysis.notes)
+    shown = page.split("\n## An example\n")[1].split("\n## ")[0].split("\n```\n")[0].splitlines()
+    under = next(at for at, line in enumerate(shown) if line and not line.strip("- "))
+    assert len(shown) > under + 1 and shown[under + 1].strip(), "an answer has rows"
+
+
+@every
+def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, full_bank: Path) -> None:
+    given = analysis_pages.example_values(analysis)
+    calls = analysis_pages.calls(analysis, given)
+    page = "".join(analysis_pages.calls(analysis, given).values())
+    assert all(name in page.replace("-", "_") for name in given)
+    with open_bank(full_bank) as bank:
+        asked = eval(calls["Python"], {"bank": bank})
+        assert asked.height
+        assert_frame_equal(asked, bank.sql(calls["SQL"]))
+    assert eval(calls["Spark"], {"to_dialect": to_dialect}).lower().startswith(("with", "select"))
+
+
+def test_a_link_that_leads_nowhere_fails_the_build(site: Path) -> None:
+    """The site is built, so every link is sound; one that is not is told."""
+    assert (site / "analyses" / "best_head.html").exists()
+    page = site.parent / "docs" / "tutorial.md"
+    page.write_text("# Tutorial\n\n[nowhere](nothing.md)\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "broken"],
+        cwd=site.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0 and "nothing.md" in done.stderr
+
+
+def test_the_site_fetches_nothing(site: Path) -> None:
+    assert len(list(site.rglob("*.html"))) > len(analyses())
+    assert list(offline.fetched(site)) == []
+    assert "mermaid" not in "".join(
+        path.read_text(encoding="utf-8") for path in site.rglob("*.html")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.html", '<script src="https://a.example/x.js"></script>', ["https://a.example/x.js"]),
+        ("a.html", '<link rel="stylesheet" href="//a.example/x.css">', ["//a.example/x.css"]),
+        ("a.html", '<p style="background: url(http://a.example/x)">', ["http://a.example/x"]),
+        ("a.html", "<style>@import 'https://a.example/f';</style>", ["https://a.example/f"]),
+        ("a.css", "@font-face { src: url('https://a.example/f'); }", ["https://a.example/f"]),
+        ("a.html", '<a href="https://a.example">a link</a><img src="x.svg">', []),
+    ],
+)
+def test_what_would_be_fetched_is_found(
+    name: str, text: str, found: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert [address for _, address in offline.fetched(tmp_path)] == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    readme_blocks.prepare(text, tmp_path)
+    for block in readme_blocks.blocks(text):
+        for step in block:
+            shown = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path))
+            said = readme_blocks.without_sizes(step.printed)
+            if name in TRAINED:
+                shown, said = (re.sub(r"\d+", "0", each) for each in (shown, said))
+            if not readme_blocks.agrees(shown, said):
+                assert shown == said, step.command
+
+
+def test_the_pages_name_nothing_of_this_machine(pages: dict[str, str]) -> None:
+    for page in (*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("how-to/*.md")):
+        pages[page.name] = page.read_text(encoding="utf-8")
+    for name, text in pages.items():
+        assert str(ROOT) not in text and str(Path.home()) not in text, name
