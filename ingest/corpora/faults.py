@@ -213,10 +213,7 @@ _ALL = (
     ),
     # Columns.
     FaultKind(
-        "empty-form",
-        (CONLLU, CONLL2012),
-        "A word has no form.",
-        "Write the word's form; only the underscore itself is written _.",
+        "empty-form", (CONLLU, CONLL2012), "A word has no form.", "Write it; _ is the underscore."
     ),
     FaultKind(
         "empty-column", (CONLLU,), "A column is empty.", "Write _ for what is not annotated."
@@ -227,6 +224,9 @@ _ALL = (
         "UPOS is not one of the 17 universal part-of-speech tags.",
         "Use ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X or _; "
         "tags of the treebank's own stand in the next column, XPOS.",
+    ),
+    FaultKind(
+        "bad-deprel", (CONLLU,), "DEPREL holds a space.", "Delete it, or part the columns by tabs."
     ),
     FaultKind(
         "bad-feats",

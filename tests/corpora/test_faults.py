@@ -34,6 +34,7 @@ LINES = {
     "conll2012/not-utf8": 5,
     "conll2012/unbalanced-entity": 5,
     "conll2012/unclosed-entity": 5,
+    "conllu/bad-deprel": 7,
     "conllu/bad-entity": 7,
     "conllu/bad-feats": 7,
     "conllu/bad-global-entity": 7,

@@ -101,6 +101,8 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
         empty = 0
         if upos not in UPOS and upos != "_":
             raise SentenceError("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
+        if deprel.split() != [deprel]:
+            raise SentenceError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
         if feats != "_" and (wrong := _kept(feats)):
             raise SentenceError("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, _NO_HEAD)) == _NO_HEAD and head != "_":
