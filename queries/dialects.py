@@ -44,6 +44,10 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
 
 _SPARK = {
     "error": "raise_error({0})",
+    "list_inner_product": (
+        "aggregate(zip_with({0}, {1}, (one, other) -> one * other),"
+        " cast(0 as double), (total, each) -> total + each)"
+    ),
     "list_extract": "try_element_at({0}, cast({1} as int))",
     "list_position": "nullif(array_position({0}, {1}), 0)",
     "list_select": "transform({1}, place -> try_element_at({0}, cast(place as int)))",
@@ -55,6 +59,9 @@ _SPARK = {
 def _for_spark(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Length):  # len, which the analyses ask of lists alone
         return exp.func("size", node.this.transform(_for_spark))
+    if isinstance(node, exp.CTE):
+        node.set("materialized", None)  # advice to DuckDB, which Spark has no word for
+        return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
     arguments = [each.transform(_for_spark).sql(dialect="spark") for each in node.expressions]

@@ -14,20 +14,35 @@ place as (
         case when position.kind = 'token' then plain_text(position.text) else position.text end as text
     from position
     inner join sequence on sequence.id = position.sequence
+),
+
+-- Made once a sequence: left to itself, DuckDB sorts the lists again for every row that they are joined to.
+listed as materialized (
+    select
+        place.sequence,
+        place.run,
+        place.positions,
+        list_sort(list(place.place) filter (where place.kind = 'cls')) as cls,
+        list_sort(list(place.place) filter (where place.kind = 'sep')) as sep,
+        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.text in ('.', ','))) as punctuation,
+        list_sort(list(place.place) filter (where place.kind in ('word', 'token'))) as words,
+        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 0)) as first_segment,
+        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 1)) as second_segment
+    from place
+    group by place.sequence, place.run, place.positions
 )
 
 select
-    place.sequence,
-    place.run,
-    place.positions,
-    list_sort(list(place.place) filter (where place.kind = 'cls')) as cls,
-    list_sort(list(place.place) filter (where place.kind = 'sep')) as sep,
-    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.text in ('.', ','))) as punctuation,
-    list_sort(list(place.place) filter (where place.kind in ('word', 'token'))) as words,
-    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 0)) as first_segment,
-    list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 1)) as second_segment
-from place
-group by place.sequence, place.run, place.positions;
+    listed.sequence,
+    listed.run,
+    listed.positions,
+    listed.cls,
+    listed.sep,
+    listed.punctuation,
+    listed.words,
+    listed.first_segment,
+    listed.second_segment
+from listed;
 comment on view placement is 'Where special tokens, punctuation and words stand in each sequence. Places count from 1, as lists do: place 1 is position 0.';
 comment on column placement.sequence is 'sequence.id of the sequence.';
 comment on column placement.run is 'run.id of its run.';

@@ -113,34 +113,93 @@ class as (
     group by member.classification, member.class
 ),
 
-share as (
+input as materialized (
+    select
+        placement.sequence,
+        place_count(placement.words) as n_words,
+        mask_of(placement.words, placement.positions) as words
+    from placement
+    inner join chosen_run on chosen_run.id = placement.run
+),
+
+share as materialized (
     select
         member.sequence,
         member.position,
         member.length,
         class.number,
+        input.n_words - weight_at(input.words, member.position) as others,
         cast(1 as double) / count(*) over (partition by member.sequence, class.number) as share
     from member
     inner join class
         on class.classification = member.classification
         and class.class = member.class
+    inner join input on input.sequence = member.sequence
+),
+
+class_total as (
+    select
+        share.number,
+        sum(share.share / share.length) as chance,
+        sum(case when share.others > 0 then share.share end) as sequences_with_others
+    from share
+    group by share.number
+),
+
+-- What each position receives is summed eight positions at a time: eight sums a row take a third of the time that a row
+-- a position takes.
+block as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        attention.weights,
+        unnest(range(0, len(attention.weights), 8)) as start
+    from attention
+    inner join sequence on sequence.id = attention.sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+),
+
+summed as (
+    select
+        block.sequence,
+        block.layer,
+        block.head,
+        block.start,
+        sum(cast(list_extract(block.weights, block.start + 1) as double)) as weight_1,
+        sum(cast(list_extract(block.weights, block.start + 2) as double)) as weight_2,
+        sum(cast(list_extract(block.weights, block.start + 3) as double)) as weight_3,
+        sum(cast(list_extract(block.weights, block.start + 4) as double)) as weight_4,
+        sum(cast(list_extract(block.weights, block.start + 5) as double)) as weight_5,
+        sum(cast(list_extract(block.weights, block.start + 6) as double)) as weight_6,
+        sum(cast(list_extract(block.weights, block.start + 7) as double)) as weight_7,
+        sum(cast(list_extract(block.weights, block.start + 8) as double)) as weight_8
+    from block
+    group by block.sequence, block.layer, block.head, block.start
+),
+
+listed as (
+    select
+        summed.sequence,
+        summed.layer,
+        summed.head,
+        summed.start,
+        [
+            summed.weight_1, summed.weight_2, summed.weight_3, summed.weight_4,
+            summed.weight_5, summed.weight_6, summed.weight_7, summed.weight_8
+        ] as weights,
+        unnest(range(0, 8)) as place
+    from summed
 ),
 
 received as (
     select
-        attention_weight.sequence,
-        attention_weight.layer,
-        attention_weight.head,
-        attention_weight.to_position as position,
-        sum(cast(attention_weight.weight as double)) as weight
-    from attention_weight
-    inner join sequence on sequence.id = attention_weight.sequence
-    inner join chosen_run on chosen_run.id = sequence.run
-    group by
-        attention_weight.sequence,
-        attention_weight.layer,
-        attention_weight.head,
-        attention_weight.to_position
+        listed.sequence,
+        listed.layer,
+        listed.head,
+        listed.start + listed.place as position,
+        weight_at(listed.weights, listed.place) as weight
+    from listed
 ),
 
 given as (
@@ -149,17 +208,10 @@ given as (
         attention.layer,
         attention.head,
         attention.from_position as position,
-        case
-            when is_place_in(attention.from_position, placement.words)
-                then weight_on(attention.weights, placement.words)
-                    - weight_at(attention.weights, attention.from_position)
-            else weight_on(attention.weights, placement.words)
-        end as weight,
-        place_count(placement.words)
-        - case when is_place_in(attention.from_position, placement.words) then 1 else 0 end as others
-    from chosen_run
-    inner join placement on placement.run = chosen_run.id
-    inner join attention on attention.sequence = placement.sequence
+        weight_under(attention.weights, input.words)
+        - weight_at(input.words, attention.from_position) * weight_at(attention.weights, attention.from_position) as weight
+    from attention
+    inner join input on input.sequence = attention.sequence
 ),
 
 total_received as (
@@ -167,8 +219,7 @@ total_received as (
         share.number,
         received.layer,
         received.head,
-        sum(share.share * received.weight / share.length) as weight,
-        sum(share.share / share.length) as chance
+        sum(share.share / share.length * received.weight) as weight
     from received
     inner join share
         on share.sequence = received.sequence
@@ -181,13 +232,11 @@ total_given as (
         share.number,
         given.layer,
         given.head,
-        sum(share.share * given.weight / given.others) as weight,
-        sum(share.share) as sequences
+        sum(case when share.others > 0 then share.share / share.others * given.weight end) as weight
     from given
     inner join share
         on share.sequence = given.sequence
         and share.position = given.position
-    where given.others > 0
     group by share.number, given.layer, given.head
 )
 
@@ -197,14 +246,15 @@ select
     total_received.layer,
     total_received.head,
     total_received.weight / class.sequences as received,
-    total_given.weight / total_given.sequences as given,
-    total_received.chance / class.sequences as chance,
+    total_given.weight / class_total.sequences_with_others as given,
+    class_total.chance / class.sequences as chance,
     class.positions,
     class.sequences,
     (select chosen_run.name from chosen_run) as run
 from total_received
 inner join class on class.number = total_received.number
-left join total_given
+inner join class_total on class_total.number = total_received.number
+inner join total_given
     on total_given.number = total_received.number
     and total_given.layer = total_received.layer
     and total_given.head = total_received.head

@@ -45,15 +45,14 @@ chosen_run as (
     from chosen_run(asked := $run, favours := 'pair/token') as chosen
 ),
 
-input as (
+input as materialized (
     select
         placement.sequence,
         placement.positions,
         placement.cls,
         placement.sep,
-        placement.words,
-        placement.first_segment,
-        placement.second_segment,
+        mask_of(placement.first_segment, placement.positions) as first_segment,
+        mask_of(placement.second_segment, placement.positions) as second_segment,
         cast(place_count(placement.first_segment) as double) as first_words,
         cast(place_count(placement.second_segment) as double) as second_words
     from placement
@@ -66,25 +65,30 @@ distribution as (
         attention.layer,
         attention.head,
         weight_on(attention.weights, input.cls) + weight_on(attention.weights, input.sep) as vertical,
-        case
-            when is_place_in(attention.from_position - 1, input.words)
-                then weight_at(attention.weights, attention.from_position - 1)
+        coalesce(
+            weight_at(attention.weights, attention.from_position - 1)
+            * (weight_at(input.first_segment, attention.from_position - 1) + weight_at(input.second_segment, attention.from_position - 1)),
+            cast(0 as double)
+        )
+        + case
+            when $itself
+                then coalesce(
+                    weight_at(attention.weights, attention.from_position)
+                    * (weight_at(input.first_segment, attention.from_position) + weight_at(input.second_segment, attention.from_position)),
+                    cast(0 as double)
+                )
             else cast(0 as double)
         end
-        + case
-            when $itself and is_place_in(attention.from_position, input.words)
-                then weight_at(attention.weights, attention.from_position)
-            else cast(0 as double)
-        end
-        + case
-            when is_place_in(attention.from_position + 1, input.words)
-                then weight_at(attention.weights, attention.from_position + 1)
-            else cast(0 as double)
-        end as diagonal,
-        is_place_in(attention.from_position, input.first_segment) as is_first,
-        is_place_in(attention.from_position, input.second_segment) as is_second,
-        weight_on(attention.weights, input.first_segment) as to_first,
-        weight_on(attention.weights, input.second_segment) as to_second
+        + coalesce(
+            weight_at(attention.weights, attention.from_position + 1)
+            * (weight_at(input.first_segment, attention.from_position + 1) + weight_at(input.second_segment, attention.from_position + 1)),
+            cast(0 as double)
+        )
+            as diagonal,
+        weight_at(input.first_segment, attention.from_position) as is_first,
+        weight_at(input.second_segment, attention.from_position) as is_second,
+        weight_under(attention.weights, input.first_segment) as to_first,
+        weight_under(attention.weights, input.second_segment) as to_second
     from attention
     inner join input on input.sequence = attention.sequence
 ),
@@ -96,18 +100,9 @@ attention_map as (
         distribution.head,
         sum(distribution.vertical) as vertical,
         sum(distribution.diagonal) as diagonal,
-        sum(
-            case
-                when distribution.is_first then distribution.to_first
-                when distribution.is_second then distribution.to_second
-            end
-        ) as own,
-        sum(
-            case
-                when distribution.is_first or distribution.is_second
-                    then distribution.to_first + distribution.to_second
-            end
-        ) as either
+        sum(distribution.is_first * distribution.to_first + distribution.is_second * distribution.to_second) as own,
+        sum((distribution.is_first + distribution.is_second) * (distribution.to_first + distribution.to_second))
+            as either
     from distribution
     group by distribution.sequence, distribution.layer, distribution.head
 ),

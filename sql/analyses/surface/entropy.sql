@@ -32,30 +32,43 @@ distribution as (
         attention.head,
         placement.positions,
         is_place_in(attention.from_position, placement.cls) as is_from_cls,
-        weight_total(
-            list_transform(
-                list_transform(
-                    attention.weights,
-                    lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
-                ),
-                lambda share: case when share > 0 then -share * ln(share) else cast(0 as double) end
+        case
+            when $smoothing = 0 then cast(attention.weights as double[])
+            else list_transform(
+                attention.weights,
+                lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
             )
-        ) as entropy
+        end as shares
     from chosen_run
     inner join placement on placement.run = chosen_run.id
     inner join attention on attention.sequence = placement.sequence
 ),
 
-per_sequence as (
+-- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
+measured as (
     select
         distribution.sequence,
         distribution.layer,
         distribution.head,
         distribution.positions,
-        avg(distribution.entropy) as entropy,
-        avg(case when distribution.is_from_cls then distribution.entropy end) as entropy_from_cls
+        distribution.is_from_cls,
+        -list_inner_product(
+            distribution.shares,
+            list_transform(distribution.shares, lambda share: ln(share + cast(1e-300 as double)))
+        ) as entropy
     from distribution
-    group by distribution.sequence, distribution.layer, distribution.head, distribution.positions
+),
+
+per_sequence as (
+    select
+        measured.sequence,
+        measured.layer,
+        measured.head,
+        measured.positions,
+        avg(measured.entropy) as entropy,
+        avg(case when measured.is_from_cls then measured.entropy end) as entropy_from_cls
+    from measured
+    group by measured.sequence, measured.layer, measured.head, measured.positions
 )
 
 select

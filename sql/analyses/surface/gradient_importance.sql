@@ -24,30 +24,58 @@ chosen_run as (
     from chosen_run(asked := $run, needs := 'gradients', equipped := runs_with_gradients()) as chosen
 ),
 
-per_sequence as (
+input as materialized (
+    select
+        placement.sequence,
+        cast(placement.positions as double) as positions,
+        placement.cls,
+        placement.sep,
+        placement.punctuation,
+        place_count(placement.cls) as n_cls,
+        place_count(placement.sep) as n_sep,
+        place_count(placement.punctuation) as n_punctuation,
+        mask_without(placement.cls, placement.sep, placement.punctuation, placement.positions) as other
+    from placement
+    inner join chosen_run on chosen_run.id = placement.run
+),
+
+magnitude as (
     select
         gradient.sequence,
         gradient.layer,
         gradient.head,
-        cast(placement.positions as double) as positions,
-        place_count(placement.cls) as n_cls,
-        place_count(placement.sep) as n_sep,
-        place_count(placement.punctuation) as n_punctuation,
-        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.cls)) as cls,
-        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.sep)) as sep,
-        sum(weight_on(list_transform(gradient.gradients, lambda value: abs(value)), placement.punctuation)) as punctuation,
-        sum(weight_total(list_transform(gradient.gradients, lambda value: abs(value)))) as total
-    from chosen_run
-    inner join placement on placement.run = chosen_run.id
-    inner join gradient on gradient.sequence = placement.sequence
-    group by
-        gradient.sequence,
-        gradient.layer,
-        gradient.head,
-        placement.positions,
-        place_count(placement.cls),
-        place_count(placement.sep),
-        place_count(placement.punctuation)
+        list_transform(gradient.gradients, lambda value: abs(cast(value as double))) as gradients
+    from gradient
+),
+
+gradient_map as (
+    select
+        magnitude.sequence,
+        magnitude.layer,
+        magnitude.head,
+        sum(weight_on(magnitude.gradients, input.cls)) as cls,
+        sum(weight_on(magnitude.gradients, input.sep)) as sep,
+        sum(weight_on(magnitude.gradients, input.punctuation)) as punctuation,
+        sum(weight_under(magnitude.gradients, input.other)) as other
+    from magnitude
+    inner join input on input.sequence = magnitude.sequence
+    group by magnitude.sequence, magnitude.layer, magnitude.head
+),
+
+per_sequence as (
+    select
+        gradient_map.layer,
+        gradient_map.head,
+        input.positions,
+        input.n_cls,
+        input.n_sep,
+        input.n_punctuation,
+        gradient_map.cls,
+        gradient_map.sep,
+        gradient_map.punctuation,
+        gradient_map.other
+    from gradient_map
+    inner join input on input.sequence = gradient_map.sequence
 ),
 
 per_target as (
@@ -79,7 +107,7 @@ per_target as (
         per_sequence.layer,
         per_sequence.head,
         'other' as target,
-        (per_sequence.total - per_sequence.cls - per_sequence.sep - per_sequence.punctuation)
+        per_sequence.other
         / (
             per_sequence.positions
             * (per_sequence.positions - per_sequence.n_cls - per_sequence.n_sep - per_sequence.n_punctuation)

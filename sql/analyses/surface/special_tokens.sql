@@ -37,36 +37,64 @@ chosen_run as (
     from chosen_run(asked := $run, favours := 'pair/token') as chosen
 ),
 
-per_sequence as (
+input as materialized (
+    select
+        placement.sequence,
+        cast(placement.positions as double) as positions,
+        placement.cls,
+        placement.sep,
+        placement.punctuation,
+        cast(place_count(placement.cls) as double) as n_cls,
+        cast(place_count(placement.sep) as double) as n_sep,
+        cast(place_count(placement.punctuation) as double) as n_punctuation,
+        mask_without(placement.cls, placement.sep, placement.punctuation, placement.positions) as other
+    from placement
+    inner join chosen_run on chosen_run.id = placement.run
+),
+
+distribution as (
     select
         attention.sequence,
         attention.layer,
         attention.head,
-        cast(placement.positions as double) as positions,
-        cast(place_count(placement.cls) as double) as n_cls,
-        cast(place_count(placement.sep) as double) as n_sep,
-        cast(place_count(placement.punctuation) as double) as n_punctuation,
-        sum(weight_on(attention.weights, placement.cls)) as cls,
-        sum(weight_on(attention.weights, placement.sep)) as sep,
-        sum(weight_on(attention.weights, placement.punctuation)) as punctuation,
-        sum(weight_total(attention.weights)) as total,
-        sum(
-            case
-                when is_place_in(attention.from_position, placement.sep) then weight_on(attention.weights, placement.sep)
-                else cast(0 as double)
-            end
-        ) as sep_to_sep
-    from chosen_run
-    inner join placement on placement.run = chosen_run.id
-    inner join attention on attention.sequence = placement.sequence
-    group by
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        placement.positions,
-        place_count(placement.cls),
-        place_count(placement.sep),
-        place_count(placement.punctuation)
+        weight_on(attention.weights, input.cls) as cls,
+        weight_on(attention.weights, input.sep) as sep,
+        weight_on(attention.weights, input.punctuation) as punctuation,
+        weight_under(attention.weights, input.other) as other,
+        is_place_in(attention.from_position, input.sep) as is_from_sep
+    from attention
+    inner join input on input.sequence = attention.sequence
+),
+
+attention_map as (
+    select
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        sum(distribution.cls) as cls,
+        sum(distribution.sep) as sep,
+        sum(distribution.punctuation) as punctuation,
+        sum(distribution.other) as other,
+        sum(case when distribution.is_from_sep then distribution.sep else cast(0 as double) end) as sep_to_sep
+    from distribution
+    group by distribution.sequence, distribution.layer, distribution.head
+),
+
+per_sequence as (
+    select
+        attention_map.layer,
+        attention_map.head,
+        input.positions,
+        input.n_cls,
+        input.n_sep,
+        input.n_punctuation,
+        attention_map.cls,
+        attention_map.sep,
+        attention_map.punctuation,
+        attention_map.other,
+        attention_map.sep_to_sep
+    from attention_map
+    inner join input on input.sequence = attention_map.sequence
 )
 
 select
@@ -75,9 +103,7 @@ select
     avg(per_sequence.cls / per_sequence.positions) as cls,
     avg(per_sequence.sep / per_sequence.positions) as sep,
     avg(per_sequence.punctuation / per_sequence.positions) as punctuation,
-    avg(
-        (per_sequence.total - per_sequence.cls - per_sequence.sep - per_sequence.punctuation) / per_sequence.positions
-    ) as other,
+    avg(per_sequence.other / per_sequence.positions) as other,
     avg(case when per_sequence.n_sep > 0 then per_sequence.sep_to_sep / per_sequence.n_sep end) as sep_to_sep,
     avg(
         case

@@ -58,28 +58,66 @@ with_trees as (
     where fit.misfit is null
 ),
 
-input as (
+input as materialized (
     select
         position.sequence,
-        list_sort(list(cast(position.position + 1 as integer))) as places
+        list_sort(list(cast(position.position + 1 as integer)) filter (where position.kind = 'sep')) as sep,
+        list_sort(list(cast(position.position + 1 as integer)) filter (where position.kind <> 'sep')) as places
     from position
     inner join sequence on sequence.id = position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    where position.kind <> 'sep'
     group by position.sequence
+    having max(case when position.kind <> 'sep' then 1 else 0 end) = 1
 ),
 
-maximum as (
+-- Where the largest of all weights is not on [SEP], it is the largest of the others: their list need not be made.
+candidate as (
     select
         attention.sequence,
         attention.layer,
         attention.head,
         attention.from_position,
-        cast(first_largest_on(attention.weights, input.places) - 1 as integer) as to_position,
-        largest_on(attention.weights, input.places) as weight
+        attention.weights,
+        input.places,
+        case
+            when list_max(attention.weights) <= largest_on(attention.weights, input.sep)
+                then list_select(attention.weights, input.places)
+        end as others
     from attention
     inner join input on input.sequence = attention.sequence
-    where is_place_in(attention.from_position, input.places)
+    where not is_place_in(attention.from_position, input.sep)
+),
+
+largest as (
+    select
+        candidate.sequence,
+        candidate.layer,
+        candidate.head,
+        candidate.from_position,
+        candidate.weights,
+        candidate.places,
+        candidate.others,
+        case
+            when candidate.others is null then list_max(candidate.weights)
+            else list_max(candidate.others)
+        end as weight
+    from candidate
+),
+
+maximum as materialized (
+    select
+        largest.sequence,
+        largest.layer,
+        largest.head,
+        largest.from_position,
+        cast(
+            case
+                when largest.others is null then list_position(largest.weights, largest.weight)
+                else list_extract(largest.places, list_position(largest.others, largest.weight))
+            end - 1 as integer
+        ) as to_position,
+        cast(largest.weight as double) as weight
+    from largest
 ),
 
 confidence as (
