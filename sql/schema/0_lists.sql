@@ -1,25 +1,28 @@
 -- What the analyses read out of a list of weights. Engines count lists differently; these count alike.
 
-create or replace macro weight_at(weights, place) as
-case when place >= 0 then cast(list_extract(weights, place + 1) as double) end;
+create or replace macro weight_at(weights, position) as
+case when position >= 0 then cast(list_extract(weights, position + 1) as double) end;
 comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
 
-create or replace macro weight_on(weights, places) as
-coalesce(cast(list_sum(list_select(weights, places)) as double), cast(0 as double));
+create or replace macro weight_on(weights, list_indexes) as
+coalesce(cast(list_sum(list_select(weights, list_indexes)) as double), cast(0 as double));
 comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 for none.';
 
-create or replace macro mask_of(places, positions) as list_transform(
+create or replace macro mask_of(list_indexes, positions) as list_transform(
     range(1, positions + 1),
-    lambda place: case when list_contains(places, cast(place as integer)) then cast(1 as double) else cast(0 as double) end
+    lambda list_index: case
+        when list_contains(list_indexes, cast(list_index as integer)) then cast(1 as double)
+        else cast(0 as double)
+    end
 );
 comment on macro mask_of is '1 at some places of a list of that many positions, 0 elsewhere. Places count from 1.';
 
-create or replace macro mask_without(first_places, second_places, third_places, positions) as list_transform(
+create or replace macro mask_without(first_indexes, second_indexes, third_indexes, positions) as list_transform(
     range(1, positions + 1),
-    lambda place: case
-        when coalesce(list_contains(first_places, cast(place as integer)), false) then cast(0 as double)
-        when coalesce(list_contains(second_places, cast(place as integer)), false) then cast(0 as double)
-        when coalesce(list_contains(third_places, cast(place as integer)), false) then cast(0 as double)
+    lambda list_index: case
+        when coalesce(list_contains(first_indexes, cast(list_index as integer)), false) then cast(0 as double)
+        when coalesce(list_contains(second_indexes, cast(list_index as integer)), false) then cast(0 as double)
+        when coalesce(list_contains(third_indexes, cast(list_index as integer)), false) then cast(0 as double)
         else cast(1 as double)
     end
 );
@@ -32,11 +35,11 @@ create or replace macro weight_total(weights) as
 coalesce(cast(list_sum(weights) as double), cast(0 as double));
 comment on macro weight_total is 'The sum of a whole list of weights.';
 
-create or replace macro is_place_in(place, places) as
-coalesce(list_contains(places, cast(place + 1 as integer)), false);
+create or replace macro is_place_in(position, list_indexes) as
+coalesce(list_contains(list_indexes, cast(position + 1 as integer)), false);
 comment on macro is_place_in is 'Whether a position, which counts from 0, is one of some places of the list, which count from 1.';
 
-create or replace macro place_count(places) as coalesce(len(places), 0);
+create or replace macro place_count(list_indexes) as coalesce(len(list_indexes), 0);
 comment on macro place_count is 'How many places a list has; 0 for null.';
 
 create or replace macro plain_text(written) as
@@ -47,11 +50,12 @@ create or replace macro refuse_unless(condition, message) as
 case when condition then true else cast(error(message) as boolean) end;
 comment on macro refuse_unless is 'True where the condition holds; else the query ends with this message.';
 
-create or replace macro largest_on(weights, places) as cast(list_max(list_select(weights, places)) as double);
+create or replace macro largest_on(weights, list_indexes) as
+cast(list_max(list_select(weights, list_indexes)) as double);
 comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';
 
-create or replace macro first_largest_on(weights, places) as
-list_extract(places, list_position(list_select(weights, places), list_max(list_select(weights, places))));
+create or replace macro first_largest_on(weights, list_indexes) as
+list_extract(list_indexes, list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes))));
 comment on macro first_largest_on is 'Which of some places of the list, which count from 1, has the largest weight; the first of equals.';
 
 create or replace macro joined(texts) as array_to_string(texts, ', ');

@@ -3,12 +3,12 @@
 create or replace view placement as
 with
 
-place as (
+located as (
     select
         position.sequence,
         sequence.run,
         sequence.positions,
-        cast(position.position + 1 as integer) as place,
+        cast(position.position + 1 as integer) as list_index,
         position.kind,
         position.segment,
         case when position.kind = 'token' then plain_text(position.text) else position.text end as text
@@ -19,17 +19,29 @@ place as (
 -- Made once a sequence: left to itself, DuckDB sorts the lists again for every row that they are joined to.
 listed as materialized (
     select
-        place.sequence,
-        place.run,
-        place.positions,
-        list_sort(list(place.place) filter (where place.kind = 'cls')) as cls,
-        list_sort(list(place.place) filter (where place.kind = 'sep')) as sep,
-        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.text in ('.', ','))) as punctuation,
-        list_sort(list(place.place) filter (where place.kind in ('word', 'token'))) as words,
-        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 0)) as first_segment,
-        list_sort(list(place.place) filter (where place.kind in ('word', 'token') and place.segment = 1)) as second_segment
-    from place
-    group by place.sequence, place.run, place.positions
+        located.sequence,
+        located.run,
+        located.positions,
+        list_sort(list(located.list_index) filter (where located.kind = 'cls')) as cls,
+        list_sort(list(located.list_index) filter (where located.kind = 'sep')) as sep,
+        list_sort(
+            list(located.list_index) filter (
+                where located.kind in ('word', 'token') and located.text in ('.', ',')
+            )
+        ) as punctuation,
+        list_sort(list(located.list_index) filter (where located.kind in ('word', 'token'))) as words,
+        list_sort(
+            list(located.list_index) filter (
+                where located.kind in ('word', 'token') and located.segment = 0
+            )
+        ) as first_segment,
+        list_sort(
+            list(located.list_index) filter (
+                where located.kind in ('word', 'token') and located.segment = 1
+            )
+        ) as second_segment
+    from located
+    group by located.sequence, located.run, located.positions
 )
 
 select

@@ -209,7 +209,8 @@ given as (
         attention.head,
         attention.from_position as position,
         weight_under(attention.weights, input.words)
-        - weight_at(input.words, attention.from_position) * weight_at(attention.weights, attention.from_position) as weight
+        - weight_at(input.words, attention.from_position)
+        * weight_at(attention.weights, attention.from_position) as weight
     from attention
     inner join input on input.sequence = attention.sequence
 ),

@@ -67,21 +67,30 @@ distribution as (
         weight_on(attention.weights, input.cls) + weight_on(attention.weights, input.sep) as vertical,
         coalesce(
             weight_at(attention.weights, attention.from_position - 1)
-            * (weight_at(input.first_segment, attention.from_position - 1) + weight_at(input.second_segment, attention.from_position - 1)),
+            * (
+                weight_at(input.first_segment, attention.from_position - 1)
+                + weight_at(input.second_segment, attention.from_position - 1)
+            ),
             cast(0 as double)
         )
         + case
             when $itself
                 then coalesce(
                     weight_at(attention.weights, attention.from_position)
-                    * (weight_at(input.first_segment, attention.from_position) + weight_at(input.second_segment, attention.from_position)),
+                    * (
+                        weight_at(input.first_segment, attention.from_position)
+                        + weight_at(input.second_segment, attention.from_position)
+                    ),
                     cast(0 as double)
                 )
             else cast(0 as double)
         end
         + coalesce(
             weight_at(attention.weights, attention.from_position + 1)
-            * (weight_at(input.first_segment, attention.from_position + 1) + weight_at(input.second_segment, attention.from_position + 1)),
+            * (
+                weight_at(input.first_segment, attention.from_position + 1)
+                + weight_at(input.second_segment, attention.from_position + 1)
+            ),
             cast(0 as double)
         )
             as diagonal,
