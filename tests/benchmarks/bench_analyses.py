@@ -1,13 +1,16 @@
-"""The time and the memory of each analysis on a bank of 100 million weights.
+"""The time and the memory of each analysis, in seconds per billion weights that it reads.
 
+    python tests/benchmarks/bench_analyses.py --corpus TEXT [--weights 1e9] [NAME...]
     python tests/benchmarks/bench_analyses.py --bank BANK [NAME...]
-    python tests/benchmarks/bench_analyses.py --corpus TEXT [--weights 100000000] [NAME...]
 
-With --corpus, a bank of that many weights is made first: pairs of at most 128 tokens of the text,
-packaged model. Every analysis runs in a process of its own under DuckDB's memory_limit of 2 GB;
-its peak memory is that of the whole process, Python and pages of the file that were read included.
-Steps are computed first, into a copy of the bank where --bank is given. The packaged model has no
-masked-LM head: the weights themselves stand in for gradients.
+With --corpus, the text becomes up to three banks of about as many weights (big_bank.py), one after
+the other: pairs of tokens, sentences of words, documents of words. Each analysis reads the one of
+the kind that it takes unasked. With --bank, those run that can read the bank.
+
+Each runs in a process of its own with two threads under DuckDB's memory_limit of 1.5 GB; its peak
+memory is that of the whole process. Half the seconds of the processor is what two cores take that
+nothing else uses. Steps are computed first, into a copy of the bank where --bank is given. The
+packaged model has no masked-LM head: attention itself stands in for gradients where TEXT is given.
 """
 
 from __future__ import annotations
@@ -18,30 +21,44 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from attnbank.ingest.derived.steps import STEPS, compute
+from attnbank.queries import open_bank
+from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.registry import analyses
+from attnbank.sql.runs import run_fits
 
-SECTIONS = ("surface", "clusters", "kovaleva", "voita")
-LIMIT = "2GB"
+SETTINGS = ("set memory_limit = '1500MB'", "set threads = 2")
+UNITS = {"pair": "token", "sentence": "word", "document": "word"}
 
 
-def measure(work: str, bank: str, name: str) -> None:
-    """Print seconds, seconds of the processor, peak memory in GB and rows."""
-    start, used = time.perf_counter(), time.process_time()
-    if work == "step":
+def usual_context(analysis: Analysis) -> str | None:
+    """The context of the runs that an analysis takes unasked; None where it reads no run."""
+    choice = analysis.run
+    if choice is None:
+        return None
+    return choice.usual or (choice.favours or "pair/token").partition("/")[0]
+
+
+def measure(bank: str, kind: str, name: str, weights: int) -> None:
+    """Print seconds, those of the processor, both for a billion weights, memory in GB, rows."""
+    opening, before = time.perf_counter(), time.process_time()
+    if kind == "step":
         rows = sum(compute(bank, name).rows.values())
+        seconds, used = time.perf_counter() - opening, time.process_time() - before
     else:
-        with open_to_read(bank) as connection:
-            connection.execute(f"set memory_limit = '{LIMIT}'")
-            rows = len(connection.execute(f"from {name}()").fetchall())
-    seconds, used = time.perf_counter() - start, time.process_time() - used
-    print(f"{seconds:7.2f} {used:7.2f} {peak_memory():6.2f} {rows:7}")
+        with open_to_read(bank, SETTINGS) as connection:
+            opening, before = time.perf_counter(), time.process_time()
+            rows = len(connection.execute(with_defaults(analyses()[name], {})).fetchall())
+            seconds, used = time.perf_counter() - opening, time.process_time() - before
+    rates = f"{seconds / weights * 1e9:7.1f} {used / weights * 1e9:7.1f}"
+    print(f"{seconds:7.2f} {used:7.2f} {rates} {peak_memory():6.2f} {rows:7}")
 
 
 def peak_memory() -> float:
@@ -65,45 +82,74 @@ def stand_in(bank: Path) -> None:
             )
 
 
-def make_bank(path: Path, corpus: str, weights: int) -> None:
-    """Ingest about as many weights: pairs of 128 tokens make 1.18 million each."""
-    from attnbank.ingest import IngestOptions, ingest
+def make(corpus: str, bank: Path, weights: float, context: str, unit: str) -> None:
+    """Make a bank in a process of its own: see big_bank.py."""
+    maker = str(Path(__file__).with_name("big_bank.py"))
+    options = ["--weights", str(weights), "--context", context, "--unit", unit]
+    subprocess.run([sys.executable, maker, corpus, str(bank), *options], check=True)
 
-    options: dict[str, Any] = {"context": "pair", "unit": "token", "max_tokens": 128}
-    limit = max(1, round(weights / (72 * 125**2)))
-    ingest(IngestOptions((corpus,), path, "minilm", limit=limit, **options))
+
+def readable(bank: Path) -> list[str]:
+    """The analyses that find a run of the bank unasked."""
+    with open_to_read(bank) as connection:
+        return [
+            name for name, each in analyses().items() if each.run and _fits(connection, each.run)
+        ]
+
+
+def _fits(connection: duckdb.DuckDBPyConnection, choice: RunChoice) -> bool:
+    return any(fit.misfit is None and fit.reserve is None for fit in run_fits(connection, choice))
+
+
+def measure_all(bank: Path, names: Iterable[str]) -> None:
+    """Every step, then the analyses, each in a process of its own."""
+    with open_bank(bank) as opened:
+        weights = max(opened.runs()["weights"].to_list())
+    print(f"{weights:,} weights, {bank.stat().st_size / 1e9:.2f} GB")
+    columns = f"{'s':>7} {'cpu s':>7} {'s/1e9':>7} {'cpu/1e9':>7} {'GB':>6} {'rows':>7}"
+    print(f"{'':31} {columns}", flush=True)
+    needed = list(names)
+    is_kept = any(analyses()[each].section == "clusters" or each == "figure_6" for each in needed)
+    work = [("step", name) for name in STEPS if is_kept]
+    work += [("analysis", name) for name in needed]
+    for kind, name in work:
+        label = f"compute {name}" if kind == "step" else name
+        print(f"{label:31}", end=" ", flush=True)
+        call = [sys.executable, __file__, "--measure", str(bank), kind, name, str(weights)]
+        subprocess.run(call, check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--bank")
+    parser.add_argument("--bank", type=Path)
     parser.add_argument("--corpus")
-    parser.add_argument("--weights", type=int, default=100_000_000)
-    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--weights", type=float, default=1e9)
+    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        return measure(*arguments.measure)
-    known = [each.name for each in analyses().values() if each.section in SECTIONS]
-    names = arguments.names or known
+        bank, kind, name, weights = arguments.measure
+        return measure(bank, kind, name, int(weights))
+    if (arguments.bank is None) == (arguments.corpus is None):
+        parser.error("give --corpus or --bank")
     with tempfile.TemporaryDirectory() as folder:
         bank = Path(folder, "bench.duckdb")
         if arguments.bank:
             shutil.copy(arguments.bank, bank)
-        else:
-            make_bank(bank, arguments.corpus, arguments.weights)
-        with open_to_read(bank) as connection:
-            found = connection.execute("select count(*), sum(len(weights)) from attention")
-            rows, weights = found.fetchone() or (0, 0)
-        print(f"{weights:,} weights in {rows:,} distributions, {bank.stat().st_size / 1e9:.2f} GB")
-        stand_in(bank)
-        print(f"{'':26} {'s':>7} {'cpu s':>7} {'GB':>6} {'rows':>7}", flush=True)
-        work = [("step", name) for name in STEPS] + [("analysis", name) for name in names]
-        for kind, name in work:
-            label = f"compute {name}" if kind == "step" else name
-            print(f"{label:26}", end=" ", flush=True)
-            call = [sys.executable, __file__, "--measure", kind, str(bank), name]
-            subprocess.run(call, check=True)
+            stand_in(bank)
+            measure_all(bank, arguments.names or readable(bank))
+            return None
+        for context, unit in UNITS.items():
+            wanted = arguments.names or list(analyses())
+            names = [each for each in wanted if usual_context(analyses()[each]) == context]
+            if names:
+                print(f"\n{context}s of {unit}s", flush=True)
+                make(arguments.corpus, bank, arguments.weights, context, unit)
+                if context == "pair":
+                    stand_in(bank)
+                measure_all(bank, names)
+                bank.unlink()
+    return None
 
 
 if __name__ == "__main__":

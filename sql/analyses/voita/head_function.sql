@@ -70,22 +70,49 @@ input as materialized (
     having max(case when position.kind <> 'sep' then 1 else 0 end) = 1
 ),
 
--- Where the largest of all weights is not on [SEP], it is the largest of the others: their list need not be made.
-candidate as (
+highest as (
     select
         attention.sequence,
         attention.layer,
         attention.head,
         attention.from_position,
         attention.weights,
+        input.sep,
         input.places,
-        case
-            when list_max(attention.weights) <= largest_on(attention.weights, input.sep)
-                then list_select(attention.weights, input.places)
-        end as others
+        list_max(attention.weights) as weight
     from attention
     inner join input on input.sequence = attention.sequence
     where not is_place_in(attention.from_position, input.sep)
+),
+
+pointing as (
+    select
+        highest.sequence,
+        highest.layer,
+        highest.head,
+        highest.from_position,
+        highest.weights,
+        highest.sep,
+        highest.places,
+        highest.weight,
+        list_position(highest.weights, highest.weight) as place
+    from highest
+),
+
+-- Where the largest of all weights is not on [SEP], it is the largest of the others: their list need not be made.
+candidate as (
+    select
+        pointing.sequence,
+        pointing.layer,
+        pointing.head,
+        pointing.from_position,
+        pointing.places,
+        pointing.weight,
+        pointing.place,
+        case
+            when is_place_in(pointing.place - 1, pointing.sep) then list_select(pointing.weights, pointing.places)
+        end as others
+    from pointing
 ),
 
 largest as (
@@ -94,11 +121,11 @@ largest as (
         candidate.layer,
         candidate.head,
         candidate.from_position,
-        candidate.weights,
         candidate.places,
         candidate.others,
+        candidate.place,
         case
-            when candidate.others is null then list_max(candidate.weights)
+            when candidate.others is null then candidate.weight
             else list_max(candidate.others)
         end as weight
     from candidate
@@ -112,18 +139,12 @@ maximum as materialized (
         largest.from_position,
         cast(
             case
-                when largest.others is null then list_position(largest.weights, largest.weight)
+                when largest.others is null then largest.place
                 else list_extract(largest.places, list_position(largest.others, largest.weight))
             end - 1 as integer
         ) as to_position,
-        cast(largest.weight as double) as weight
+        largest.weight
     from largest
-),
-
-confidence as (
-    select maximum.layer, maximum.head, avg(maximum.weight) as confidence, count(*) as positions
-    from maximum
-    group by maximum.layer, maximum.head
 ),
 
 at_offset as (
@@ -131,9 +152,20 @@ at_offset as (
         maximum.layer,
         maximum.head,
         maximum.to_position - maximum.from_position as distance,
+        sum(cast(maximum.weight as double)) as weight,
         count(*) as n
     from maximum
     group by maximum.layer, maximum.head, maximum.to_position - maximum.from_position
+),
+
+confidence as (
+    select
+        at_offset.layer,
+        at_offset.head,
+        sum(at_offset.weight) / cast(sum(at_offset.n) as double) as confidence,
+        cast(sum(at_offset.n) as bigint) as positions
+    from at_offset
+    group by at_offset.layer, at_offset.head
 ),
 
 commonest_offset as (
@@ -282,7 +314,7 @@ pointed as (
         attracted.head,
         arg_max(
             case when rarest.position is null then 0 else 1 end,
-            (attracted.n, -attracted.to_position)
+            attracted.n * 32768 - attracted.to_position
         ) as is_on_rarest,
         sum(case when rarest.position is null then 0 else attracted.n end) as on_rarest,
         sum(attracted.n) as n
