@@ -55,7 +55,10 @@ cast(list_max(list_select(weights, list_indexes)) as double);
 comment on macro largest_on is 'The largest weight at some places of the list, which count from 1.';
 
 create or replace macro first_largest_on(weights, list_indexes) as
-list_extract(list_indexes, list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes))));
+list_extract(
+    list_indexes,
+    list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes)))
+);
 comment on macro first_largest_on is 'Which of some places of the list, which count from 1, has the largest weight; the first of equals.';
 
 create or replace macro joined(texts) as array_to_string(texts, ', ');
