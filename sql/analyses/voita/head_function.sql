@@ -141,7 +141,7 @@ maximum as materialized (
             case
                 when largest.others is null then largest.place
                 else list_extract(largest.places, list_position(largest.others, largest.weight))
-            end - 1 as integer
+            end - 1 as smallint
         ) as to_position,
         largest.weight
     from largest
@@ -208,39 +208,60 @@ relation_baseline as (
     group by relation_at_offset.relation
 ),
 
+sought as (
+    select
+        dependency.sequence,
+        dependency.dependent as from_position,
+        dependency.head_position as to_position,
+        dependency.relation,
+        'from_dependent' as direction
+    from dependency
+    union all
+    select
+        dependency.sequence,
+        dependency.head_position as from_position,
+        dependency.dependent as to_position,
+        dependency.relation,
+        'from_head' as direction
+    from dependency
+),
+
+sought_kind as (
+    select
+        kind.relation,
+        kind.direction,
+        row_number() over (order by kind.relation, kind.direction) as number
+    from (select distinct sought.relation, sought.direction from sought) as kind
+),
+
 looked as (
     select
         maximum.layer,
         maximum.head,
-        dependency.relation,
-        'from_dependent' as direction,
-        case when maximum.to_position = dependency.head_position then 1 else 0 end as is_found
-    from dependency
-    inner join maximum
-        on maximum.sequence = dependency.sequence
-        and maximum.from_position = dependency.dependent
-    union all
-    select
-        maximum.layer,
-        maximum.head,
-        dependency.relation,
-        'from_head' as direction,
-        case when maximum.to_position = dependency.dependent then 1 else 0 end as is_found
-    from dependency
-    inner join maximum
-        on maximum.sequence = dependency.sequence
-        and maximum.from_position = dependency.head_position
+        sought_place.number,
+        sum(case when maximum.to_position = sought_place.to_position then 1 else 0 end) as correct
+    from maximum
+    inner join (
+        select sought.sequence, sought.from_position, sought.to_position, sought_kind.number
+        from sought
+        inner join sought_kind
+            on sought_kind.relation = sought.relation
+            and sought_kind.direction = sought.direction
+    ) as sought_place
+        on sought_place.sequence = maximum.sequence
+        and sought_place.from_position = maximum.from_position
+    group by maximum.layer, maximum.head, sought_place.number
 ),
 
 found_share as (
     select
         looked.layer,
         looked.head,
-        looked.relation,
-        looked.direction,
-        cast(sum(looked.is_found) as double) as correct
+        sought_kind.relation,
+        sought_kind.direction,
+        cast(looked.correct as double) as correct
     from looked
-    group by looked.layer, looked.head, looked.relation, looked.direction
+    inner join sought_kind on sought_kind.number = looked.number
 ),
 
 found_relation as (
