@@ -1,7 +1,7 @@
 -- What the analyses read out of a list of weights. Engines count lists differently; these count alike.
 
-create or replace macro weight_at(weights, position) as
-case when position >= 0 then cast(list_extract(weights, position + 1) as double) end;
+create or replace macro weight_at(weights, at_position) as
+case when at_position >= 0 then cast(list_extract(weights, at_position + 1) as double) end;
 comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
 
 create or replace macro weight_on(weights, list_indexes) as
@@ -35,8 +35,8 @@ create or replace macro weight_total(weights) as
 coalesce(cast(list_sum(weights) as double), cast(0 as double));
 comment on macro weight_total is 'The sum of a whole list of weights.';
 
-create or replace macro is_place_in(position, list_indexes) as
-coalesce(list_contains(list_indexes, cast(position + 1 as integer)), false);
+create or replace macro is_place_in(at_position, list_indexes) as
+coalesce(list_contains(list_indexes, cast(at_position + 1 as integer)), false);
 comment on macro is_place_in is 'Whether a position, which counts from 0, is one of some places of the list, which count from 1.';
 
 create or replace macro place_count(list_indexes) as coalesce(len(list_indexes), 0);

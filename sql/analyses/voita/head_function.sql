@@ -335,7 +335,7 @@ pointed as (
         attracted.head,
         arg_max(
             case when rarest.position is null then 0 else 1 end,
-            attracted.n * 32768 - attracted.to_position
+            (attracted.n, -attracted.to_position)
         ) as is_on_rarest,
         sum(case when rarest.position is null then 0 else attracted.n end) as on_rarest,
         sum(attracted.n) as n
