@@ -151,11 +151,11 @@ at_offset as (
     select
         maximum.layer,
         maximum.head,
-        maximum.to_position - maximum.from_position as distance,
+        cast(maximum.to_position as integer) - maximum.from_position as distance,
         sum(cast(maximum.weight as double)) as weight,
         count(*) as n
     from maximum
-    group by maximum.layer, maximum.head, maximum.to_position - maximum.from_position
+    group by maximum.layer, maximum.head, cast(maximum.to_position as integer) - maximum.from_position
 ),
 
 confidence as (
