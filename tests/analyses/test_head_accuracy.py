@@ -215,6 +215,7 @@ def test_on_ewt(tmp_path: Path, corpora: Path, subword: str) -> None:
     _compare(tmp_path / "b.duckdb", corpora / "ewt-dev.conllu", MINILM, subword)
 
 
+@pytest.mark.slow
 def test_finds_the_published_kind_of_head_on_gum(gum: duckdb.DuckDBPyConnection) -> None:
     """The paper's claim on real text: a head far above the best fixed offset for obj."""
     rows = gum.execute("select relation, accuracy, offset_accuracy from best_head()").fetchall()

@@ -104,6 +104,7 @@ def _with_another_identifier(path: Path, folder: Path) -> bytes:
     return copy.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
 def test_any_damaged_byte_is_told(
     bank: Path, interrupted: tuple[bytes, bytes], reads: bool
