@@ -92,11 +92,13 @@ class _Inliner:
                 return self._function(node)
             if isinstance(node, exp.Table):
                 return self._relation(node, own) or node
-            while isinstance(node, exp.Cast) and isinstance(node.this, exp.Cast):
-                if node.this.to != node.to:
+            plain = node
+            while isinstance(plain, exp.Cast) and isinstance(plain.this, exp.Cast):
+                if plain.this.to != plain.to:
                     break
-                node = node.this
-            return node
+                plain = plain.this
+            # What stands in the place of another node is not walked through by itself.
+            return node if plain is node else plain.transform(replaced)
 
         return tree.transform(replaced)
 
