@@ -154,7 +154,7 @@ block as (
         attention.layer,
         attention.head,
         attention.weights,
-        unnest(range(0, len(attention.weights), 8)) as start
+        unnest(range(0, cast(ceil(cast(len(attention.weights) as double) / 8) as integer))) as number
     from attention
     inner join sequence on sequence.id = attention.sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -165,17 +165,17 @@ summed as (
         block.sequence,
         block.layer,
         block.head,
-        block.start,
-        sum(cast(list_extract(block.weights, block.start + 1) as double)) as weight_1,
-        sum(cast(list_extract(block.weights, block.start + 2) as double)) as weight_2,
-        sum(cast(list_extract(block.weights, block.start + 3) as double)) as weight_3,
-        sum(cast(list_extract(block.weights, block.start + 4) as double)) as weight_4,
-        sum(cast(list_extract(block.weights, block.start + 5) as double)) as weight_5,
-        sum(cast(list_extract(block.weights, block.start + 6) as double)) as weight_6,
-        sum(cast(list_extract(block.weights, block.start + 7) as double)) as weight_7,
-        sum(cast(list_extract(block.weights, block.start + 8) as double)) as weight_8
+        block.number,
+        sum(cast(list_extract(block.weights, 8 * block.number + 1) as double)) as weight_1,
+        sum(cast(list_extract(block.weights, 8 * block.number + 2) as double)) as weight_2,
+        sum(cast(list_extract(block.weights, 8 * block.number + 3) as double)) as weight_3,
+        sum(cast(list_extract(block.weights, 8 * block.number + 4) as double)) as weight_4,
+        sum(cast(list_extract(block.weights, 8 * block.number + 5) as double)) as weight_5,
+        sum(cast(list_extract(block.weights, 8 * block.number + 6) as double)) as weight_6,
+        sum(cast(list_extract(block.weights, 8 * block.number + 7) as double)) as weight_7,
+        sum(cast(list_extract(block.weights, 8 * block.number + 8) as double)) as weight_8
     from block
-    group by block.sequence, block.layer, block.head, block.start
+    group by block.sequence, block.layer, block.head, block.number
 ),
 
 listed as (
@@ -183,7 +183,7 @@ listed as (
         summed.sequence,
         summed.layer,
         summed.head,
-        summed.start,
+        summed.number,
         [
             summed.weight_1, summed.weight_2, summed.weight_3, summed.weight_4,
             summed.weight_5, summed.weight_6, summed.weight_7, summed.weight_8
@@ -197,7 +197,7 @@ received as (
         listed.sequence,
         listed.layer,
         listed.head,
-        listed.start + listed.place as position,
+        8 * listed.number + listed.place as position,
         weight_at(listed.weights, listed.place) as weight
     from listed
 ),
