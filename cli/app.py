@@ -1,20 +1,18 @@
-"""The group of commands, and what becomes of every error."""
+"""The group of commands, and the way into it."""
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
-import warnings
 from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import NoReturn
 
 import click
 
+from attnbank.cli.endings import status_of, warnings_told
 from attnbank.cli.options import BankGroup, help_if_alone
 from attnbank.cli.printing import closed, say
-from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 COMMANDS = {
     "demo": "fill", "ingest": "fill", "info": "ask", "queries": "ask", "query": "ask",
@@ -108,85 +106,10 @@ def _complete() -> NoReturn:
 def run(args: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors are told on standard error."""
     debug = "--debug" in args
-    try:
-        with warnings.catch_warnings():
-            _tell_warnings(debug)
-            with app.make_context("attnbank", list(args)) as ctx:
-                app.invoke(ctx)
-            sys.stdout.flush()
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except BrokenPipeError:  # the reader has had enough (| head)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (KeyboardInterrupt, click.Abort):
-        _tell("Interrupted.")
-        return 1
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by DuckDB
-            _tell("Interrupted.")
-            return 1
-        if debug:
-            traceback.print_exc()
-        fact, remedy, status = _explained(error)
-        _tell(f"Error: {fact}")
-        if remedy:
-            _tell(remedy)
-        return status
-    return 0
 
+    def work() -> None:
+        with app.make_context("attnbank", list(args)) as ctx:
+            app.invoke(ctx)
 
-def _explained(error: BaseException) -> tuple[str, str, int]:
-    """What an error means, what to type, and the exit status."""
-    if isinstance(error, AttnbankError):
-        return error.fact, error.remedy, error.status
-    if isinstance(error, click.UsageError):
-        fact, where = error.format_message(), error.ctx
-        if isinstance(error, click.MissingParameter) and error.param is not None:
-            fact = f"{(error.param.human_readable_name or '').upper()} is missing."
-        remedy = f"See: {where.command_path} --help" if where is not None else ""
-        return fact, remedy, 2
-    if isinstance(error, click.ClickException):
-        return error.format_message(), "", 1
-    if isinstance(error, (OSError, MemoryError)):
-        text = getattr(error, "strerror", None) or str(error) or "out of memory"
-        name = getattr(error, "filename", None)
-        return f"{name}: {text}." if name else f"{text}.", "See all of it with --debug.", 1
-    if type(error).__module__ in ("duckdb", "_duckdb"):
-        return (
-            f"The bank cannot be used: {_first(error)}",
-            "Use a copy of it that is whole (-b FILE), or bring it up to date: attnbank upgrade",
-            1,
-        )
-    if type(error).__name__ == "PanicException":  # of Polars
-        return f"Polars cannot hold the result: {_first(error)}", "Cast it to varchar in SQL.", 1
-    return (
-        f"unexpected {type(error).__name__}: {_first(error)}",
-        "This is a fault of attnbank; --debug shows where.",
-        1,
-    )
-
-
-def _first(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else ""
-
-
-def _tell(text: str) -> None:
-    """Print one line on standard error, and one it stays."""
-    say(text, err=True)
-
-
-def _tell_warnings(debug: bool) -> None:
-    """Warnings of this package as one line; those of the libraries only with --debug."""
-    usual = warnings.showwarning
-
-    def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
-        if issubclass(category, AttnbankWarning):
-            _tell(f"Warning: {message}")
-        elif debug:
-            usual(message, category, *rest)  # type: ignore[arg-type]
-
-    warnings.showwarning = show  # type: ignore[assignment]
-    warnings.simplefilter("always", AttnbankWarning)
+    with warnings_told(debug):
+        return status_of(work, debug)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BANK = "attnbank.duckdb"
 _BANK = "attnbank.bank"
+_DEBUG = "attnbank.debug"
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
@@ -25,6 +26,11 @@ _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 def _keep_bank(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.meta[_BANK] = value
+
+
+def _keep_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_DEBUG] = True
 
 
 def _shared() -> list[click.Parameter]:
@@ -41,6 +47,7 @@ def _shared() -> list[click.Parameter]:
             ["--debug"],
             is_flag=True,
             expose_value=False,
+            callback=_keep_debug,
             help="Show the whole of an error.",
         ),
     ]
@@ -99,6 +106,11 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     ctx.meta[_BANK] = named  # the default of a command is the bank of what it calls
     bank_place(named)
     return Path(named).expanduser()
+
+
+def debugs(ctx: click.Context) -> bool:
+    """Whether --debug was given, which has the whole of an error shown."""
+    return bool(ctx.meta.get(_DEBUG, False))
 
 
 def open_named_bank(ctx: click.Context) -> Bank:

@@ -13,6 +13,7 @@ from pathlib import Path
 from attnbank.queries.bank import Bank
 from attnbank.queries.export.tables import LOAD, SCHEMA
 from attnbank.queries.sandbox.processes import end, has_spoken
+from attnbank.sql.bank.explaining import broken_off
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.outputs.folders import Part, check_folder, output_folder
 from attnbank.sql.quoting import literal
@@ -102,6 +103,8 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
                 stream.close()
     if told:
         _raise(*json.loads(told))
+    if process.returncode < 0:
+        raise broken_off(bank, process.returncode)
     if process.returncode:
         raise _damaged(bank, f"DuckDB ended with status {process.returncode} while reading it")
 

@@ -27,6 +27,7 @@ import psutil
 from attnbank.queries.sandbox import worker
 from attnbank.queries.sandbox.processes import end
 from attnbank.queries.sandbox.select import out_of_memory, out_of_time, too_big
+from attnbank.sql.bank.explaining import broken_off
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 
 LONGEST = 10.0**8
@@ -76,6 +77,7 @@ class Isolated:
         rows: int | None = None,
     ) -> None:
         self.count = 0
+        self._path = path
         self.on_count: Callable[[], None] = lambda: None
         self._seconds, self._memory = seconds, memory
         self._reason: AttnbankError | None = None
@@ -174,12 +176,17 @@ class Isolated:
             found = b""
         if len(found) < size:
             end(self._process, GRACE)
-            raise self._reason or QueryError(
-                "The process that ran the statement ended without a word"
-                f" (status {self._process.returncode}).",
-                "Make the statement smaller; DuckDB may have failed on it.",
-            )
+            raise self._reason or self._end_without_a_word()
         return found
+
+    def _end_without_a_word(self) -> AttnbankError:
+        status = self._process.returncode
+        if status < 0:
+            return broken_off(self._path, status)
+        return QueryError(
+            f"The process that ran the statement ended without a word (status {status}).",
+            "Make the statement smaller; DuckDB may have failed on it.",
+        )
 
     def _watch(self) -> None:
         """End the process where it takes more time or memory than it may."""

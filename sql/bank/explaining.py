@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,6 +151,28 @@ def damaged(path: Path, error: BaseException) -> BankError:
     reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
     return BankError(
         f"The bank {path} is damaged: {reason[:300].rstrip('. ')}.",
+        "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+    )
+
+
+def broken_off(path: Path, status: int) -> BankError:
+    """The word about a process that ended by a signal (-status) while it read a bank.
+
+    DuckDB follows what stands in the blocks of a bank. Where that leads nowhere, the system ends
+    the process; so it does with one for which it has no memory left.
+    """
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"status {status}"
+    if name == "SIGKILL":
+        return BankError(
+            f"The process that read {path} was killed (SIGKILL).",
+            "If nobody did that, the system has no memory left: close other programs, and try"
+            " again.",
+        )
+    return BankError(
+        f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",
         "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnbank.cli.apart import read_apart
 from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
 from attnbank.cli.printing import shown
@@ -41,14 +42,18 @@ def command(ctx: click.Context, format_: str | None, output: str | None) -> None
     from attnbank.cli.output import check_output, destination, write_frame
 
     chosen = check_output(ctx, format_, output)
-    with open_named_bank(ctx) as bank:
-        contents = bank.info()
-    if chosen not in ("table", "json"):
-        write_frame(ctx, contents.runs, format_, output)
-        return
-    text = _for_people(contents) if chosen == "table" else _for_programs(contents)
-    with destination(ctx, output, binary=False) as file:
-        file.write(text.encode(errors="backslashreplace"))
+
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            contents = bank.info()
+        if chosen not in ("table", "json"):
+            write_frame(ctx, contents.runs, format_, output)
+            return
+        text = _for_people(contents) if chosen == "table" else _for_programs(contents)
+        with destination(ctx, output, binary=False) as file:
+            file.write(text.encode(errors="backslashreplace"))
+
+    read_apart(ctx, answer)
 
 
 def _for_programs(contents: Contents) -> str:

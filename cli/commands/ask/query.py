@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import beginning, names
 from attnbank.cli.options import (
     BankCommand,
@@ -134,10 +135,14 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
     from attnbank.cli.output import check_output, write_frame
 
     check_output(ctx, format_, output)
-    with open_named_bank(ctx) as bank:
-        frame = bank.query(analysis.name, **given)
-        run = bank.run_of(analysis.name, **given)
-    write_frame(ctx, frame, format_, output, title=_title(run), hint=analysis.empty)
+
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            frame = bank.query(analysis.name, **given)
+            run = bank.run_of(analysis.name, **given)
+        write_frame(ctx, frame, format_, output, title=_title(run), hint=analysis.empty)
+
+    read_apart(ctx, answer)
 
 
 def _title(run: Run | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
 
@@ -21,9 +22,12 @@ def command(ctx: click.Context, table: str | None, format_: str | None, output: 
     """
     from attnbank.cli.output import write_frame
 
-    with open_named_bank(ctx) as bank:
-        frame = bank.schema(table)
-    write_frame(ctx, frame, format_, output, wraps=True)
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            frame = bank.schema(table)
+        write_frame(ctx, frame, format_, output, wraps=True)
+
+    read_apart(ctx, answer)
 
 
 command.name = "schema"

@@ -1,0 +1,130 @@
+"""Commands that read a bank do so in a process of their own: its crash is told, and no more of it
+is to be noticed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from forked import Forked
+
+READING = (["info"], ["schema"], ["query", "best_head"], ["use"])
+
+# What happens in the process that reads, in the place of opening the bank. Its parent is the
+# command: the signal that STAYS sends comes at a time when both are there.
+ENDS = (
+    "import os, signal, attnbank.queries as q; q.open_bank = lambda path: os.kill(os.getpid(), {})"
+)
+STAYS = """
+import os, signal, time, attnbank.queries as queries
+def stay(path):
+    with open("reader", "w") as file:
+        file.write(str(os.getpid()))
+    os.kill(os.getppid(), {})
+    time.sleep(60)
+queries.open_bank = stay
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_crash_is_told_in_two_lines(
+    forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]
+) -> None:
+    setup = ENDS.format("signal.SIGSEGV")
+    done = forked.run(["-b", str(sample_bank), *command], tmp_path, setup=setup)
+    assert done.status == 1
+    first, second = done.told.splitlines()
+    assert first.startswith(f"Error: The bank {sample_bank} is damaged") and "SIGSEGV" in first
+    assert "a copy of it that is whole" in second
+
+
+def test_a_reader_that_is_killed_is_no_word_against_the_bank(
+    forked: Forked, sample_bank: Path, tmp_path: Path
+) -> None:
+    setup = ENDS.format("signal.SIGKILL")
+    done = forked.run(["-b", str(sample_bank), "info"], tmp_path, setup=setup)
+    assert done.status == 1 and "damaged" not in done.told
+    assert "was killed (SIGKILL)" in done.told and "memory" in done.told
+
+
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [(["info"], 0), (["query", "best_head", "--run", "none"], 2), (["schema", "none"], 2)],
+)
+def test_the_status_is_that_of_the_reader(
+    forked: Forked, sample_bank: Path, tmp_path: Path, args: list[str], status: int
+) -> None:
+    done = forked.run(["-b", str(sample_bank), *args], tmp_path)
+    assert done.status == status, done.told
+    assert "Traceback" not in done.told
+
+
+def test_what_is_printed_does_not_depend_on_the_process(
+    forked: Forked, sample_bank: Path, tmp_path: Path
+) -> None:
+    args = ["-b", str(sample_bank), "query", "head_accuracy", "-f", "csv"]
+    apart = forked.run(args, tmp_path)
+    here = forked.run(args, tmp_path, setup="import os; del os.fork")
+    assert apart.status == here.status == 0
+    assert apart.told == here.told and len(apart.told.splitlines()) > 1
+
+
+def test_threads_keep_the_work_in_this_process(
+    forked: Forked, sample_bank: Path, tmp_path: Path
+) -> None:
+    setup = (
+        "import os, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "def fork(): raise AssertionError('forked')\n"
+        "os.fork = fork"
+    )
+    done = forked.run(["-b", str(sample_bank), "info"], tmp_path, setup=setup)
+    assert done.status == 0 and "forked" not in done.told
+
+
+def test_ctrl_c_reaches_the_reader(forked: Forked, sample_bank: Path, tmp_path: Path) -> None:
+    setup = STAYS.format("signal.SIGINT")
+    done = forked.run(["-b", str(sample_bank), "info"], tmp_path, setup=setup)
+    assert (done.status, done.told) == (1, "Interrupted.\n")
+    assert done.seconds < 30
+    assert not _is_alive(int((tmp_path / "reader").read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_reader_is_left_behind(
+    forked: Forked, sample_bank: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    setup = STAYS.format(f"signal.{number.name}")
+    done = forked.run(["-b", str(sample_bank), "info"], tmp_path, setup=setup)
+    assert done.status == -number
+    reader = int((tmp_path / "reader").read_text())
+    assert _comes_true(lambda: not _is_alive(reader))
+
+
+def test_a_call_that_reads_nothing_starts_no_process(forked: Forked, tmp_path: Path) -> None:
+    setup = "import os\ndef fork(): raise AssertionError('forked')\nos.fork = fork"
+    for args in (["info", "--help"], ["query", "best_head", "--show-sql"]):
+        done = forked.run(args, tmp_path, setup=setup)
+        assert done.status == 0 and "forked" not in done.told, done.told
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _comes_true(holds: Callable[[], bool]) -> bool:
+    ends = time.monotonic() + 10
+    while not holds() and time.monotonic() < ends:
+        time.sleep(0.02)
+    return holds()
