@@ -33,6 +33,11 @@ def schema() -> tuple[str, ...]:
     return tuple(part.read_text(encoding="utf-8") for part in parts)
 
 
+def script(name: str) -> str:
+    """A script of the schema, `schema/<name>.sql`."""
+    return (root() / "schema" / f"{name}.sql").read_text(encoding="utf-8")
+
+
 @cache
 def functions(*, temporary: bool = False) -> tuple[str, ...]:
     """The scripts of the schema that make functions and views alone, and may run again.

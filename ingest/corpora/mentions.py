@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+import duckdb
 
 from attnbank.ingest.corpora.document import Mention, Word
+from attnbank.sql import registry
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
 _PREPOSITIONS = """
@@ -21,22 +25,23 @@ _PREPOSITIONS = """
     versus via with within without
 """
 _RELATIVES = "that which who whom whose where when why"
-_PRONOUNS = """
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves ye thou thee
-    thy thine thyself he him his himself she her hers herself it its itself they them their
-    theirs themselves themself em 'em 's one's oneself who whom whose which what whoever whomever
-    whatever this that these those everybody everyone everything somebody someone something
-    anybody anyone anything nobody nothing each other another both
-"""
 PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 RELATIVES = frozenset(_RELATIVES.split())
-PRONOUNS = frozenset(_PRONOUNS.split())
 
 _STOPS = PREPOSITIONS | RELATIVES | {",", ";", ":", "(", "-LRB-", "-lrb-", "--", "\u2013", "\u2014"}
 _TRAILERS = frozenset({"'s", "\u2019s", "'", "\u2019"})  # the genitive, which is no head
 _PRONOUN_XPOS = frozenset({"PRP", "PRP$", "WP", "WP$"})
 _PROPER_XPOS = frozenset({"NNP", "NNPS"})
 _DETERMINER_XPOS = frozenset({"DT", "WDT", "PDT"})
+
+
+@cache
+def pronouns() -> frozenset[str]:
+    """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(registry.script("4_pronouns"))
+        found = connection.execute("select form from english_pronoun where is_certain").fetchall()
+    return frozenset(form for (form,) in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str,
         if word.xpos in _PRONOUN_XPOS or (alone and word.xpos in _DETERMINER_XPOS):
             return "pronoun", "tag"
         return ("proper" if word.xpos in _PROPER_XPOS else "nominal"), "tag"
-    if word.form.lower() in PRONOUNS and word.form != "US":
+    if word.form.lower() in pronouns() and word.form != "US":
         return "pronoun", "form"
     return ("proper" if _capital_tells(words, head) else "nominal"), "form"
 

@@ -17,7 +17,7 @@ import bounds
 import numpy as np
 import oracle_reference as slow
 
-from attnbank.ingest.corpora.mentions import PREPOSITIONS, PRONOUNS, RELATIVES
+from attnbank.ingest.corpora.mentions import PREPOSITIONS, RELATIVES, pronouns
 
 Taking = tuple[str, tuple[int, int, str], int, int]
 """mentions or words, the key of a mention, layer and head."""
@@ -209,7 +209,7 @@ def _surface_head(forms: list[str], first: int, last: int) -> int:
 
 def _surface_kind(forms: list[str], head: int) -> str:
     form = forms[head]
-    if form.lower() in PRONOUNS and form != "US":
+    if form.lower() in pronouns() and form != "US":
         return "pronoun"
     shouted = all(each.upper() == each for each in forms if each[0].isalpha())
     return "proper" if head and form[0].isupper() and not shouted else "nominal"

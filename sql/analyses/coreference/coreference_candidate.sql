@@ -10,7 +10,7 @@
 --   other's head word is no candidate.
 -- note: nearness goes by the start; of equal starts the longest is the nearest.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
---   its subject's), else from the table of English pronouns below. A mention that is no pronoun is of third person.
+--   its subject's), else from the view english_pronoun. A mention that is no pronoun is of third person.
 --   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
 -- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
 --   document is judged. A run that was ingested with --truncate has the first one alone.
@@ -40,35 +40,6 @@ chosen_run as (
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
         needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
     ) as chosen
-),
-
-pronoun_row as (
-    select listed.forms, listed.person, listed.number, listed.gender
-    from (
-        values
-        ('i me my mine myself', '1', 'Sing', null),
-        ('we us our ours ourselves ''s ’s', '1', 'Plur', null),
-        ('you your yours', '2', null, null),
-        ('yourself thou thee thy thine thyself', '2', 'Sing', null),
-        ('yourselves ye', '2', 'Plur', null),
-        ('he him his himself', '3', 'Sing', 'Masc'),
-        ('she her hers herself', '3', 'Sing', 'Fem'),
-        ('it its itself', '3', 'Sing', 'Neut'),
-        ('they them their theirs themselves themself em ''em ’em', '3', 'Plur', null),
-        ('one one''s one’s oneself this that another', '3', 'Sing', null),
-        ('everybody everyone everything somebody someone something', '3', 'Sing', null),
-        ('anybody anyone anything nobody nothing', '3', 'Sing', null),
-        ('these those both', '3', 'Plur', null)
-    ) as listed(forms, person, number, gender)
-),
-
-pronoun as (
-    select
-        unnest(string_split(pronoun_row.forms, ' ')) as form,
-        pronoun_row.person,
-        pronoun_row.number,
-        pronoun_row.gender
-    from pronoun_row
 ),
 
 mentions_of_entity as (
@@ -137,7 +108,7 @@ described_mention as (
         on mention_text.sequence = placed_mention.sequence
         and mention_text.mention = placed_mention.mention
     inner join mentions_of_entity on mentions_of_entity.entity = placed_mention.entity
-    left join pronoun
+    left join english_pronoun as pronoun
         on pronoun.form = placed_mention.head_form
         and placed_mention.kind = 'pronoun'
 ),
