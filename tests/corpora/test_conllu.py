@@ -105,7 +105,7 @@ def test_documents_and_paragraphs() -> None:
 
 def test_what_is_said_of_a_sentence_is_kept_as_it_is() -> None:
     text = (
-        "# newdoc id = one\n# global.Entity = eid-head\n# meta::genre = tale\n# newpar id = p\n"
+        "# newdoc id = one\n# global.columns = ID\n# meta::genre = tale\n# newpar id = p\n"
         "# sent_id = s1\n# speaker = Ann\n# text = Rain fell\n# s_type=decl\n# a = b = c\n"
         "# speaker =  Bob \n# empty =\n# no value\n# = no key\n# newpar_block = p (2 s)\n"
         + RAIN
