@@ -17,7 +17,7 @@ from attnbank.sql.suggest import did_you_mean
 DIALECTS = ("duckdb", "spark")
 """The engines that an analysis's statement can be written for."""
 
-FORMAT = 2
+FORMAT = 3
 """Version of the schema that a bank is written with (table `bank`)."""
 
 

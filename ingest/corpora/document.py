@@ -82,6 +82,7 @@ class Sentence:
     file: str = ""
     line: int = 0  # 1-based line where the sentence starts
     departures: tuple[Departure, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)  # beside its name and its text
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class _Tables:
             "sentence",
             schema(
                 id=INT, document=INT, index=INT, paragraph=INT, name=TEXT, text=TEXT, words=INT,
-                empty_nodes=SMALL, line=INT,
+                empty_nodes=SMALL, line=INT, metadata=MAP,
             ),
         )
     )  # fmt: skip
@@ -133,7 +133,7 @@ def write_corpus(
         done += 1
         tables.sentence.add(
             sentence, document, in_document, item.paragraph, item.name, item.text or _text(item),
-            len(item.words), item.empty_nodes, item.line,
+            len(item.words), item.empty_nodes, item.line, list(item.metadata.items()) or None,
         )  # fmt: skip
         tables.word.extend(
             (word + at, sentence, at + 1, each.form, each.lemma, each.upos, each.xpos, each.feats,

@@ -57,7 +57,8 @@ create table sentence (
     text varchar,
     words integer not null,
     empty_nodes smallint not null,
-    line integer
+    line integer,
+    metadata map(varchar, varchar)
 );
 comment on table sentence is 'A sentence of a document.';
 comment on column sentence.id is 'Number of the sentence in this bank, in the order of the text.';
@@ -69,6 +70,7 @@ comment on column sentence.text is 'Its text, as the source gives it or rebuilt 
 comment on column sentence.words is 'How many words it has.';
 comment on column sentence.empty_nodes is 'Nodes of the enhanced graph alone, which are no words and are not in table word.';
 comment on column sentence.line is '1-based line of its file where it starts.';
+comment on column sentence.metadata is 'What the source says of it (speaker, s_type, ...), key by key, of a key given twice the last; sent_id is in name, and text is here only where the words do not spell it. Null where nothing.';
 
 create table word (
     id integer not null,

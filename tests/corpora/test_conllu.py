@@ -103,6 +103,26 @@ def test_documents_and_paragraphs() -> None:
     assert read[0].document.metadata == {"genre": "tale"}
 
 
+def test_what_is_said_of_a_sentence_is_kept_as_it_is() -> None:
+    text = (
+        "# newdoc id = one\n# global.columns = ID\n# meta::genre = tale\n# newpar id = p\n"
+        "# sent_id = s1\n# speaker = Ann\n# text = Rain fell\n# s_type=decl\n# a = b = c\n"
+        "# speaker =  Bob \n# empty =\n# no value\n# = no key\n# newpar_block = p (2 s)\n"
+        + RAIN
+        + "# sent_id = s2\n# text = Rain  fell\n# newpar\n# newdoc_id = x\n" + RAIN
+        + "# text = Snow fell\n" + RAIN
+    )  # fmt: skip
+    first, second, third = sentences(text)
+    assert list(first.metadata.items()) == [
+        ("speaker", "Bob"), ("s_type", "decl"), ("a", "b = c"), ("empty", ""),
+        ("newpar_block", "p (2 s)"),
+    ]  # fmt: skip
+    assert (first.name, first.text) == ("s1", "Rain fell")
+    assert (second.name, second.text) == ("s2", "Rain  fell")
+    assert second.metadata == {"newdoc_id": "x"}
+    assert (third.text, third.metadata) == ("Rain fell", {"text": "Snow fell"})
+
+
 def test_a_paragraph_may_begin_within_a_sentence() -> None:
     broken = row("1", "Rain", "2", "nsubj") + "\n" + row("2", "fell", "0", "root", "NewPar=Yes")
     read = sentences(f"# newpar\n{broken}\n\n{RAIN}")

@@ -70,6 +70,8 @@ def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_pa
             assert made.info().tables.equals(old.info().tables)
             for table in old.info().tables["table"]:
                 assert_frame_equal(_rows(made, table), _rows(old, table))
+            said = made.sql("select metadata['speaker'] as speaker from sentence").drop_nulls()
+            assert {"Mira", "Clerk"} <= {*said["speaker"]}
             assert made.query("best_head").equals(old.query("best_head"))
             assert made.query("table_1").equals(old.query("table_1"))
             assert made.schema().equals(old.schema())

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import bounds
@@ -17,6 +18,7 @@ from case_bank import make_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
@@ -209,6 +211,25 @@ def test_a_bank_of_this_format_that_lacks_a_column_is_completed(
     assert "fault of attnbank" not in told and f"attnbank -b {path} upgrade" in told
     assert upgrade(path).added == ("sequence.document",)
     assert run(["-b", str(path), "info"]) == 0
+
+
+def test_a_bank_made_before_metadata_was_kept(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Its sentences have none after an upgrade, and another run reads them as they are."""
+    path = tmp_path / "before.duckdb"
+    text, model = (str(sample / "conversations.conllu"),), str(tiny_model("bert"))
+    ingest(IngestOptions(text, path, model, limit=4))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("alter table sentence drop column metadata")
+        connection.execute("update bank set format = 2")
+    done = upgrade(path)
+    assert (done.before, done.added) == (2, ("sentence.metadata",))
+    ingest(IngestOptions(text, path, model, limit=4, decimals=3))
+    with duckdb.connect(str(path), read_only=True) as connection:
+        said = connection.execute("select distinct metadata from sentence").fetchall()
+        runs = connection.execute("select count(*) from run").fetchall()
+    assert (said, runs) == ([(None,)], [(2,)])
 
 
 def test_a_newer_format_is_told_from_an_older_one(

@@ -57,6 +57,21 @@ def test_provenance(bank: Path, sample: Path) -> None:
     assert len(_all(bank, "from model")) == 1
 
 
+def test_what_the_source_says_of_a_sentence(
+    bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    path, corpus = tmp_path / "bank.duckdb", sample / "conversations.conllu"
+    ingest(IngestOptions((str(corpus),), path, str(tiny_model("bert")), limit=4))
+    speakers = [
+        line.removeprefix("# speaker = ")
+        for line in corpus.read_text(encoding="utf-8").splitlines()
+        if line.startswith("# speaker = ")
+    ]
+    said = _all(path, "select metadata from sentence order by id")
+    assert said == [({"speaker": each},) for each in speakers] and said
+    assert _all(bank, "select distinct metadata from sentence") == [(None,)]
+
+
 def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
     """A sentence alone through transformers gives the same weights, but for rounding."""
     bank = tmp_path / "bank.duckdb"

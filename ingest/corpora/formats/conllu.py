@@ -24,7 +24,8 @@ from attnbank.ingest.corpora.source import Source
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
-_META = "meta::"
+_META = "meta::"  # begins what is said of the document
+_GLOBAL = "global."  # begins what is said of the file
 _LONGEST_NORMALISED = 20_000  # characters
 
 
@@ -62,14 +63,15 @@ class _Comments:
     document: str | None = None
     newpar: bool = False
     entity: str | None = None  # global.Entity
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)  # of the document that begins here
+    own: dict[str, str] = field(default_factory=dict)  # what is said of the sentence itself
     lines: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Iterable[str], line: int) -> _Comments:
         comments = cls()
         for at, row in enumerate(rows, start=line):
-            key, _, value = row[1:].partition("=")
+            key, equals, value = row[1:].partition("=")
             key, value = key.strip(), value.strip()
             if key == "sent_id":
                 if comments.sent_id is not None:
@@ -88,6 +90,8 @@ class _Comments:
                 comments.entity = value
             elif key.startswith(_META):
                 comments.metadata[key[len(_META) :]] = value
+            elif key and equals and not key.startswith(_GLOBAL):
+                comments.own[key] = value  # the last of those that name a key twice
             comments.lines[key] = at
         return comments
 
@@ -161,12 +165,13 @@ class _Reader:
                     self.take_in(_Comments.of([row], line))
 
     def sentence(self, read: Rows, comments: _Comments, line: int) -> Sentence:
-        text = comments.text
+        text, own = comments.text, comments.own
         departures: tuple[Departure, ...] = ()
         if text is not None and (fact := _text_fact(text, read.spelled)):
             at = comments.lines["text"]
             if self.strict:
                 raise SentenceError("text-mismatch", fact, at)
+            own["text"] = text  # kept, since the words spell another
             text, departures = None, (Departure("text-mismatch", fact, self.file, at),)
         words = tuple(read.words)
         mentions: tuple[Mention, ...] = ()
@@ -198,6 +203,7 @@ class _Reader:
             file=self.file,
             line=line,
             departures=departures,
+            metadata=own,
         )
 
 
