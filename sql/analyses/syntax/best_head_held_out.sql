@@ -39,118 +39,22 @@ chosen_run as (
     ) as chosen
 ),
 
-gold as (
-    select
-        dependency.sequence,
-        dependency.position,
-        dependency.head_position,
-        dependency.relation,
-        dependency.is_root,
-        dependency.document,
-        dependency.sentence,
-        dependency.split
-    from gold_dependency(run := $run, subtypes := $subtypes, possessive := $possessive) as dependency
-),
-
-numbered_document as (
-    select each_document.document, row_number() over (order by each_document.document) as place
-    from (select distinct gold.document from gold) as each_document
-),
-
-numbered_sentence as (
-    select each_sentence.sentence, row_number() over (order by each_sentence.sentence) as place
-    from (select distinct gold.sentence from gold) as each_sentence
-),
-
-extent as (
-    select count(*) as documents
-    from numbered_document
-),
-
-divided as (
-    select
-        gold.sequence,
-        gold.position,
-        gold.head_position,
-        gold.relation,
-        gold.is_root,
-        case
-            when $choose = 'train' then coalesce(gold.split, '') = 'train'
-            when extent.documents > 1 then numbered_document.place % 2 = 1
-            else numbered_sentence.place % 2 = 1
-        end as is_chosen_on
-    from gold
-    inner join numbered_document on numbered_document.document = gold.document
-    inner join numbered_sentence on numbered_sentence.sentence = gold.sentence
-    cross join extent
-),
-
-hit as (
-    select
-        divided.relation,
-        divided.is_root,
-        divided.is_chosen_on,
-        peak.layer,
-        peak.head,
-        count(*) as n,
-        sum(case when peak.most_attended = divided.head_position then 1 else 0 end) as to_head,
-        sum(case when peak.most_attending = divided.head_position then 1 else 0 end) as to_dependent
-    from divided
-    inner join peak
-        on peak.sequence = divided.sequence
-        and peak.position = divided.position
-    group by divided.relation, divided.is_root, divided.is_chosen_on, peak.layer, peak.head
-),
-
-per_relation as (
-    select hit.relation, hit.is_chosen_on, hit.layer, hit.head, hit.n, hit.to_head, hit.to_dependent
-    from hit
-    where not hit.is_root
-    union all
-    select 'all' as relation, hit.is_chosen_on, hit.layer, hit.head, hit.n, hit.to_head, hit.to_dependent
-    from hit
-),
-
-per_direction as (
-    select
-        per_relation.relation,
-        per_relation.is_chosen_on,
-        per_relation.layer,
-        per_relation.head,
-        'dependent_to_head' as direction,
-        cast(sum(per_relation.to_head) as bigint) as correct,
-        cast(sum(per_relation.n) as bigint) as n
-    from per_relation
-    group by per_relation.relation, per_relation.is_chosen_on, per_relation.layer, per_relation.head
-    union all
-    select
-        per_relation.relation,
-        per_relation.is_chosen_on,
-        per_relation.layer,
-        per_relation.head,
-        'head_to_dependent' as direction,
-        cast(sum(per_relation.to_dependent) as bigint) as correct,
-        cast(sum(per_relation.n) as bigint) as n
-    from per_relation
-    group by per_relation.relation, per_relation.is_chosen_on, per_relation.layer, per_relation.head
-),
-
 ranked as (
     select
-        per_direction.relation,
-        per_direction.is_chosen_on,
-        per_direction.layer,
-        per_direction.head,
-        per_direction.direction,
-        per_direction.correct,
-        per_direction.n,
-        cast(per_direction.correct as double) / cast(per_direction.n as double) as accuracy,
+        hit.relation,
+        hit.is_chosen_on,
+        hit.layer,
+        hit.head,
+        hit.direction,
+        hit.correct,
+        hit.n,
+        cast(hit.correct as double) / cast(hit.n as double) as accuracy,
         row_number() over (
-            partition by per_direction.relation, per_direction.is_chosen_on
-            order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction
+            partition by hit.relation, hit.is_chosen_on
+            order by hit.correct desc, hit.layer, hit.head, hit.direction
         ) as place
-    from per_direction
-    where per_direction.n >= $min_count
+    from head_hit(run := $run, subtypes := $subtypes, possessive := $possessive, choose := $choose) as hit
+    where hit.n >= $min_count
 ),
 
 scored as (

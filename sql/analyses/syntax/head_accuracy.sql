@@ -30,75 +30,21 @@ chosen_run as (
     from chosen_run(
         asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
     ) as chosen
-),
-
-hit as (
-    select
-        gold.relation,
-        gold.is_root,
-        peak.layer,
-        peak.head,
-        count(*) as n,
-        sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
-        sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
-    from gold_dependency(run := $run, subtypes := $subtypes, possessive := $possessive) as gold
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
-    group by gold.relation, gold.is_root, peak.layer, peak.head
-),
-
-per_relation as (
-    select hit.relation, hit.layer, hit.head, hit.n, hit.to_head, hit.to_dependent
-    from hit
-    where not hit.is_root
-    union all
-    select
-        'all' as relation,
-        hit.layer,
-        hit.head,
-        sum(hit.n) as n,
-        sum(hit.to_head) as to_head,
-        sum(hit.to_dependent) as to_dependent
-    from hit
-    group by hit.layer, hit.head
-),
-
-per_direction as (
-    select
-        per_relation.relation,
-        per_relation.layer,
-        per_relation.head,
-        'dependent_to_head' as direction,
-        cast(sum(per_relation.to_head) as bigint) as correct,
-        cast(sum(per_relation.n) as bigint) as n
-    from per_relation
-    group by per_relation.relation, per_relation.layer, per_relation.head
-    union all
-    select
-        per_relation.relation,
-        per_relation.layer,
-        per_relation.head,
-        'head_to_dependent' as direction,
-        cast(sum(per_relation.to_dependent) as bigint) as correct,
-        cast(sum(per_relation.n) as bigint) as n
-    from per_relation
-    group by per_relation.relation, per_relation.layer, per_relation.head
 )
 
 select
-    per_direction.relation,
-    per_direction.layer,
-    per_direction.head,
-    per_direction.direction,
-    cast(per_direction.correct as double) / cast(per_direction.n as double) as accuracy,
-    per_direction.correct,
-    per_direction.n,
+    hit.relation,
+    hit.layer,
+    hit.head,
+    hit.direction,
+    cast(hit.correct as double) / cast(hit.n as double) as accuracy,
+    hit.correct,
+    hit.n,
     (select chosen_run.name from chosen_run) as run
-from per_direction
-where $relation is null or per_direction.relation = $relation
+from head_hit(run := $run, subtypes := $subtypes, possessive := $possessive) as hit
+where $relation is null or hit.relation = $relation
 order by
-    per_direction.relation,
-    per_direction.layer,
-    per_direction.head,
-    per_direction.direction
+    hit.relation,
+    hit.layer,
+    hit.head,
+    hit.direction
