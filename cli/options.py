@@ -165,6 +165,15 @@ def help_if_alone(ctx: click.Context) -> None:
         say(*ctx.get_help().split("\n"))
 
 
+trust_option = click.option(
+    "--trust-remote-code",
+    is_flag=True,
+    help="Run the Python code that some models come with, to load them. Only for a model whose"
+    " makers you trust: that code can do what you can.",
+)
+"""The option of commands that load a model."""
+
+
 def output_options(command: _Decorated) -> _Decorated:
     """Add -f and -o, which say in which format results go where."""
     from attnbank.cli.output import ENDINGS, FORMATS

@@ -83,9 +83,10 @@ def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
 
 
 def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
-    """Kind, name and comment of everything in the bank; of one table, its columns.
+    """Kind, name and comment of everything in the bank; of one table or analysis, its columns.
 
-    Raises CallError for an unknown name.
+    Where a table and an analysis have one name, it is the table's as in SQL: `head_distance()` is
+    the analysis. Raises CallError for an unknown name.
     """
     if table is None:
         found = _statement(connection, "contents/relation_names")
@@ -93,7 +94,7 @@ def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataF
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
     plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
-    if plain in registry.analyses():
+    if plain in registry.analyses() and (table.endswith("()") or not _is_table(connection, table)):
         analysis = registry.analyses()[plain]
         return pl.DataFrame(
             [(each.name, each.type.upper(), each.help) for each in analysis.columns],
@@ -102,6 +103,13 @@ def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataF
         )
     schema_name, name = relation(connection, table)
     return _statement(connection, "contents/relation_columns", schema=schema_name, name=name)
+
+
+def _is_table(connection: DuckDBPyConnection, name: str) -> bool:
+    kinds = _statement(connection, "contents/relation_names").filter(
+        (pl.col("kind") == "table") & (pl.col("name") == name.removeprefix("main."))
+    )
+    return bool(kinds.height)
 
 
 def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:

@@ -11,8 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import duckdb
-
 from attnbank.ingest.corpora.document import Mention, Word
 from attnbank.sql import registry
 
@@ -38,6 +36,8 @@ _DETERMINER_XPOS = frozenset({"DT", "WDT", "PDT"})
 @cache
 def pronouns() -> frozenset[str]:
     """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
+    import duckdb  # help pages know the formats, and read nothing
+
     with duckdb.connect(":memory:") as connection:
         connection.execute(registry.script("4_pronouns"))
         found = connection.execute("select form from english_pronoun where is_certain").fetchall()

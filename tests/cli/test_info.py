@@ -14,6 +14,7 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.tokenizer import Unit
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
+from attnbank.sql.registry import analyses
 
 GIVEN = {
     "corpus": """
@@ -177,6 +178,11 @@ def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[st
         assert opened.schema("best_head")["column"][0] == "relation"
         assert opened.schema("best_head()").equals(opened.schema("best_head"))
         assert opened.schema("table_1").equals(opened.schema("paper.table_1"))
+        table = opened.schema("head_distance")["column"].to_list()
+        assert table == opened.table("head_distance").collect_schema().names()
+        assert opened.schema("main.head_distance")["column"].to_list() == table
+        analysis = opened.schema("head_distance()")["column"].to_list()
+        assert analysis == [each.name for each in analyses()["head_distance"].columns] != table
         with pytest.raises(CallError, match=r"no table wrod\.\nDid you mean word"):
             opened.schema("wrod")
     assert run(["-b", str(bank), "schema", "attention"]) == 0

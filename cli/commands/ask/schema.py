@@ -16,6 +16,9 @@ from attnbank.cli.options import BankCommand, open_named_bank, output_options
 def command(ctx: click.Context, table: str | None, format_: str | None, output: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
+    Where a table and an analysis have one name, it is the table's: type head_distance() in quotes
+    for the analysis.
+
     \b
     Example:
       attnbank schema attention

@@ -12,7 +12,7 @@ import click
 
 from attnbank.cli.completion import models
 from attnbank.cli.humanize import number, size
-from attnbank.cli.options import BankCommand, bank_path
+from attnbank.cli.options import BankCommand, bank_path, trust_option
 from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.unknown import unknown_lines
@@ -53,12 +53,7 @@ _DEFAULTS = IngestOptions((), Path())
     help="A model of the Hugging Face hub, a folder with one, or minilm (no download).",
 )
 @click.option("--revision", metavar="COMMIT", help="Commit, branch or tag of the model on the hub.")
-@click.option(
-    "--trust-remote-code",
-    is_flag=True,
-    help="Run the Python code that some models come with, to load them. Only for a model whose"
-    " makers you trust: that code can do what you can.",
-)
+@trust_option
 @click.option(
     "--random-weights",
     type=click.IntRange(0, MOST_RANDOM),

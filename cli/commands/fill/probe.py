@@ -8,7 +8,7 @@ import click
 
 from attnbank.cli.completion import names
 from attnbank.cli.humanize import duration
-from attnbank.cli.options import BankCommand, bank_path, output_options
+from attnbank.cli.options import BankCommand, bank_path, output_options, trust_option
 from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.ingest.derived.probes.options import (
@@ -59,12 +59,7 @@ _DEFAULTS = ProbeOptions()
     help="Where the model of --embeddings model is: a folder, a hub name or minilm. Otherwise as"
     " the bank says, unless that is a folder: a path in a bank is not followed.",
 )
-@click.option(
-    "--trust-remote-code",
-    is_flag=True,
-    help="Run the Python code that some models come with, to load them. Only for a model whose"
-    " makers you trust: that code can do what you can.",
-)
+@trust_option
 @click.option(
     "--root-at",
     type=click.Choice(ROOT_AT),
