@@ -41,7 +41,7 @@ class Parameter:
     @property
     def names_run(self) -> bool:
         """Whether its value is the name or the id of a run."""
-        return self.name == "run" or self.name.endswith("_run")
+        return self.name == "run" or self.name.endswith("_run") or self.name.startswith("run_")
 
     @property
     def checked(self) -> str:

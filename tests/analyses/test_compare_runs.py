@@ -1,0 +1,136 @@
+"""Two runs compared, and a head's errors, against loops over the words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import bounds
+import duckdb
+import polars as pl
+import pytest
+from oracle_heads import Reading, mcnemar
+
+from attnbank.queries import open_bank
+from attnbank.sql.errors import QueryError
+
+
+@pytest.fixture(scope="module")
+def names(full_bank: Path) -> list[str]:
+    """The runs over words of the whole sample, sentences first."""
+    with duckdb.connect(str(full_bank), read_only=True) as connection:
+        found = connection.execute(
+            "select name from run where unit = 'word' and corpus = 2 order by id"
+        ).fetchall()
+    return [name for (name,) in found]
+
+
+@pytest.fixture(scope="module")
+def readings(full_bank: Path, names: list[str]) -> list[Reading]:
+    return [Reading(full_bank, name) for name in names]
+
+
+def test_two_runs_are_compared_on_the_words_of_both(
+    full_bank: Path, names: list[str], readings: list[Reading]
+) -> None:
+    with open_bank(full_bank) as bank:
+        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1]).to_dicts()
+    assert len(rows) > 10 and rows[0]["relation"] == "all"
+    one, other = readings
+    for row in rows:
+        both = set(one.dependents(row["relation"])) & set(other.dependents(row["relation"]))
+        words = sorted(word for word in both if bool(one.head(word)) == bool(other.head(word)))
+        (head_a, right_a), (head_b, right_b) = one.best(words), other.best(words)
+        assert row["n"] == len(words) >= 10
+        assert (row["layer_a"], row["head_a"], row["direction_a"]) == head_a
+        assert (row["layer_b"], row["head_b"], row["direction_b"]) == head_b
+        assert row["accuracy_a"] == len(right_a) / len(words)
+        assert row["accuracy_b"] == len(right_b) / len(words)
+        assert row["difference"] == row["accuracy_a"] - row["accuracy_b"]
+        only_a, only_b = len(right_a - right_b), len(right_b - right_a)
+        assert (row["only_a"], row["only_b"]) == (only_a, only_b)
+        # Logarithms of factorials, up to a few thousand, each off by a rounding of their sum.
+        size = max(1.0, 8.0 * (only_a + only_b + 1))
+        most = size * bounds.sums(only_a + only_b + 1)
+        assert row["p_value"] == pytest.approx(mcnemar(only_a, only_b), rel=most)
+        assert (row["run_a"], row["run_b"]) == tuple(names)
+
+
+def test_by_default_the_banks_own_run_and_the_newest_other(
+    full_bank: Path, names: list[str]
+) -> None:
+    with open_bank(full_bank) as bank:
+        rows = bank.query("compare_runs")
+        assert rows.equals(bank.query("compare_runs", run_a=names[0], run_b=names[1]))
+        turned = bank.query("compare_runs", run_a=names[1])
+        assert set(turned["run_b"]) == {names[0]}
+        told = ["only_b", "only_a"], ["only_a", "only_b"]
+        assert turned.select(told[0]).rows() == rows.select(told[1]).rows()
+        assert turned["p_value"].to_list() == rows["p_value"].to_list()
+
+
+@pytest.mark.parametrize("other", ["none", "press/tiny"])
+def test_a_run_that_cannot_be_compared_is_told(full_bank: Path, other: str) -> None:
+    with (
+        open_bank(full_bank) as bank,
+        pytest.raises(QueryError, match=f"There is no other run {other} of words with trees"),
+    ):
+        bank.query("compare_runs", run_b=other)
+
+
+def test_a_run_alone_is_compared_with_nothing(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        assert bank.query("compare_runs").is_empty()
+
+
+@pytest.mark.parametrize("relation", [None, "nsubj", "det"])
+def test_what_a_head_finds_instead(
+    full_bank: Path, names: list[str], readings: list[Reading], relation: str | None
+) -> None:
+    one = readings[0]
+    for head, direction in (("1-2", "dependent_to_head"), ("2-1", "head_to_dependent")):
+        with open_bank(full_bank) as bank:
+            found = bank.query(
+                "head_error", run=names[0], head=head, direction=direction, relation=relation
+            )
+        layer, number = map(int, head.split("-"))
+        words = [word for word in one.dependents(relation or "all") if one.head(word)]
+        wrong = [
+            (word, one.found[word][layer, number, direction])
+            for word in words
+            if one.found[word][layer, number, direction] != one.head(word)
+        ]
+        assert wrong and set(found["errors"]) == {len(wrong)}
+        assert set(found["dependents"]) == {len(words)}
+        relations, tags, distances = Counter[str](), Counter[str](), Counter[str]()
+        for word, other in wrong:
+            relations["none" if other is None else one.words[other].relation] += 1
+            tags["none" if other is None else one.words[other].tag] += 1
+            away = 0 if other is None else one.place[other][1] - one.place[word][1]
+            distances[str(away) if away else "none"] += 1
+        for breakdown, counted in (
+            ("relation", relations), ("upos", tags), ("distance", distances),
+        ):  # fmt: skip
+            rows = found.filter(pl.col("breakdown") == breakdown)
+            wanted = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+            assert rows.select("value", "n").rows() == wanted
+            assert rows["share"].to_list() == [n / len(wrong) for _, n in wanted]
+
+
+def test_by_default_it_is_the_best_head(full_bank: Path) -> None:
+    with open_bank(full_bank) as bank:
+        (best,) = bank.query("best_head", relation="det").to_dicts()
+        (rows,) = bank.query("head_error", relation="det").select(
+            "layer", "head", "direction", "dependents", "errors"
+        ).unique().to_dicts()  # fmt: skip
+    assert [rows[each] for each in ("layer", "head", "direction")] == [
+        best[each] for each in ("layer", "head", "direction")
+    ]
+    assert rows["dependents"] == best["n"]
+    assert 1 - rows["errors"] / rows["dependents"] == pytest.approx(best["accuracy"], rel=1e-15)
+
+
+@pytest.mark.parametrize("head", ["0-1", "99-1", "1", "1-1-1", "best", "1-1; drop table run"])
+def test_a_head_that_there_is_not_is_told(full_bank: Path, head: str) -> None:
+    with open_bank(full_bank) as bank, pytest.raises(QueryError, match="There is no head"):
+        bank.query("head_error", head=head)
