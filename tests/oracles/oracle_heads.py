@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+
 import duckdb
 
 Head = tuple[int, int, str]
@@ -34,7 +35,10 @@ class Reading:
                 "select id, sentence, index, head_index, deprel, coalesce(upos, xpos) from word"
                 " where head_index is not null"
             ).fetchall()
-            self.words = {row[0]: Word(*row[:4], row[4].split(":")[0], row[5]) for row in rows}
+            self.words = {
+                id: Word(id, sentence, index, head, deprel.split(":")[0], tag)
+                for id, sentence, index, head, deprel, tag in rows
+            }
             places = connection.execute(
                 "select sequence.id, position.position, position.word from position, sequence, run"
                 " where sequence.id = position.sequence and run.id = sequence.run"
