@@ -17,12 +17,14 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.cursors import Cursors
 from attnbank.queries.lazy import scan
+from attnbank.queries.own import join
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import explained, is_damage
 from attnbank.sql.bank.opening import install_beside, open_to_read
+from attnbank.sql.errors import QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
@@ -32,12 +34,15 @@ from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
-def open_bank(path: str | Path) -> Bank:
+def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
     """Open a bank to read. Close it, or use it in a `with` statement.
 
-    Raises BankError where the file is missing, is no bank, or is held by a process that
-    writes to it.
+    `queries` is a folder of analyses of your own, by default that of the variable
+    ATTNBANK_QUERIES: each `NAME.sql` with a header can be asked as any other. Raises CallError
+    where that folder cannot be read, BankError where the file is missing, is no bank, or is held
+    by a process that writes to it.
     """
+    join(queries)
     return Bank(path)
 
 
@@ -113,6 +118,8 @@ class Bank:
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
+        if analysis.is_own:
+            return self._query_own(analysis, given)
         with self._answering():
             connection = self.connection
             run = choose_run(connection, self.path, analysis, given)
@@ -130,6 +137,21 @@ class Bank:
                 if is_damage(error):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
+
+    def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
+        """Run a statement that a user wrote, as `sql` does. Raises QueryError as it does."""
+        if analysis.run is not None:
+            with self._answering():
+                choose_run(self.connection, self.path, analysis, given)
+        found = self.sql(with_defaults(analysis, given), given)
+        declared = [each.name for each in analysis.columns]
+        if found.columns != declared:
+            raise QueryError(
+                f"{analysis.name}.sql has the columns {', '.join(found.columns)}; its header says"
+                f" {', '.join(declared)}.",
+                "Let the column lines of the header name them, in that order.",
+            )
+        return found
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` with the same arguments reads; None where it reads no one run.

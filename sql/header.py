@@ -12,6 +12,9 @@ from attnbank.sql import reading
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.quoting import literal
 
+OWN = "own"
+"""The section of every analysis that a user wrote, and that is no part of attnbank."""
+
 _RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
 _HEADER_LINE = re.compile(r"--\s?(.*)")
 _HEADER_ENTRY = re.compile(
@@ -106,6 +109,11 @@ class Analysis:
     text: str
     body: str
 
+    @property
+    def is_own(self) -> bool:
+        """Whether a user wrote it: its statement comes from outside."""
+        return self.section == OWN
+
     @cached_property
     def statement(self) -> str:
         """The SELECT with `cast($name as type)` where a parameter stands.
@@ -166,7 +174,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
             raise HeaderError(f"{name}.sql: header line '{key}' is unknown or stands twice.")
         else:
             single[key] = value
-    needed = ("title", "grain") if section == "shared" else ("title", "paper", "grain")
+    needed = ("title", "grain") if section in ("shared", OWN) else ("title", "paper", "grain")
     missing = [key for key in needed if key not in single]
     if missing or not columns:
         raise HeaderError(f"{name}.sql: the header has no {', '.join(missing) or 'column'}.")

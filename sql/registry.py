@@ -5,6 +5,7 @@ Nothing here imports duckdb: a statement is text until someone runs it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -96,12 +97,42 @@ def shared() -> dict[str, Analysis]:
     }
 
 
+_joined: dict[str, Analysis] = {}
+_faults: dict[str, CallError] = {}
+
+
+def join(found: Mapping[str, Analysis], faults: Mapping[str, CallError]) -> None:
+    """Put a user's own analyses beside the package's, in this process; `faults` are of files."""
+    _joined.update(found)
+    _faults.update(faults)
+
+
+def leave(names: Collection[str]) -> None:
+    """Take analyses of a user's own out again, and what was told of their files."""
+    for name in names:
+        del _joined[name]
+    _faults.clear()
+
+
+def every() -> dict[str, Analysis]:
+    """Every analysis by name, the user's own after those of the package."""
+    return analyses() | _joined
+
+
+def faults() -> dict[str, CallError]:
+    """Why a file that joined is no analysis, by its name."""
+    return dict(_faults)
+
+
 def find(name: str) -> Analysis:
     """The analysis of a name; `paper.table_1` and `table_1` are the same.
 
-    Raises CallError for an unknown name, with the nearest known ones.
+    Raises CallError for an unknown name, with the nearest known ones, and for a file of the user's
+    that is no analysis.
     """
-    known = analyses()
+    known = every()
+    if name in _faults and name not in known:
+        raise _faults[name]
     plain = name.removeprefix("paper.").replace("-", "_")
     if plain not in known or (name.startswith("paper.") and not known[plain].is_view):
         raise CallError(

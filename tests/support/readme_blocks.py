@@ -75,6 +75,7 @@ def pages() -> list[Path]:
 def prepare(text: str, folder: Path) -> None:
     """Put what the commands of a page need into a folder: its files, and the sample corpus."""
     for name, body in _FILE.findall(text):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(body, encoding="utf-8")
     if not (folder / SAMPLE).exists():
         (folder / SAMPLE).parent.mkdir(parents=True)

@@ -20,8 +20,9 @@ from attnbank.cli.options import (
 )
 from attnbank.cli.printing import say
 from attnbank.queries import parameters
-from attnbank.sql.header import Analysis, Parameter
-from attnbank.sql.registry import analyses, find
+from attnbank.queries.own import VARIABLE, join
+from attnbank.sql.header import OWN, Analysis, Parameter
+from attnbank.sql.registry import every, faults, find
 
 if TYPE_CHECKING:
     from attnbank.sql.runs import Run
@@ -35,16 +36,17 @@ _TITLES = {
     "clusters": "Clusters (section 6)",
     "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
     "voita": "Functions of heads (Voita et al. 2019)",
+    OWN: "Your own (--queries)",
 }
 """What the sections of the registry are about, in the order in which they are listed."""
 
 
 def by_section() -> dict[str, list[Analysis]]:
     """The analyses by what their section is about; one that has no title goes by its name."""
-    sections = dict.fromkeys([*_TITLES, *(each.section for each in analyses().values())])
+    sections = dict.fromkeys([*_TITLES, *(each.section for each in every().values())])
     found = {
         _TITLES.get(section, section.capitalize()): [
-            each for each in analyses().values() if each.section == section
+            each for each in every().values() if each.section == section
         ]
         for section in sections
     }
@@ -90,18 +92,39 @@ class Queries(BankGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the analyses."""
-        return list(analyses())
+        return list(every())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an analysis; None where there is none."""
         plain = cmd_name.removeprefix("paper.").replace("-", "_")
-        return _command(plain) if plain in analyses() else None
+        if plain in faults() and not ctx.resilient_parsing:
+            raise faults()[plain]
+        return _command(plain) if plain in every() else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the analyses by section."""
         for title, those in by_section().items():
             with formatter.section(title):
                 formatter.write_dl([(each.name, f"{each.title}.") for each in those])
+
+
+def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None and not ctx.resilient_parsing:
+        join(value)
+
+
+queries_option = click.option(
+    "--queries",
+    metavar="DIR",
+    type=click.Path(),
+    envvar=VARIABLE,
+    is_eager=True,  # what can be asked depends on it
+    expose_value=False,
+    callback=_join,
+    help=f"A folder of analyses of your own, .sql files with a header. Otherwise the variable"
+    f" {VARIABLE}.",
+)
+"""The option of commands that know the user's own analyses."""
 
 
 @cache
@@ -201,7 +224,7 @@ def _help(analysis: Analysis) -> str:
         example += " --relation obj"
     parts = [
         f"{analysis.title}.",
-        f"{analysis.paper[:1].upper()}{analysis.paper[1:]}. {_sentence(analysis.grain)}",
+        " ".join(_sentence(each) for each in (analysis.paper, analysis.grain) if each),
         *(_sentence(note) for note in analysis.notes),
         f"\b\nExample:\n  {example}",
         "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
@@ -223,14 +246,16 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-command = Queries(
-    name="query",
-    help=(
-        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
-        "\b\nExample:\n  attnbank query best_head --relation obj"
-    ),
-    short_help="Run an analysis.",
-    subcommand_metavar="NAME [OPTIONS]",
-    invoke_without_command=True,
-    callback=help_if_alone,
+command = queries_option(
+    Queries(
+        name="query",
+        help=(
+            "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
+            "\b\nExample:\n  attnbank query best_head --relation obj"
+        ),
+        short_help="Run an analysis.",
+        subcommand_metavar="NAME [OPTIONS]",
+        invoke_without_command=True,
+        callback=help_if_alone,
+    )
 )

@@ -1,0 +1,168 @@
+"""Analyses of the user's own: a file with a header is a command, and a call, like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+from attnbank.queries.own import MOST_BYTES, MOST_FILES, VARIABLE, join
+from attnbank.sql import registry
+from attnbank.sql.errors import CallError, QueryError
+
+LONG_WORDS = """-- title: Words of at least so many letters
+-- grain: one row per form
+-- param letters integer = 8: how many letters
+-- param tag varchar = null {NOUN, VERB}: only words of this part of speech
+-- column form varchar: the word
+-- column n bigint: how often it stands in the text
+select word.form, count(*) as n
+from word
+where length(word.form) >= $letters
+    and ($tag is null or word.upos = $tag)
+group by word.form
+order by n desc, word.form
+"""
+PER_RUN = """-- title: Inputs of a run
+-- grain: one row
+-- run: unit=word usual=sentence
+-- param run varchar = null: name or id of the run
+-- column n bigint: inputs
+-- column run varchar: name of the run that answered
+select count(*) as n, min(chosen.name) as run
+from sequence
+inner join chosen_run(asked := $run, unit := 'word', usual := 'sentence') as chosen
+    on chosen.id = sequence.run
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of queries; what joins in a test leaves with it."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    before = dict(registry.every()), registry.faults()
+    (tmp_path / "long_words.sql").write_text(LONG_WORDS)
+    yield tmp_path
+    registry.leave(registry.every().keys() - before[0].keys())
+    assert (dict(registry.every()), registry.faults()) == before
+
+
+def test_it_is_a_command_with_options_and_help(
+    folder: Path, sample_bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["-b", str(sample_bank), "query", "--queries", str(folder), "long-words"]
+    assert run([*call, "--letters", "9", "--tag", "NOUN", "-f", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows and all(len(row["form"]) >= 9 and row["n"] > 0 for row in rows)
+    assert run([*call, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "How many letters. Default: 8." in told and "[NOUN|VERB]" in told
+    assert run([*call, "--tag", "NUON"]) == 2
+    assert "NOUN" in capsys.readouterr().err
+    assert run(["queries", "--queries", str(folder)]) == 0
+    assert "long_words" in capsys.readouterr().out.split("Your own")[1]
+
+
+def test_it_is_a_call(folder: Path, sample_bank: Path) -> None:
+    (folder / "inputs.sql").write_text(PER_RUN)
+    with open_bank(sample_bank, queries=folder) as bank:
+        found = bank.query("long_words", letters=9)
+        assert found.columns == ["form", "n"]
+        assert found.equals(bank.sql(LONG_WORDS.partition("select")[1] + _statement("9", "null")))
+        assert bank.query("inputs").rows() == [(127, "sample/minilm")]
+        run_of = bank.run_of("inputs")
+        assert run_of is not None and run_of.name == "sample/minilm"
+        with pytest.raises(CallError, match="There is no run none"):
+            bank.query("inputs", run="none")
+        with pytest.raises(CallError, match="letters"):
+            bank.query("long_words", letters="many")
+
+
+def _statement(letters: str, tag: str) -> str:
+    statement = LONG_WORDS.partition("select")[2]
+    return statement.replace("$letters", letters).replace("$tag", f"cast({tag} as varchar)")
+
+
+def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "query", "long_words"],
+        env=os.environ | {VARIABLE: str(folder)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[0].split() == ["form", "n"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("select * from read_csv('/etc/passwd')", "reaches for a file"),
+        ("copy (select 1) to 'stolen.csv'", "Only statements that read run here"),
+        ("drop table word", "Only statements that read run here"),
+        ("select form, 1 as m from word", "has the columns form, m; its header says form, n"),
+    ],
+)
+def test_a_statement_from_outside_can_only_read_the_bank(
+    folder: Path, sample_bank: Path, statement: str, told: str
+) -> None:
+    header = "".join(line for line in LONG_WORDS.splitlines(True) if line.startswith("-- "))
+    plain = "".join(line for line in header.splitlines(True) if "param" not in line)
+    (folder / "long_words.sql").write_text(plain + statement)
+    before = sample_bank.read_bytes()
+    with open_bank(sample_bank, queries=folder) as bank, pytest.raises(QueryError) as error:
+        bank.query("long_words")
+    assert told in f"{error.value}"
+    assert sample_bank.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("best_head", LONG_WORDS, "attnbank has an analysis of that name"),
+        ("chosen_run", LONG_WORDS, "attnbank has an analysis of that name"),
+        ("Words", LONG_WORDS, "no name of an analysis"),
+        ("words", "select 1", "the header has no title, grain"),
+        ("words", LONG_WORDS.replace("$letters", "8"), "header and statement disagree"),
+        ("words", f"{LONG_WORDS.rstrip()}; select 1", "no single SELECT"),
+        ("words", LONG_WORDS.partition("select")[0], "no single SELECT"),
+        ("words", LONG_WORDS + " " * MOST_BYTES, "no file of up to 1 MB"),
+        ("words", b"\xff\xfe", "it cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_analysis_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str | bytes, told: str
+) -> None:
+    data = text.encode() if isinstance(text, str) else text
+    (folder / f"{name}.sql").write_bytes(data)
+    assert run(["queries", "--queries", str(folder)]) == 0
+    shown = capsys.readouterr()
+    assert f"Warning: {folder / name}.sql: " in shown.err and told in shown.err
+    assert "long_words" in shown.out
+    if name in ("Words", "words"):
+        assert run(["query", "--queries", str(folder), name]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_a_folder_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["query", "--queries", str(folder / "none"), "long_words"]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    for number in range(MOST_FILES):
+        (folder / f"q{number}.sql").touch()
+    with pytest.raises(CallError, match=f"1,001 .sql files, and {MOST_FILES:,} is the most"):
+        join(folder)
+
+
+def test_it_is_no_part_of_what_a_bank_carries(folder: Path, tmp_path: Path) -> None:
+    from attnbank.sql.macros import fingerprint, install
+
+    before = fingerprint(), install()
+    fingerprint.cache_clear()
+    install.cache_clear()
+    join(folder)
+    assert "long_words" in registry.every()
+    assert (fingerprint(), install()) == before
