@@ -143,6 +143,7 @@ def run_batches(
     planned: _Pipe[Batch] = _Pipe(4, stop)
     computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
     room = threading.Semaphore(_IN_FLIGHT)
+    is_planned = threading.Event()
     reading = connection.cursor()
 
     def looked(inputs: int) -> None:
@@ -165,6 +166,7 @@ def run_batches(
             planned.put(batch)
         if not has_begun:
             progress.begun(before, plan.sentences)
+        is_planned.set()
         planned.close()
 
     tally = None
@@ -179,6 +181,8 @@ def run_batches(
             each.forget()
             room.release()  # the next batch may be computed while this one is written
             writer.add(rows)
+            if is_planned.is_set():  # else the last ones are all written when the model is done
+                writer.commit()
             progress.written(rows.sentences)
         writer.commit()
 

@@ -44,6 +44,9 @@ _OF_RUNS = {
     "model": "id in (select model from run where id in ({runs}))",
     "run": "id in ({runs})",
     "skipped": "corpus in ({corpora}) and (run is null or run in ({runs}))",
+    "saved_pair": "word in (select word.id from word inner join sentence"
+    " on sentence.id = word.sentence inner join document on document.id = sentence.document"
+    " where document.corpus in ({corpora}))",
     "probe": "{of_runs}",
     "probe_score": "probe in (select id from probe where {of_runs})",
     "probe_weight": "probe in (select id from probe where {of_runs})",

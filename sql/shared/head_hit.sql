@@ -3,6 +3,7 @@
 -- param run varchar = null: name or id of the run
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
+-- param relation varchar = null: a saved relation, whose pairs are judged instead of the dependencies
 -- param choose varchar = null {half, train}: which part is chosen on: every second document, or every second
 --   sentence where the corpus is one document; or the documents whose split is train. Null for no parts.
 -- column relation varchar: the relation, or all
@@ -28,7 +29,9 @@ gold as (
                 then dense_rank() over (order by dependency.document) % 2 = 1
             else dense_rank() over (order by dependency.sentence) % 2 = 1
         end as is_chosen_on
-    from gold_dependency(run := $run, subtypes := $subtypes, possessive := $possessive) as dependency
+    from gold_dependency(
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+    ) as dependency
 ),
 
 hit as (

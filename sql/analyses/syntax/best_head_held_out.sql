@@ -53,7 +53,9 @@ ranked as (
             partition by hit.relation, hit.is_chosen_on
             order by hit.correct desc, hit.layer, hit.head, hit.direction
         ) as place
-    from head_hit(run := $run, subtypes := $subtypes, possessive := $possessive, choose := $choose) as hit
+    from head_hit(
+        run := $run, subtypes := $subtypes, possessive := $possessive, relation := $relation, choose := $choose
+    ) as hit
     where hit.n >= $min_count
 ),
 

@@ -72,21 +72,34 @@ allowed as (
 ),
 
 gold_a as (
-    select gold.dependent, gold.sequence, gold.position, gold.head_position, gold.relation, gold.is_root
-    from gold_dependency(run := $run_a, subtypes := $subtypes, possessive := $possessive) as gold
+    select
+        gold.dependent,
+        gold.head,
+        gold.sequence,
+        gold.position,
+        gold.head_position,
+        gold.relation,
+        gold.is_root
+    from gold_dependency(
+        run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+    ) as gold
     where exists (select 1 from allowed)
 ),
 
 gold_b as (
-    select gold.dependent, gold.sequence, gold.position, gold.head_position
+    select gold.dependent, gold.head, gold.sequence, gold.position, gold.head_position
     from gold_dependency(
-        run := coalesce((select chosen_b.name from chosen_b), ''), subtypes := $subtypes, possessive := $possessive
+        run := coalesce((select chosen_b.name from chosen_b), ''),
+        subtypes := $subtypes,
+        possessive := $possessive,
+        saved := as_saved($relation)
     ) as gold
 ),
 
 common as (
     select
         gold_a.dependent,
+        gold_a.head,
         gold_a.relation,
         gold_a.is_root,
         gold_a.sequence as sequence_a,
@@ -96,7 +109,9 @@ common as (
         gold_b.position as position_b,
         gold_b.head_position as head_position_b
     from gold_a
-    inner join gold_b on gold_b.dependent = gold_a.dependent
+    inner join gold_b
+        on gold_b.dependent = gold_a.dependent
+        and coalesce(gold_b.head, 0) = coalesce(gold_a.head, 0)
     where (gold_a.head_position is null) = (gold_b.head_position is null)
 ),
 
@@ -104,6 +119,7 @@ sought as (
     select
         'a' as side,
         common.dependent,
+        common.head,
         common.relation,
         common.is_root,
         common.sequence_a as sequence,
@@ -114,6 +130,7 @@ sought as (
     select
         'b' as side,
         common.dependent,
+        common.head,
         common.relation,
         common.is_root,
         common.sequence_b as sequence,
@@ -201,6 +218,7 @@ judged as (
         best.side,
         best.relation,
         sought.dependent,
+        sought.head,
         coalesce(
             case best.direction
                 when 'dependent_to_head' then peak.most_attended
@@ -223,10 +241,11 @@ outcome as (
     select
         judged.relation,
         judged.dependent,
+        judged.head,
         max(case when judged.side = 'a' and judged.is_right then 1 else 0 end) as by_a,
         max(case when judged.side = 'b' and judged.is_right then 1 else 0 end) as by_b
     from judged
-    group by judged.relation, judged.dependent
+    group by judged.relation, judged.dependent, judged.head
 ),
 
 discordant as (

@@ -5,6 +5,7 @@
 --   dependent d
 -- run: unit=word needs=trees usual=sentence
 -- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
+-- note: a pair of a saved relation whose two words are not in one input of the run is left out.
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the
 --   possessor with the relation case (Stanford Dependencies: possessive) and is written 's, s', ' or s, with either
 --   apostrophe. An opening quotation mark is no such dependent. The published code asks for poss and the forms 's and
@@ -13,11 +14,13 @@
 --   one of trained weights over single sentences
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
+-- param saved varchar = null: the pairs of this saved relation instead of the dependencies (attnbank save)
 -- column sequence integer: sequence.id of the input
 -- column document integer: document.id
 -- column split varchar: split of the document
 -- column sentence integer: sentence.id
 -- column dependent integer: word.id of the dependent
+-- column head integer: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root boolean: whether the word is the root of its sentence, which has no head to find
 -- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
@@ -69,6 +72,7 @@ with_head as (
         dependent.sentence,
         dependent.word as dependent,
         dependent.deprel,
+        gold_head.word as head,
         dependent.head_index = 0 as is_root,
         case
             when $possessive and dependent.deprel in ('poss', 'nmod:poss')
@@ -87,22 +91,69 @@ with_head as (
         and clitic.index = dependent.index + 1
         and clitic.head_index = dependent.index
     where dependent.head_index is not null
+        and $saved is null
+),
+
+saved as (
+    select
+        dependent.sequence,
+        dependent.document,
+        dependent.sentence,
+        dependent.word as dependent,
+        gold_head.word as head,
+        saved_pair.relation as deprel,
+        false as is_root,
+        dependent.position,
+        gold_head.position as head_position
+    from saved_pair
+    inner join placed_word as dependent on dependent.word = saved_pair.word
+    inner join placed_word as gold_head
+        on gold_head.word = saved_pair.head_word
+        and gold_head.sequence = dependent.sequence
+    where saved_pair.relation = $saved
+),
+
+judged as (
+    select
+        with_head.sequence,
+        with_head.document,
+        with_head.sentence,
+        with_head.dependent,
+        with_head.head,
+        case when $subtypes then with_head.deprel else without_subtype(with_head.deprel) end as relation,
+        with_head.is_root,
+        with_head.position,
+        with_head.head_position
+    from with_head
+    union all
+    select
+        saved.sequence,
+        saved.document,
+        saved.sentence,
+        saved.dependent,
+        saved.head,
+        saved.deprel as relation,
+        saved.is_root,
+        saved.position,
+        saved.head_position
+    from saved
 )
 
 select
-    with_head.sequence,
-    with_head.document,
+    judged.sequence,
+    judged.document,
     document.split,
-    with_head.sentence,
-    with_head.dependent,
-    case
-        when $subtypes then with_head.deprel
-        else without_subtype(with_head.deprel)
-    end as relation,
-    with_head.is_root,
-    with_head.position,
-    with_head.head_position,
+    judged.sentence,
+    judged.dependent,
+    judged.head,
+    judged.relation,
+    judged.is_root,
+    judged.position,
+    judged.head_position,
     (select chosen_run.name from chosen_run) as run
-from with_head
-inner join document on document.id = with_head.document
-order by with_head.sequence, with_head.position, with_head.dependent
+from judged
+inner join document on document.id = judged.document
+where refuse_unless(
+    $saved is null or as_saved($saved) is not null, concat('There is no saved relation ', $saved, '.')
+)
+order by judged.sequence, judged.position, judged.dependent, judged.head_position

@@ -41,7 +41,9 @@ select
     hit.correct,
     hit.n,
     (select chosen_run.name from chosen_run) as run
-from head_hit(run := $run, subtypes := $subtypes, possessive := $possessive) as hit
+from head_hit(
+    run := $run, subtypes := $subtypes, possessive := $possessive, relation := $relation
+) as hit
 where $relation is null or hit.relation = $relation
 order by
     hit.relation,

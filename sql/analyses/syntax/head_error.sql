@@ -39,7 +39,9 @@ chosen_run as (
 
 asked_head as (
     select scored.layer, scored.head, scored.direction
-    from head_hit(run := $run, subtypes := $subtypes, possessive := $possessive) as scored
+    from head_hit(
+        run := $run, subtypes := $subtypes, possessive := $possessive, relation := $relation
+    ) as scored
     where scored.relation = coalesce($relation, 'all')
         and ($head is null or concat(scored.layer, '-', scored.head) = $head)
         and ($direction is null or scored.direction = $direction)
@@ -84,7 +86,9 @@ judged as (
             when asked_head.direction = 'dependent_to_head' then peak.most_attended
             else peak.most_attending
         end as found_position
-    from gold_dependency(run := $run, subtypes := $subtypes, possessive := $possessive) as gold
+    from gold_dependency(
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+    ) as gold
     cross join asked_head
     inner join peak
         on peak.sequence = gold.sequence

@@ -39,7 +39,9 @@ gold as (
         dependency.is_root,
         dependency.position,
         dependency.head_position
-    from gold_dependency(run := $run, subtypes := $subtypes, possessive := $possessive) as dependency
+    from gold_dependency(
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+    ) as dependency
 ),
 
 extent as (

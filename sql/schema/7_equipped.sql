@@ -1,4 +1,4 @@
--- What an analysis may need of a run beside its attention: the ids of the runs that have it.
+-- What an analysis may need of a run beside its attention: the ids of the runs that have it; a relation that was saved.
 
 create or replace macro runs_with_trees() as coalesce(
     (
@@ -42,3 +42,8 @@ comment on macro runs_with_gradients is 'The runs that were ingested with --grad
 
 create or replace macro runs_with_losses() as coalesce((select list(distinct ablation.run) from ablation), []);
 comment on macro runs_with_losses is 'The runs that were ingested with --ablate.';
+
+create or replace macro as_saved(asked_relation) as (
+    select max(saved_pair.relation) from saved_pair where saved_pair.relation = asked_relation
+);
+comment on macro as_saved is 'The name that is asked for, where a saved relation has it; else null.';
