@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 import toy_attention as toy
 
@@ -39,13 +38,9 @@ COUNTED = {
 }
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
-
-
 @pytest.fixture
 def bank(tmp_path: Path) -> Path:
-    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 12, "test": 10}, as_drawn)
+    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 12, "test": 10})
 
 
 def _run(bank: Path, command: str, limit: int) -> subprocess.CompletedProcess[str]:
