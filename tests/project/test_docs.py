@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from polars.testing import assert_frame_equal
 import make
 import offline
 from attnbank.ingest.corpora.faults import FAULTS
-from attnbank.queries import open_bank, to_dialect
+from attnbank.queries import Bank, open_bank, to_dialect
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
 from generator import analyses as analysis_pages
@@ -38,6 +39,12 @@ class FullBank:
 
     def answer(self, analysis: Analysis) -> tuple[str, str]:
         return "A tiny model.", printed(analysis, self._bank)
+
+
+@pytest.fixture(scope="module")
+def bank(full_bank: Path) -> Iterator[Bank]:
+    with open_bank(full_bank) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
@@ -144,15 +151,14 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
 
 
 @every
-def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, full_bank: Path) -> None:
+def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) -> None:
     given = analysis_pages.example_values(analysis)
     calls = analysis_pages.calls(analysis, given)
     page = "".join(analysis_pages.calls(analysis, given).values())
     assert all(name in page.replace("-", "_") for name in given)
-    with open_bank(full_bank) as bank:
-        asked = eval(calls["Python"], {"bank": bank})
-        assert asked.height
-        assert_frame_equal(asked, bank.sql(calls["SQL"]))
+    asked = eval(calls["Python"], {"bank": bank})
+    assert asked.height
+    assert_frame_equal(asked, bank.sql(calls["SQL"]))
     assert eval(calls["Spark"], {"to_dialect": to_dialect}).lower().startswith(("with", "select"))
 
 
