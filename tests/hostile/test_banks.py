@@ -261,7 +261,7 @@ def test_a_database_with_nothing_in_it_becomes_a_bank(
 # Banks whose tables, names and statements are not what they seem.
 
 
-@pytest.mark.usual("model", "peak")
+@pytest.mark.usual("model")
 @pytest.mark.parametrize(
     "table", ["model", "run", "corpus", "word", "peak", "attention", "skipped", "preferred_run"]
 )
@@ -317,7 +317,7 @@ NAMES = (
 )
 
 
-@pytest.mark.usual("'my table'", '"bank limit*')
+@pytest.mark.usual('"bank limit*')
 @pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]

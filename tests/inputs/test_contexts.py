@@ -43,6 +43,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.usual("document-token-*", "pair-token-7-5", "usual")
 @pytest.mark.parametrize(
     "options", CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "usual"
 )
@@ -162,7 +163,8 @@ def test_a_run_is_found_again_by_what_shapes_it(
     def state(**options: Any) -> tuple[str, str]:
         report = ingest(
             IngestOptions(
-                (str(sample),), tmp_path / "b.duckdb", str(tiny_model("bert")), max_tokens=90,
+                (str(sample / "stories.conllu"),), tmp_path / "b.duckdb",
+                str(tiny_model("bert")), max_tokens=90,
                 **options,
             )
         )  # fmt: skip
@@ -234,7 +236,10 @@ def test_the_usual_length_is_the_papers(
     """128 tokens, or what the model takes where that is less."""
     for model, most in ((MINILM, 128), (str(tiny_model("bert")), 96)):
         options = IngestOptions(
-            (str(sample),), tmp_path / f"{most}.duckdb", model, context="document"
+            (str(sample / "stories.conllu"),),
+            tmp_path / f"{most}.duckdb",
+            model,
+            context="document",
         )
         ingest(options)
         with duckdb.connect(str(tmp_path / f"{most}.duckdb"), read_only=True) as connection:
