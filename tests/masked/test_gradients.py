@@ -149,6 +149,7 @@ def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
     return batch
 
 
+@pytest.mark.usual("bert", "deberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
 def test_the_bank_holds_the_gradients_of_each_input_alone(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str

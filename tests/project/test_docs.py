@@ -47,13 +47,19 @@ def bank(full_bank: Path) -> Iterator[Bank]:
         yield opened
 
 
-@pytest.fixture(scope="session")
-def pages(full_bank: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def reference() -> dict[str, str]:
+    """The generated pages that are kept in git, by name of file."""
+    return make.reference()
+
+
+@pytest.fixture(scope="module")
+def pages(full_bank: Path, reference: dict[str, str]) -> dict[str, str]:
     """Every generated page by name of file."""
-    return make.reference() | faults.pages() | analysis_pages.pages(FullBank(full_bank))
+    return reference | faults.pages() | analysis_pages.pages(FullBank(full_bank))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole site, built strictly: a dead link, or a page without a place, is an error."""
     pytest.importorskip("material", reason="mkdocs-material is not installed")
@@ -74,9 +80,9 @@ def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.parametrize("name", ["commands.md", "schema.md", "schema.svg"])
-def test_the_pages_in_git_are_true(name: str) -> None:
+def test_the_pages_in_git_are_true(name: str, reference: dict[str, str]) -> None:
     file = ROOT / "docs" / name
-    assert file.read_text(encoding="utf-8") == make.reference()[name], (
+    assert file.read_text(encoding="utf-8") == reference[name], (
         "make them anew: python docs/make.py --reference"
     )
 
