@@ -112,7 +112,7 @@ def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
 
 
 def test_first_pieces_on_the_sample(tmp_path: Path, sample: Path) -> None:
-    found = _compare(tmp_path / "b.duckdb", sample, MINILM, "first")
+    found = _compare(tmp_path / "b.duckdb", sample / "stories.conllu", MINILM, "first")
     assert len({key[1:3] for key in found}) == 72
 
 
