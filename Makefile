@@ -12,12 +12,12 @@ demo: $(STAMP)
 	@$(BIN)/attnbank demo
 
 test: $(STAMP) lint
-	@echo "Running the tests (about 15 minutes on 2 cores)"
+	@echo "Running the tests (about 6 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
 	@echo "Running the tests that take minutes, too"
-	@$(BIN)/python -m pytest -q -n 2 --slow -m slow
+	@$(BIN)/python -m pytest -q -n 2 --dist=load --slow -m slow
 
 lint: $(STAMP)
 	@echo "Checking style and types"

@@ -38,8 +38,8 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     arguments = {each: _expression(quoting.value(given[each])) for each in given}
     tree = _Inliner().statement(analysis, arguments)
     if dialect == "spark":
-        tree = tree.transform(_for_spark)
-    return tree.sql(dialect=dialect, pretty=True)
+        tree = tree.transform(_for_spark, copy=False)
+    return tree.sql(dialect=dialect, pretty=True, copy=False)
 
 
 _SPARK = {
@@ -82,9 +82,10 @@ class _Inliner:
         def replaced(node: exp.Expr) -> exp.Expr:
             return filled[node.name].copy() if isinstance(node, exp.Placeholder) else node
 
-        return self._without_macros(_expression(analysis.statement).transform(replaced))
+        return self._without_macros(_statement(analysis.statement).transform(replaced))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
+        """The tree, which is changed, with what its macros and views stand for."""
         own = {each.alias for each in tree.find_all(exp.CTE)}
 
         def replaced(node: exp.Expr) -> exp.Expr:
@@ -100,7 +101,7 @@ class _Inliner:
             # What stands in the place of another node is not walked through by itself.
             return node if plain is node else plain.transform(replaced)
 
-        return tree.transform(replaced)
+        return tree.transform(replaced, copy=False)
 
     def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
         """What stands behind a table macro or a view, as a subquery; None for a table."""
@@ -133,7 +134,7 @@ class _Inliner:
                 return value if isinstance(value, (exp.Column, exp.Literal)) else exp.paren(value)
             return node
 
-        return exp.paren(self._without_macros(body.copy().transform(replaced)))
+        return exp.paren(self._without_macros(body.transform(replaced)))
 
 
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
@@ -177,6 +178,12 @@ def _created(kind: str) -> list[exp.Create]:
         for statement in sqlglot.parse(script, dialect="duckdb")
         if isinstance(statement, exp.Create) and statement.kind == kind
     ]
+
+
+@cache
+def _statement(text: str) -> exp.Expr:
+    """The tree of a statement that several others may call: not to be changed."""
+    return _expression(text)
 
 
 def _expression(text: str) -> exp.Expr:

@@ -45,15 +45,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    is_slow = config.getoption("--slow")
     for item in items:
         usual = item.get_closest_marker("usual")
         case = item.name.partition("[")[2].removesuffix("]")
-        if usual is not None and not any(fnmatchcase(case, each) for each in usual.args):
+        is_unusual = usual is not None and not any(fnmatchcase(case, each) for each in usual.args)
+        if is_unusual:
             item.add_marker(pytest.mark.slow)
-    if not config.getoption("--slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+        if "slow" not in item.keywords:
+            continue
+        of_case = item.callspec.marks if isinstance(item, pytest.Function) and case else ()
+        is_one_of_many = is_unusual or any(each.name == "slow" for each in of_case)
+        why = f"{'one of many cases' if is_one_of_many else 'takes minutes'}: run with --slow"
+        if not is_slow:
+            item.add_marker(pytest.mark.skip(reason=why))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import oracle_coreference as slow
 import pytest
 import transformers
@@ -89,6 +90,8 @@ class Case:
 def _make(folder: Path, source: Path, model: str = MINILM, **options: Any) -> Path:
     bank = folder / "bank.duckdb"
     settings: dict[str, Any] = {"context": "document", "max_tokens": 128} | options
+    if not bank.exists():
+        new_banks.put(bank)
     ingest(IngestOptions((str(source),), bank, model, **settings))
     return bank
 
@@ -242,6 +245,7 @@ def test_baselines_on_the_sample(case: Case, singletons: bool) -> None:
     _check_baselines(case, singletons)
 
 
+@pytest.mark.usual("gpt2")
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_with_tiny_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str

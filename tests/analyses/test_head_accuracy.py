@@ -13,6 +13,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import numpy as np
 import oracle_reference as slow
 import pytest
@@ -40,7 +41,7 @@ def _slow_model(model: str) -> tuple[Any, Any]:
 
 
 def _bank(path: Path, corpus: Path, model: str, **options: Any) -> duckdb.DuckDBPyConnection:
-    ingest(IngestOptions((str(corpus),), path, model, **options))
+    ingest(IngestOptions((str(corpus),), new_banks.put(path), model, **options))
     return duckdb.connect(str(path), read_only=True)
 
 
@@ -104,16 +105,21 @@ def gum(
         yield connection
 
 
-@pytest.mark.parametrize("subword", ["mean", "first"])
-def test_on_the_sample_with_minilm(tmp_path: Path, sample: Path, subword: str) -> None:
-    found = _compare(tmp_path / "b.duckdb", sample, MINILM, subword)
+def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        found = _compare_bank(connection, sample, MINILM, "mean")
     assert len({key[1:3] for key in found}) == 72
 
 
-def test_keeps_subtypes(tmp_path: Path, sample: Path) -> None:
+def test_first_pieces_on_the_sample(tmp_path: Path, sample: Path) -> None:
+    found = _compare(tmp_path / "b.duckdb", sample / "stories.conllu", MINILM, "first")
+    assert len({key[1:3] for key in found}) == 72
+
+
+def test_keeps_subtypes(sample_bank: Path, sample: Path) -> None:
     trees = slow.trees(sorted(sample.glob("*.conllu")))
     tokenizer, module = _slow_model(MINILM)
-    with _bank(tmp_path / "b.duckdb", sample, MINILM) as connection:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
         batches = _batches(connection, trees)
         expected = slow.count(
             batches, tokenizer, module, subword="mean", subtypes=True, peaks=peaks(connection)
@@ -174,14 +180,15 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
 def test_with_tiny_encoders(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    _compare(tmp_path / "b.duckdb", sample, str(tiny_model(kind)), "mean")
+    _compare(tmp_path / "b.duckdb", sample / "stories.conllu", str(tiny_model(kind)), "mean")
 
 
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    _compare(tmp_path / "b.duckdb", sample, str(tiny_model(kind)), "mean", byte_level=True)
+    corpus, model = sample / "stories.conllu", str(tiny_model(kind))
+    _compare(tmp_path / "b.duckdb", corpus, model, "mean", byte_level=True)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +203,8 @@ def test_with_tiny_sentencepiece_models(
     before_text: str,
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=before_text)
-    _compare(tmp_path / "b.duckdb", sample, str(tiny_model(kind)), "mean", split=split)
+    corpus, model = sample / "stories.conllu", str(tiny_model(kind))
+    _compare(tmp_path / "b.duckdb", corpus, model, "mean", split=split)
 
 
 @pytest.mark.slow

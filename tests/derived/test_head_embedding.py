@@ -96,21 +96,20 @@ def test_seeded(token_bank: Callable[[str], Path], tmp_path: Path) -> None:
     assert pictures[0] == pictures[1]
 
 
-def test_behaviours_and_roles(tmp_path: Path, sample: Path) -> None:
-    path = tmp_path / "bank.duckdb"
-    for unit in ("token", "word"):
-        ingest(IngestOptions((str(sample),), path, "minilm", unit=unit))
-    compute(path, "head_embedding", run=1)
+def test_behaviours_and_roles(tmp_path: Path, sample: Path, sample_bank: Path) -> None:
+    path = Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
+    ingest(IngestOptions((str(sample),), path, "minilm", unit="token"))
+    compute(path, "head_embedding", run=2)
     thresholds = {"position_threshold": 0.4, "broad_threshold": 2.2, "target_threshold": 0.55}
     given = ", ".join(f"{name} := {value}" for name, value in thresholds.items())
     with open_to_read(path) as connection:
         rows = connection.execute(
-            f"select layer, head, behaviour, strength from head_embedding(run := '1', {given})"
+            f"select layer, head, behaviour, strength from head_embedding(run := '2', {given})"
         ).fetchall()
         figures = connection.execute(
             "select layer, head, next, previous, entropy, cls, sep, punctuation"
-            " from relative_position(run := '1') join entropy(run := '1') using (layer, head)"
-            " join special_tokens(run := '1') using (layer, head)"
+            " from relative_position(run := '2') join entropy(run := '2') using (layer, head)"
+            " join special_tokens(run := '2') using (layer, head)"
         ).fetchall()
         best = connection.execute(
             "select layer, head, relation, gain, accuracy from best_head()"

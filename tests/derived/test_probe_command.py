@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import toy_attention as toy
 
@@ -14,13 +14,15 @@ from attnbank.cli.app import run
 from attnbank.queries import open_bank
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("command") / "toy.duckdb"
+    return toy.make_bank(path, {"train": 30, "test": 10})
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Path:
-    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 30, "test": 10}, as_drawn)
+def bank(tmp_path: Path, made: Path) -> Path:
+    return Path(shutil.copy(made, tmp_path))
 
 
 def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:

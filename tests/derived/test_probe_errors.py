@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 import toy_attention as toy
 
@@ -16,16 +15,12 @@ from attnbank.ingest.derived.probes.data.embeddings import EmbeddingsError
 from attnbank.sql.errors import AttnbankError, BankError, CallError, QueryError
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
-
-
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs that fit (train, test) and one each that does not, as its name says."""
     path = tmp_path_factory.mktemp("errors") / "toy.duckdb"
     names = ("train", "test", "token", "document", "unfinished", "other-model", "no-trees", "empty")
-    toy.make_bank(path, dict.fromkeys(names, 6), as_drawn)
+    toy.make_bank(path, dict.fromkeys(names, 6))
     with duckdb.connect(str(path)) as connection:
         for statement in (
             "update run set unit = 'token' where name = 'token'",
@@ -107,7 +102,7 @@ def test_embeddings_of_another_dimension(bank: Path, tmp_path: Path) -> None:
 
 
 def test_splits_that_a_run_has_are_named(tmp_path: Path) -> None:
-    path = toy.make_bank(tmp_path / "toy.duckdb", {"all": 15}, as_drawn, splits=("dev", "train"))
+    path = toy.make_bank(tmp_path / "toy.duckdb", {"all": 15}, splits=("dev", "train"))
     with pytest.raises(CallError, match=r"no sentence of split test\.\nIt has: dev, train\."):
         train_probe(
             path, "attention", "all", "all", ProbeOptions(train_split="train", test_split="test")
@@ -129,7 +124,7 @@ def _counts(path: Path) -> list[tuple[int, ...]]:
 
 
 def test_a_probe_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
-    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 30, "test": 10}, as_drawn)
+    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 30, "test": 10})
 
     def stop(epoch: object) -> None:
         raise KeyboardInterrupt

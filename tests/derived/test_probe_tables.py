@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import oracle_probe as slow
 import pytest
 import toy_attention as toy
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions, train_probe
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
@@ -21,14 +21,9 @@ MIGRATION = Path(str(registry.root())) / "schema" / "migrations" / "2.sql"
 
 
 @pytest.fixture
-def bank(tmp_path: Path, sample: Path, tiny_model: Any) -> Path:
-    """Two runs of a tiny model, over two files of the sample corpus."""
-    model = tmp_path / "model"
-    model.symlink_to(tiny_model("bert"))
-    for name in ("stories", "press"):
-        corpus = str(sample / f"{name}.conllu")
-        ingest(IngestOptions((corpus,), tmp_path / "bank.duckdb", str(model)))
-    return tmp_path / "bank.duckdb"
+def bank(tmp_path: Path, probe_bank: Path) -> Path:
+    """A copy of the bank of two runs, to be written to."""
+    return Path(shutil.copy(probe_bank, tmp_path))
 
 
 def _rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
@@ -66,9 +61,9 @@ def test_a_probe_can_be_run_again_from_its_tables_alone(bank: Path, seed: int) -
     assert 0 < found["root"][1] < found["root"][0]  # the special tokens decide, and not always
 
 
-def test_what_a_probe_stores_of_root(bank: Path) -> None:
+def test_what_a_probe_stores_of_root(bank: Path, probe_bank: Path) -> None:
     for kind in KINDS:
-        options = ProbeOptions(epochs=2, resamples=1, model=str(bank.parent / "model"))
+        options = ProbeOptions(epochs=2, resamples=1, model=str(probe_bank.parent / "model"))
         train_probe(bank, kind, TRAIN, TEST, options)
     rows = _rows(bank, "select kind, opens, closes from probe")
     stored = {kind: (opens, closes) for kind, opens, closes in rows}
@@ -78,16 +73,9 @@ def test_what_a_probe_stores_of_root(bank: Path) -> None:
     assert 1.0 not in stored["attention"]  # as they begin
 
 
-def _follow_heads(maps: np.ndarray, heads: list[int]) -> None:
-    """Head 2-1 looks at the syntactic head of each word, and at [CLS] from the root."""
-    for word, head in enumerate(heads, start=1):
-        maps[2, word] = 0.1 / maps.shape[1]
-        maps[2, word, head] += 0.9
-
-
 def test_weights_are_kept_where_no_dependency_is(tmp_path: Path) -> None:
     """Of words that are roots or punctuation there is no mean of weights, but there are weights."""
-    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 40, "test": 10}, _follow_heads)
+    path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 40, "test": 10}, toy.follow_heads)
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "update word set deprel = 'punct' where head_index > 0 and sentence in"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import bounds
+import new_banks
 import numpy as np
 import pytest
 import transformers
@@ -183,6 +184,8 @@ def _two_runs(
     folder: Path, sample: Path, model: Path, random_weights: int | None = None
 ) -> tuple[Path, str, str]:
     names = []
+    if not (folder / "bank.duckdb").exists():
+        new_banks.put(folder / "bank.duckdb")
     for name in ("stories", "press"):
         source = str(sample / f"{name}.conllu")
         names.append(
@@ -200,17 +203,16 @@ def _task(bank: Path, train: str, test: str, **options: Any) -> Task:
         return read_task(cursor, "attention_words", train, test, ProbeOptions(**options))
 
 
+@pytest.mark.usual("roberta", "albert")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
     """Also where the run's weights are random: the control differs in the attention alone."""
     folder = tiny_model(kind)
-    (tmp_path / "trained").mkdir()
-    (tmp_path / "random").mkdir()
     named = str(folder)
-    trained = _task(*_two_runs(tmp_path / "trained", sample, folder), model=named)
-    control = _task(*_two_runs(tmp_path / "random", sample, folder, random_weights=5), model=named)
+    trained = _task(*_two_runs(tmp_path, sample, folder), model=named)
+    control = _task(*_two_runs(tmp_path, sample, folder, random_weights=5), model=named)
     assert trained.vectors is not None and control.vectors is not None
     assert np.array_equal(trained.vectors, control.vectors)
     assert trained.coverage == 1

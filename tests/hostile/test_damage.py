@@ -12,7 +12,6 @@ import shutil
 from pathlib import Path
 
 import damage
-import numpy as np
 import pytest
 import toy_attention as toy
 from forked import Ended, Forked
@@ -43,15 +42,11 @@ ASKED = (
 )
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
-
-
 @pytest.fixture(scope="module")
 def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of a small bank."""
     path = tmp_path_factory.mktemp("small") / "small.duckdb"
-    return toy.make_bank(path, {"train": 12, "test": 10}, as_drawn).read_bytes()
+    return toy.make_bank(path, {"train": 12, "test": 10}).read_bytes()
 
 
 def ask(forked: Forked, folder: Path, content: bytes) -> tuple[Ended, dict[str, tuple[int, str]]]:

@@ -84,7 +84,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(each, marks=() if at < 4 else pytest.mark.slow) for at, each in enumerate(SLOW)],
+    [pytest.param(each, marks=() if at < 2 else pytest.mark.slow) for at, each in enumerate(SLOW)],
 )
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
@@ -112,6 +112,7 @@ def test_no_result_takes_more_memory_than_it_may(what: str, format_: str, folder
     assert found.seconds < 8 + 10
 
 
+@pytest.mark.usual("a list of 200 million")
 @pytest.mark.parametrize("what", ["a list of 200 million", "long texts", "groups without end"])
 def test_its_memory_can_be_less(what: str, folder: Path) -> None:
     found = _ended(
@@ -130,6 +131,7 @@ def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
     )
 
 
+@pytest.mark.usual("csv", "json")
 @pytest.mark.parametrize("format_", ["csv", "jsonl", "json", "parquet"])
 def test_programs_get_every_row(format_: str, folder: Path) -> None:
     """Rows that come in many parts are those of one frame, in their order and of one type."""
@@ -157,32 +159,35 @@ def test_programs_get_every_row(format_: str, folder: Path) -> None:
     path.unlink()
 
 
-def test_who_has_read_enough_ends_it(folder: Path) -> None:
+@pytest.mark.usual("table-select*", "csv-*")
+@pytest.mark.parametrize(
+    ("format_", "select"),
+    [("table", "from"), ("table", "select range % 10 as n from"), ("csv", "from"),
+     ("jsonl", "from"), ("json", "from")],
+)  # fmt: skip
+def test_who_has_read_enough_ends_it(format_: str, select: str, folder: Path) -> None:
     """A pipe that is closed after two lines, as by head, ends the process of the statement too.
 
     A table of short rows is in the pipe as a whole before its rows are counted.
     """
-    for format_, select in (
-        ("table", "from"), ("table", "select range % 10 as n from"), ("csv", "from"),
-        ("jsonl", "from"), ("json", "from"),
-    ):  # fmt: skip
-        process = subprocess.Popen(
-            [sys.executable, "-m", "attnbank", "-b", str(folder / "x.duckdb"), "sql",
-             f"{select} range(1000000000000)", "-f", format_],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert process.stdout is not None
-        for _ in range(10_002 if select != "from" else 2):
-            process.stdout.readline()
-        children = psutil.Process(process.pid).children()
-        process.stdout.close()
-        began = time.monotonic()
-        _, error = process.communicate(timeout=20)
-        assert (process.returncode, error) == (0, b""), format_
-        assert time.monotonic() - began < 10
-        assert not psutil.wait_procs(children, timeout=5)[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "-b", str(folder / "x.duckdb"), "sql",
+         f"{select} range(1000000000000)", "-f", format_],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    for _ in range(10_002 if select != "from" else 2):
+        process.stdout.readline()
+    children = psutil.Process(process.pid).children()
+    process.stdout.close()
+    began = time.monotonic()
+    _, error = process.communicate(timeout=20)
+    assert (process.returncode, error) == (0, b"")
+    assert time.monotonic() - began < 10
+    assert not psutil.wait_procs(children, timeout=5)[1]
 
 
+@pytest.mark.usual("2", "9")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_the_process_of_a_statement_goes_with_the_command(
     how: signal.Signals, folder: Path
@@ -217,6 +222,7 @@ def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
 # From Python.
 
 
+@pytest.mark.usual("a function that waits", "rows without end")
 @pytest.mark.parametrize("what", ["a function that waits", "one function call", "rows without end"])
 def test_a_statement_of_python_in_a_process_of_its_own_ends(what: str, folder: Path) -> None:
     with open_bank(folder / "x.duckdb") as bank:

@@ -10,6 +10,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import numpy as np
 import planning
 import pytest
@@ -195,6 +196,7 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
 # Models with other special tokens.
 
 
+@pytest.mark.usual("bert", "roberta", "llama")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta", "electra"])
 def test_stored_attention_is_that_of_the_tokenizers_own_pair(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
@@ -202,7 +204,7 @@ def test_stored_attention_is_that_of_the_tokenizers_own_pair(
     folder = tiny_model(kind)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    bank = tmp_path / "b.duckdb"
+    bank = new_banks.put(tmp_path / "b.duckdb")
     ingest(IngestOptions((str(sample),), bank, str(folder), context="pair", unit="token", limit=12))
     byte_level = kind in ("roberta", "gpt2", "llama")
     with duckdb.connect(str(bank), read_only=True) as connection:

@@ -8,6 +8,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import numpy as np
 import oracle_masked_lm as slow
 import pytest
@@ -148,13 +149,14 @@ def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
     return batch
 
 
+@pytest.mark.usual("bert", "deberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
 def test_the_bank_holds_the_gradients_of_each_input_alone(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str
 ) -> None:
     """Batches, padding and the choice of the masked tokens change nothing."""
     folder = tiny_masked_lm(kind)
-    path = tmp_path / "x.duckdb"
+    path = new_banks.put(tmp_path / "x.duckdb")
     report = ingest(options(path, press, folder, mask_seed=7))
     tokenizer, model = slow.load(folder)
     draw = slow.masking(tokenizer, 7)
@@ -355,18 +357,19 @@ def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
     assert error.value.fact.endswith("lacks cls.predictions.transform.dense.bias.")
 
 
-def test_random_weights_have_a_random_head(press: Path, tmp_path: Path) -> None:
-    path = tmp_path / "x.duckdb"
-    ingest(options(path, press, "minilm", random_weights=3))
+def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
+    path = new_banks.put(tmp_path / "x.duckdb")
+    ingest(options(path, press, tiny_model("bert"), random_weights=3))
     assert rows(path, "model")[0][4] == "BertModel"
     assert len(rows(path, "gradient")) == len(rows(path, "attention")) > 0
 
 
+@pytest.mark.usual("roberta")
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str
 ) -> None:
-    path, model = tmp_path / "x.duckdb", tiny_masked_lm(kind)
+    path, model = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm(kind)
     for seed in (None, 3):
         for asked in (False, True):
             ingest(options(path, press, model, gradients=asked, random_weights=seed))

@@ -131,6 +131,7 @@ def test_pieces_of_mistral_are_those_of_gum_as_written(corpora: Path, mistral: P
     assert different <= words / 1000
 
 
+@pytest.mark.slow
 def test_mistral_reads_no_space_that_nobody_wrote(mistral: Path) -> None:
     layout = _layout(Tokenizer.from_file(str(mistral / "tokenizer.json")))
     words = ["Maria", "'s", "train", ",", "which", "did", "n't", "stop", "."]

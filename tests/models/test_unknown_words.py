@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import oracle_reference as slow
 import pytest
 import transformers
@@ -47,6 +48,7 @@ def _slow_count(bank: Path, unknown: str) -> int:
     return len({word for word, pieces in rows if unknown in pieces})
 
 
+@pytest.mark.usual("default-*", "*-bert")
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "gemma"])
 @pytest.mark.parametrize(
     "shape",
@@ -56,7 +58,7 @@ def _slow_count(bank: Path, unknown: str) -> int:
 def test_the_count_of_a_run(
     tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, shape: dict[str, Any]
 ) -> None:
-    bank, corpus = tmp_path / "b.duckdb", _corpus(tmp_path / "snow.conllu")
+    bank, corpus = new_banks.put(tmp_path / "b.duckdb"), _corpus(tmp_path / "snow.conllu")
     options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40, **shape)
     report = ingest(options)
     unknown = transformers.AutoTokenizer.from_pretrained(tiny_model(kind)).unk_token

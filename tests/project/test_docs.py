@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from polars.testing import assert_frame_equal
 import make
 import offline
 from attnbank.ingest.corpora.faults import FAULTS
-from attnbank.queries import open_bank, to_dialect
+from attnbank.queries import Bank, open_bank, to_dialect
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
 from generator import analyses as analysis_pages
@@ -40,13 +41,25 @@ class FullBank:
         return "A tiny model.", printed(analysis, self._bank)
 
 
-@pytest.fixture(scope="session")
-def pages(full_bank: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def bank(full_bank: Path) -> Iterator[Bank]:
+    with open_bank(full_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, str]:
+    """The generated pages that are kept in git, by name of file."""
+    return make.reference()
+
+
+@pytest.fixture(scope="module")
+def pages(full_bank: Path, reference: dict[str, str]) -> dict[str, str]:
     """Every generated page by name of file."""
-    return make.reference() | faults.pages() | analysis_pages.pages(FullBank(full_bank))
+    return reference | faults.pages() | analysis_pages.pages(FullBank(full_bank))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole site, built strictly: a dead link, or a page without a place, is an error."""
     pytest.importorskip("material", reason="mkdocs-material is not installed")
@@ -67,9 +80,9 @@ def site(pages: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.parametrize("name", ["commands.md", "schema.md", "schema.svg"])
-def test_the_pages_in_git_are_true(name: str) -> None:
+def test_the_pages_in_git_are_true(name: str, reference: dict[str, str]) -> None:
     file = ROOT / "docs" / name
-    assert file.read_text(encoding="utf-8") == make.reference()[name], (
+    assert file.read_text(encoding="utf-8") == reference[name], (
         "make them anew: python docs/make.py --reference"
     )
 
@@ -144,15 +157,14 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
 
 
 @every
-def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, full_bank: Path) -> None:
+def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) -> None:
     given = analysis_pages.example_values(analysis)
     calls = analysis_pages.calls(analysis, given)
     page = "".join(analysis_pages.calls(analysis, given).values())
     assert all(name in page.replace("-", "_") for name in given)
-    with open_bank(full_bank) as bank:
-        asked = eval(calls["Python"], {"bank": bank})
-        assert asked.height
-        assert_frame_equal(asked, bank.sql(calls["SQL"]))
+    asked = eval(calls["Python"], {"bank": bank})
+    assert asked.height
+    assert_frame_equal(asked, bank.sql(calls["SQL"]))
     assert eval(calls["Spark"], {"to_dialect": to_dialect}).lower().startswith(("with", "select"))
 
 

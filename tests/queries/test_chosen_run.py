@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -36,8 +37,8 @@ id,name,model,context,unit,finished
 }
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank with runs of every kind, in which each head is right about the one relation."""
     sequences = "id,run,sentence,positions\n" + "".join(f"{n},{n},1,2\n" for n in range(1, 7))
     positions = "sequence,position,word\n" + "".join(f"{n},1,1\n{n},2,2\n" for n in range(1, 7))
@@ -45,7 +46,12 @@ def path(tmp_path: Path) -> Path:
         f"{n},1,1,1,2,2\n{n},1,1,2,1,1\n" for n in range(1, 7)
     )
     given = GIVEN | {"sequence": sequences, "position": positions, "peak": peaks}
-    return make_bank(tmp_path / "bank.duckdb", given)
+    return make_bank(tmp_path_factory.mktemp("runs") / "bank.duckdb", given)
+
+
+@pytest.fixture
+def path(tmp_path: Path, made: Path) -> Path:
+    return Path(shutil.copy(made, tmp_path))
 
 
 def _answered(bank: Bank, analysis: str, **values: object) -> str:

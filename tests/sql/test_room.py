@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import old_banks
 import pytest
 import toy_attention as toy
@@ -69,15 +68,11 @@ def test_upgrade_leaves_no_more_either(tmp_path: Path) -> None:
     assert _is_tidy(bank)
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
-
-
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank of some megabytes whose two runs share the row groups of every table."""
     path = tmp_path_factory.mktemp("big") / "big.duckdb"
-    toy.make_bank(path, {"one": 40, "two": 40}, as_drawn)
+    toy.make_bank(path, {"one": 40, "two": 40})
     connection = open_to_write(path, "test")
     connection.execute(
         "insert into attention select sequence, layer, head, cast(copy as smallint),"

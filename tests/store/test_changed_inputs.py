@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import pytest
 from pipelines import other_pipeline
 
@@ -236,6 +237,7 @@ def test_an_option_that_differs_is_used_or_refused(
 ) -> None:
     """Where it is used and changes the rows, it shows in the run's name and in `info`."""
     first = _asked(folder, **change.also | {name: change.first})
+    new_banks.put(first.bank)
     second = _asked(folder, **change.also | {name: change.second})
     if is_interrupted:
         _interrupt(first, monkeypatch)

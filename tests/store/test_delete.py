@@ -35,12 +35,17 @@ ENTITIES = (
 )
 
 
-@pytest.fixture
-def bank(tmp_path: Path) -> Path:
-    """Five runs, two of them with words of two corpora, and two probes (see tests/banks)."""
-    path = old_banks.format_1(tmp_path / "bank.duckdb")
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = old_banks.format_1(tmp_path_factory.mktemp("old") / "bank.duckdb")
     upgrade(path)
     return path
+
+
+@pytest.fixture
+def bank(tmp_path: Path, upgraded: Path) -> Path:
+    """Five runs, two of them with words of two corpora, and two probes (see tests/banks)."""
+    return Path(shutil.copy(upgraded, tmp_path))
 
 
 def _ask(bank: Path, statement: str) -> list[tuple[Any, ...]]:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pytest
 import toy_attention as toy
 
@@ -39,13 +38,9 @@ COUNTED = {
 }
 
 
-def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Leave the maps random."""
-
-
 @pytest.fixture
 def bank(tmp_path: Path) -> Path:
-    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 12, "test": 10}, as_drawn)
+    return toy.make_bank(tmp_path / "toy.duckdb", {"train": 12, "test": 10})
 
 
 def _run(bank: Path, command: str, limit: int) -> subprocess.CompletedProcess[str]:
@@ -63,6 +58,7 @@ def _counted(bank: Path, command: str) -> tuple[int, int]:
         return found
 
 
+@pytest.mark.usual("compute")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_was_committed_is_said_and_made_once(
     bank: Path, command: str, capsys: pytest.CaptureFixture[str]
@@ -79,6 +75,7 @@ def test_what_was_committed_is_said_and_made_once(
     assert _counted(bank, command) == kept
 
 
+@pytest.mark.usual("compute")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_at_whatever_size_the_word_is_true(bank: Path, command: str) -> None:
     content = bank.read_bytes()

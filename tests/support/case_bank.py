@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+import new_banks
 from duckdb import DuckDBPyConnection
 
 from attnbank.sql.bank.opening import open_to_write
@@ -29,25 +28,18 @@ _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05
 
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank of the given tables."""
-    path.write_bytes(_empty())
-    connection = open_to_write(path, "test")
+    connection = open_to_write(new_banks.put(path), "test")
     try:
+        connection.execute("begin")  # one transaction: each takes as long as all the rows
         for table in ALWAYS:
             if table not in given:
                 _insert(connection, table, [{}])
         for table, text in given.items():
             _insert(connection, table, read_rows(text))
+        connection.execute("commit")
     finally:
         connection.close()
     return path
-
-
-@cache
-def _empty() -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "empty.duckdb")
-        open_to_write(path, "test").close()
-        return path.read_bytes()
 
 
 def read_rows(text: str) -> list[dict[str, str]]:

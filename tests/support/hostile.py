@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,12 @@ def files(folder: Path) -> dict[str, int]:
         for path in folder.rglob("*")
         if "__pycache__" not in path.parts and ".pytest_cache" not in path.parts
     }
+
+
+def change_json(path: Path, **values: Any) -> None:
+    """Give keys of a JSON file other values."""
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps(state | values))
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read
@@ -16,10 +18,31 @@ from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
 from attnbank.sql.bank.opening import open_to_write
 
+STORY = """\
+Rain fell.
+The dogs barked.
+It stopped.
+
+A door closed.
+"""
+
+
+def story(folder: Path, text: str = STORY) -> Path:
+    """A file of plain text: a few sentences in two documents, where no other text is given."""
+    path = folder / "story.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def made_of(batches: Sequence[Batch]) -> list[str]:
+    """Each input of a plan as its pieces, in the order of the text."""
+    inputs = sorted((each for b in batches for each in b.inputs), key=lambda each: each.words)
+    return [" ".join(each.encoded.pieces) for each in inputs]
+
 
 def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.DuckDBPyConnection:
     """A new bank with the text of a corpus, which is corpus 1."""
-    connection = open_to_write(path, "test")
+    connection = open_to_write(new_banks.put(path), "test")
     sources = find_sources([str(corpus)], format)
     items = [item for item in read(sources, format) if isinstance(item, Sentence)]
     facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import numpy as np
 import polars as pl
 
@@ -26,10 +27,21 @@ def random_tree(count: int, rng: np.random.Generator) -> list[int]:
     return heads
 
 
+def follow_heads(maps: np.ndarray, heads: list[int]) -> None:
+    """Head 2-1 looks at the syntactic head of each word, and at [CLS] from the root."""
+    for word, head in enumerate(heads, start=1):
+        maps[2, word] = 0.1 / maps.shape[1]
+        maps[2, word, head] += 0.9
+
+
+def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
+    """Heads look anywhere: the maps stay as they were drawn."""
+
+
 def make_bank(
     path: Path,
     sizes: dict[str, int],
-    look: Look,
+    look: Look = as_drawn,
     *,
     seed: int = 0,
     has_trees: bool = True,
@@ -90,7 +102,8 @@ def make_bank(
                 for place, row in enumerate(weights):
                     add("attention", sequence=sentence, layer=k // HEADS + 1, head=k % HEADS + 1,
                         from_position=place, weights=row.tolist())  # fmt: skip
-    with open_to_write(path, "test") as connection:
+    with open_to_write(new_banks.put(path), "test") as connection:
+        connection.execute("begin")
         for table, rows in tables.items():
             if table in ("attention", "position", "word"):
                 connection.register("arriving", pl.DataFrame(rows).to_arrow())
@@ -103,4 +116,5 @@ def make_bank(
                 connection.execute(
                     f"insert into {table} ({columns}) values ({places})", list(each.values())
                 )
+        connection.execute("commit")
     return path

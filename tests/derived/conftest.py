@@ -1,0 +1,48 @@
+"""Banks that probes are trained on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import new_banks
+import pytest
+import toy_attention as toy
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.sql.bank.opening import open_to_read
+
+
+@pytest.fixture(scope="session")
+def probe_bank(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> Path:
+    """Two runs of a tiny model, over two files of the sample corpus; not to be written to."""
+    folder = tmp_path_factory.mktemp("probes")
+    model = folder / "model"
+    model.symlink_to(tiny_model("bert"))
+    new_banks.put(folder / "bank.duckdb")
+    for name in ("stories", "press"):
+        path = sample / f"{name}.conllu"
+        ingest(IngestOptions((str(path),), folder / "bank.duckdb", str(model)))
+    return folder / "bank.duckdb"
+
+
+@pytest.fixture
+def reading(probe_bank: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_to_read(probe_bank) as connection, connection.cursor() as cursor:
+        yield cursor
+
+
+@pytest.fixture(scope="session")
+def made_toy_bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("toy") / "toy.duckdb"
+    return toy.make_bank(path, {"train": 120, "test": 30}, toy.follow_heads)
+
+
+@pytest.fixture
+def toy_bank(tmp_path: Path, made_toy_bank: Path) -> Path:
+    """A bank of made-up sentences in which one head knows the tree."""
+    return Path(shutil.copy(made_toy_bank, tmp_path))

@@ -1,0 +1,233 @@
+"""The scores of a probe, its loss and its gradients equal slow ones written apart."""
+
+from __future__ import annotations
+
+import bounds
+import duckdb
+import numpy as np
+import oracle_probe as slow
+import probe_tasks
+import pytest
+import torch
+
+from attnbank.ingest.derived.probes.data import batches as batches_module
+from attnbank.ingest.derived.probes.data.batches import Batch
+from attnbank.ingest.derived.probes.data.tasks import Task
+from attnbank.ingest.derived.probes.probing import make_batches
+from attnbank.ingest.derived.probes.scorers import HeadScorer, Scorer
+from attnbank.ingest.derived.probes.training import loss_of
+
+WITHIN = 10 * bounds.sums(5000)
+"""Scores in float64 on either side, of 24 maps by 66 entries of vectors at most, and sums of them
+over words. Their terms have both signs, so the sums are up to ten times smaller than the terms."""
+
+STEP = 1e-5
+
+
+def _parameters(kind: str, scorer: Scorer, *, of_gradient: bool = False) -> slow.Parameters:
+    """The parameters of a scorer (or their gradients) as the slow implementation has them."""
+    p = {
+        name: (value.grad if of_gradient else value.detach()).numpy()  # type: ignore[union-attr]
+        for name, value in scorer.named_parameters()
+    }
+    if kind == "attention":
+        return {"weights": p["weights"].reshape(-1), "opens": p["opens"], "closes": p["closes"]}
+    if kind == "attention_words":
+        return {
+            "bias": p["bias"].reshape(-1),
+            "linear": np.concatenate([p["dependent"], p["candidate"]]),
+            "opens": p["opens"],
+            "closes": p["closes"],
+        }
+    layer = np.concatenate([p["distance"], p["root"], p["dependent"], p["candidate"]])
+    return {"layer": layer, "bias": p["bias"], "out": p["out"][0]}
+
+
+def _slow_vectors(task: Task, sentences: list[slow.Sentence]) -> list[np.ndarray]:
+    """The vectors of each sentence: the task's, looked up by the pieces of a word."""
+    if task.vectors is None:
+        return [np.zeros((len(each.words), 1)) for each in sentences]
+    row_of = dict(zip(task.test.sentences.pieces.to_pylist(), task.test.vector, strict=True))
+    return [
+        np.stack([task.vectors[row_of["\x1f".join(pieces)]] for pieces in each.pieces]).astype(
+            np.float64
+        )
+        for each in sentences
+    ]
+
+
+@pytest.mark.parametrize("root_at", ["root", "published"])
+@pytest.mark.parametrize("kind", probe_tasks.LEARNING)
+def test_scores_and_loss_equal_the_slow_ones(
+    reading: duckdb.DuckDBPyConnection, kind: str, root_at: str
+) -> None:
+    task, options = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task, options)
+    sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
+    vectors = _slow_vectors(task, sentences)
+    every = np.arange(len(sentences))
+    at = 0
+    for batch in make_batches(reading, task, task.test, every, options, probe_tasks.CPU):
+        loss, found = loss_of(scorer, probe_tasks.double(batch))
+        expected_loss = 0.0
+        for row in found.detach().numpy():
+            expected = slow.logits(
+                kind, sentences[at], vectors[at], _parameters(kind, scorer),
+                published=root_at == "published",
+            )  # fmt: skip
+            words = np.array(sentences[at].words)
+            got = row[np.ix_(words, np.concatenate([[0], words + 1]))]
+            largest = np.abs(expected[np.isfinite(expected)]).max()
+            np.testing.assert_allclose(got, expected, rtol=0, atol=WITHIN * largest)
+            expected_loss += slow.loss(expected, sentences[at].heads)
+            at += 1
+        assert float(loss.detach()) == pytest.approx(expected_loss, rel=WITHIN)
+    assert at == len(sentences) > 20
+
+
+@pytest.mark.parametrize("root_at", ["root", "published"])
+@pytest.mark.parametrize("kind", probe_tasks.LEARNING)
+def test_gradients_equal_loops(reading: duckdb.DuckDBPyConnection, kind: str, root_at: str) -> None:
+    task, options = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task, options)
+    sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
+    chosen = np.array(sorted(range(len(sentences)), key=lambda at: len(sentences[at].words))[:4])
+    chosen.sort()
+    for batch in make_batches(reading, task, task.test, chosen, options, probe_tasks.CPU):
+        loss_of(scorer, probe_tasks.double(batch))[0].backward()  # type: ignore[no-untyped-call]
+    vectors = _slow_vectors(task, sentences)
+    p = _parameters(kind, scorer)
+    expected = {name: np.zeros_like(value) for name, value in p.items()}
+    for at in chosen:
+        added = slow.gradients(
+            kind, sentences[at], vectors[at], p, published=root_at == "published"
+        )
+        for name, value in added.items():
+            expected[name] += value
+    got = _parameters(kind, scorer, of_gradient=True)
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        largest = np.abs(value).max()
+        assert largest > 1e-3, name
+        np.testing.assert_allclose(
+            got[name], value, rtol=0, atol=10 * WITHIN * largest, err_msg=name
+        )
+
+
+def test_the_slow_gradients_are_slopes_of_the_slow_loss(
+    reading: duckdb.DuckDBPyConnection,
+) -> None:
+    """The reference is held to the definition of a derivative."""
+    sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
+    sentence = min(sentences, key=lambda each: abs(len(each.words) - 4))
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(len(sentence.words), 3))
+    number = 2 * len(sentence.maps)
+    shapes: dict[str, dict[str, tuple[int, ...]]] = {
+        "attention": {"weights": (number,), "opens": (), "closes": ()},
+        "attention_words": {"bias": (number,), "linear": (6, number), "opens": (), "closes": ()},
+        "distance_words": {"layer": (13, 5), "bias": (5,), "out": (5,)},
+    }
+    for kind, of_kind in shapes.items():
+        p = {name: np.array(rng.normal(size=shape)) for name, shape in of_kind.items()}
+        found = slow.gradients(kind, sentence, vectors, p, published=False)
+        for name, value in p.items():
+            at = tuple(0 for _ in value.shape)
+            sides = []
+            for step in (STEP, -STEP):
+                moved = p | {name: value.copy()}
+                moved[name][at] += step
+                scores = slow.logits(kind, sentence, vectors, moved, published=False)
+                sides.append(slow.loss(scores, sentence.heads))
+            # Each word's loss is a log-sum of exponentials, whose third derivative is at most twice
+            # the cube of what a step does to a score, and that is below 30 here.
+            within = bounds.slope(STEP, sides[0], 5000, 2 * 30**3 * len(sentence.words))
+            assert found[name][at] == pytest.approx((sides[0] - sides[1]) / (2 * STEP), abs=within)
+
+
+@pytest.mark.parametrize("root_at", ["root", "published"])
+@pytest.mark.parametrize("kind", ["attention", "attention_words"])
+def test_weights_of_the_heads_equal_the_slow_ones(
+    reading: duckdb.DuckDBPyConnection, kind: str, root_at: str
+) -> None:
+    from attnbank.ingest.derived.probes.head_weights import HeadWeights
+
+    task, options = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task, options)
+    assert isinstance(scorer, HeadScorer)
+    sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
+    gathered = HeadWeights(task.test.run)
+    with torch.no_grad():
+        every = np.arange(len(sentences))
+        for batch in make_batches(reading, task, task.test, every, options, probe_tasks.CPU):
+            is_scored = torch.from_numpy(task.test.sentences.is_scored[batch.entry.numpy()])
+            gathered.add(scorer, probe_tasks.double(batch), batch.is_word & is_scored)
+    weight, contribution = slow.head_weights(
+        kind, sentences, _slow_vectors(task, sentences), _parameters(kind, scorer),
+        published=root_at == "published",
+    )  # fmt: skip
+    rows = gathered.rows()
+    for column, expected in (("weight", weight), ("contribution", contribution)):
+        largest = np.abs(expected).max()
+        np.testing.assert_allclose(rows[column].to_numpy(), expected, rtol=0, atol=WITHIN * largest)
+    assert rows.select("layer", "head", "direction").rows()[:5] == [
+        (1, 1, "dependent_to_head"), (1, 2, "dependent_to_head"), (1, 3, "dependent_to_head"),
+        (1, 4, "dependent_to_head"), (2, 1, "dependent_to_head"),
+    ]  # fmt: skip
+    assert rows["direction"].to_list()[len(rows) // 2] == "head_to_dependent"
+
+
+def test_where_the_vector_of_root_stands() -> None:
+    """Three words with vectors 2, 3 and 5; a pair scores 10 times the candidate's vector and 100
+    times the dependent's, and every weight of attention is 1."""
+    from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer
+
+    words = torch.tensor([[False, True, True, True, False]])
+    batch = Batch(
+        entry=torch.arange(5)[None],
+        is_word=words,
+        is_barred=batches_module.barred(words),
+        opens=torch.tensor([[1.0, 0, 0, 0, 0]]),
+        closes=torch.tensor([[0, 0, 0, 0, 1.0]]),
+        gold=torch.tensor([[-1, 0, 0, 0, -1]]),
+        position=torch.arange(5)[None],
+        words=torch.tensor([3.0]),
+        vector=torch.tensor([[0, 1, 2, 3, 0]]),
+        attention=torch.ones(1, 5, 5, 1),
+    )
+    vectors = torch.tensor([[0.0], [2], [3], [5]])
+    found = {}
+    for root_at in ("root", "published"):
+        scorer = AttentionWordsScorer(1, vectors, root_at)
+        with torch.no_grad():
+            scorer.dependent[:, 0] = 100
+            scorer.candidate[:, 0] = 10
+            scorer.closes.fill_(0)
+            found[root_at] = scorer(batch)[0, 1:4][:, [0, 2, 3, 4]].tolist()
+    none = -float("inf")
+    # ROOT, then the words: the candidate's own vector.
+    assert found["root"] == [
+        [200, none, 230, 250],
+        [300, 320, none, 350],
+        [500, 520, 530, none],
+    ]
+    # ROOT has the first word's, each word that of the next, the last word nothing at all.
+    assert found["published"] == [
+        [220, none, 250, 0],
+        [320, 330, none, 0],
+        [520, 530, 550, none],
+    ]
+
+
+def test_long_sentences_go_in_smaller_batches(
+    reading: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches_module, "CELLS_AT_ONCE", 12 * 20 * 20)
+    task, options = probe_tasks.task(reading, "attention")
+    every = np.arange(len(task.test.sentences.sequence))
+    made = list(make_batches(reading, task, task.test, every, options, probe_tasks.CPU))
+    sizes = [batch.is_word.shape for batch in made]
+    assert all(count == 1 or 12 * count * longest**2 <= 12 * 400 for count, longest in sizes)
+    assert any(count == 1 for count, _ in sizes) and any(count > 1 for count, _ in sizes)
+    entries = np.concatenate([batch.entry[batch.entry >= 0].numpy() for batch in made])
+    assert entries.tolist() == list(range(task.test.sentences.start[-1]))

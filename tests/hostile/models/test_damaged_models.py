@@ -1,0 +1,262 @@
+"""A model folder that somebody else made can ask for anything, and gets an error of two lines.
+
+No code in it is run, no pickle is opened, no memory is taken for sizes that no model has, and
+nothing is left behind: neither a bank nor any other file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hostile
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+
+def _config(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: hostile.change_json(folder / "config.json", **values)
+
+
+def _without(*keys: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        state = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(
+            json.dumps({key: value for key, value in state.items() if key not in keys})
+        )
+
+    return change
+
+
+def _text(name: str, text: str | bytes) -> Callable[[Path], None]:
+    data = text if isinstance(text, bytes) else text.encode()
+
+    def apply(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return apply
+
+
+def _vocabulary(change: Callable[[dict[str, int]], Any]) -> Callable[[Path], None]:
+    """Change the vocabulary in tokenizer.json."""
+
+    def apply(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        state = json.loads(path.read_text())
+        change(state["model"]["vocab"])
+        path.write_text(json.dumps(state))
+
+    return apply
+
+
+def _tokenizer(**parts: Any) -> Callable[[Path], None]:
+    return lambda folder: hostile.change_json(folder / "tokenizer.json", **parts)
+
+
+def _larger(folder: Path) -> None:
+    """A file that is large and empty, and takes no room."""
+    with (folder / "tokenizer.json").open("r+b") as file:
+        file.truncate(400_000_000)
+
+
+def _weights(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        change(weights)
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+    return apply
+
+
+def _cut(name: str, share: float) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data[: int(len(data) * share)])
+
+    return apply
+
+
+def _only(name: str, text: str) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        (folder / "tokenizer.json").unlink()
+        (folder / name).write_text(text)
+
+    return apply
+
+
+def _index(text: str) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "part.safetensors")
+        (folder / "model.safetensors.index.json").write_text(text)
+
+    return apply
+
+
+def _special(folder: Path) -> None:
+    """A special token around every text that the model has no embedding for."""
+    state = json.loads((folder / "tokenizer.json").read_text())
+    state["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [70_000]
+    (folder / "tokenizer.json").write_text(json.dumps(state))
+
+
+def _types(folder: Path) -> None:
+    state = json.loads((folder / "tokenizer.json").read_text())
+    state["post_processor"]["pair"][3]["Sequence"]["type_id"] = 7
+    (folder / "tokenizer.json").write_text(json.dumps(state))
+
+
+CONFIGURATIONS: dict[str, Callable[[Path], None]] = {
+    "no layers": _config(num_hidden_layers=0),
+    "negative layers": _config(num_hidden_layers=-3),
+    "a billion layers": _config(num_hidden_layers=10**9),
+    "a million layers": _config(num_hidden_layers=10**6),
+    "thirty thousand layers": _config(num_hidden_layers=30_000),
+    "no heads": _config(num_attention_heads=0),
+    "negative heads": _config(num_attention_heads=-4),
+    "a million heads": _config(num_attention_heads=10**6),
+    "heads that do not divide": _config(num_attention_heads=5),
+    "heads in words": _config(num_attention_heads="four"),
+    "half a head": _config(num_attention_heads=0.5),
+    "layers in a list": _config(num_hidden_layers=[3]),
+    "true layers": _config(num_hidden_layers=True),
+    "no vocabulary": _config(vocab_size=0),
+    "a negative vocabulary": _config(vocab_size=-400),
+    "a vocabulary of a trillion": _config(vocab_size=10**12),
+    "a vocabulary of two billion": _config(vocab_size=2 * 10**9),
+    "a vocabulary in words": _config(vocab_size="many"),
+    "a vocabulary too small": _config(vocab_size=7),
+    "a vocabulary with a digit too many": _config(vocab_size=int("4" * 400)),
+    "a huge width": _config(hidden_size=4 * 10**9),
+    "a large width": _config(hidden_size=4 * 10**6),
+    "no width": _config(hidden_size=0),
+    "a negative width": _config(hidden_size=-32),
+    "a huge inner width": _config(intermediate_size=2**31 - 1),
+    "many positions": _config(max_position_embeddings=10**12),
+    "two billion positions": _config(max_position_embeddings=2 * 10**9),
+    "a billion labels": _config(num_labels=10**9),
+    "labels in words": _config(id2label="none"),
+    "no activation": _config(hidden_act="evil"),
+    "activation of a number": _config(hidden_act=3),
+    "an unknown type": _config(model_type="unheard-of"),
+    "a type in a list": _config(model_type=["bert"]),
+    "no type": _without("model_type"),
+    "a type of images": _config(model_type="vit", image_size=32, patch_size=16),
+    "a type of sounds": _config(model_type="wav2vec2"),
+    "images and text": _config(model_type="clip"),
+    "no attention": _config(model_type="fnet"),
+    "an encoder-decoder": _config(model_type="bart", is_encoder_decoder=True),
+    "a dropout of 7": _config(attention_probs_dropout_prob=7.0),
+    "a padding token out of range": _config(pad_token_id=10**6),
+    "not JSON": _text("config.json", "{"),
+    "a list": _text("config.json", "[1, 2]"),
+    "a number": _text("config.json", "7"),
+    "nothing": _text("config.json", ""),
+    "null": _text("config.json", "null"),
+    "not UTF-8": _text("config.json", b"\xff\xfe{}"),
+    "nested": _text("config.json", "[" * 200_000 + "]" * 200_000),
+    "nested objects": _text("config.json", '{"a":' * 100_000 + "1" + "}" * 100_000),
+    "digits": _text("config.json", '{"num_hidden_layers": ' + "9" * 6000 + "}"),
+    "NaN layers": _text("config.json", '{"model_type": "bert", "num_hidden_layers": NaN}'),
+    "20 MB": _text("config.json", '{"a": "' + "x" * 20_000_000 + '"}'),
+}
+TOKENIZERS: dict[str, Callable[[Path], None]] = {
+    "an id of 2^31": _vocabulary(lambda vocab: vocab.update(rain=2**31)),
+    "an id of 2^32": _vocabulary(lambda vocab: vocab.update(rain=2**32)),
+    "an id of 2^70": _vocabulary(lambda vocab: vocab.update(rain=2**70)),
+    "a negative id": _vocabulary(lambda vocab: vocab.update(rain=-1)),
+    "an id past the end": _vocabulary(lambda vocab: vocab.update(rain=4000)),
+    "an id in words": _tokenizer(model={"type": "WordPiece", "vocab": {"rain": "one"}}),
+    "an empty vocabulary": _vocabulary(lambda vocab: vocab.clear()),
+    "an empty vocab.txt": _only("vocab.txt", ""),
+    "a vocab.txt of lines": _only("vocab.txt", "\n" * 1000),
+    "a vocab.txt too long": _only("vocab.txt", "".join(f"w{at}\n" for at in range(5000))),
+    "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
+    "not JSON": _text("tokenizer.json", "{"),
+    "a list": _text("tokenizer.json", "[]"),
+    "nothing": _text("tokenizer.json", ""),
+    "nested": _text("tokenizer.json", "[" * 200_000),
+    "400 MB": _larger,
+    "no model": _tokenizer(model=None),
+    "an unknown model": _tokenizer(model={"type": "Evil"}),
+    "an unknown normalizer": _tokenizer(normalizer={"type": "Evil"}),
+    "a wrong pattern": _tokenizer(
+        pre_tokenizer={"type": "Split", "pattern": {"Regex": "(((("}, "behavior": "Isolated",
+                       "invert": False}),
+    "a special token without embedding": _special,
+    "a segment without embedding": _types,
+    "a configuration that is none": _text("tokenizer_config.json", "{"),
+    "a configuration that is a list": _text("tokenizer_config.json", "[]"),
+}  # fmt: skip
+WEIGHTS: dict[str, Callable[[Path], None]] = {
+    "none": lambda folder: (folder / "model.safetensors").unlink(),
+    "nothing": _text("model.safetensors", b""),
+    "a few bytes": _text("model.safetensors", b"nothing"),
+    "a header of 2^63 bytes": _text("model.safetensors", b"\xff" * 7 + b"\x7f{}"),
+    "a header that is no JSON": _text("model.safetensors", b"\x02\0\0\0\0\0\0\0{{"),
+    "cut in the header": _cut("model.safetensors", 0.001),
+    "cut in the middle": _cut("model.safetensors", 0.5),
+    "cut at the end": _cut("model.safetensors", 0.999),
+    "other shapes": _config(hidden_size=64),
+    "another vocabulary": _config(vocab_size=500),
+    "an index that leads nowhere": _index('{"weight_map": {"a": "../../x"}}'),
+    "an index that is none": _index("["),
+    "no numbers": _weights(
+        lambda weights: [each.fill_(float("nan")) for each in weights.values()]
+    ),
+    "fewer": _weights(lambda weights: weights.pop("encoder.layer.1.output.dense.weight")),
+}  # fmt: skip
+
+
+def _both(kind: str, cases: dict[str, Callable[[Path], None]]) -> list[Any]:
+    return [pytest.param(change, id=f"{kind}: {name}") for name, change in cases.items()]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS) + _both("weights", WEIGHTS),
+)
+def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
+    corpus: Path,
+    folder: Path,
+    damage: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    damage(folder)
+    with hostile.nothing_made(corpus.parent):
+        hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
+
+
+@pytest.mark.parametrize("damage", _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS))
+def test_a_dry_run_refuses_the_same(
+    corpus: Path,
+    folder: Path,
+    damage: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All of it, though it reads no weights."""
+    damage(folder)
+    with hostile.nothing_made(corpus.parent):
+        hostile.refused(["ingest", str(corpus), "--model", str(folder), "--dry-run"], capsys, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [_config(vocab_size=10**12), _config(num_hidden_layers=10**9), _config(num_labels=10**9),
+     _config(vocab_size=2 * 10**9), _config(hidden_size=4 * 10**6),
+     _vocabulary(lambda vocab: vocab.update(rain=2**31)), _larger],
+    ids=["vocabulary", "layers", "labels", "rows", "width", "id", "file"],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [[], ["--random-weights", "1"]], ids=["trained", "random"])
+def test_absurd_sizes_take_neither_memory_nor_time(
+    corpus: Path, folder: Path, change: Callable[[Path], None], more: list[str]
+) -> None:
+    change(folder)
+    ended = hostile.measured(["ingest", "rain.conllu", "-m", "model", *more], corpus.parent)
+    hostile.check_lines(ended.err.strip().splitlines())
+    assert ended.memory < hostile.MOST_MEMORY
+    assert ended.seconds < 30  # of which 5 to 10 to start torch and transformers
+    assert not (corpus.parent / "attnbank.duckdb").exists()

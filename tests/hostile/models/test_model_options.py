@@ -1,0 +1,48 @@
+"""An option of a model or a run that nothing can take is refused in two lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hostile
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--device", "meta"], ["--device", "abacus"], ["--device", ""],
+        ["--device", "cuda:99"], ["--device", "xla"],
+        ["--seed", "99999999999999999999", "--limit", "1"], ["--seed", "-1"],
+        ["--mask-seed", "99999999999999999999"],
+        ["--random-weights", "99999999999999999999"], ["--random-weights", "2147483648"],
+        ["--batch-tokens", "99999999999999999999"], ["--max-tokens", "99999999999999999999"],
+        ["--limit", "99999999999999999999"], ["--decimals", "99999999999999999999"],
+        ["--model", "./nowhere"], ["--model", "a/b/c"], ["--model", ""], ["--model", "a\0b"],
+        ["--model", "\udcff"], ["--name", "\udcff"], ["--split", "\udcff"], ["--name", "a\0b"],
+        ["--model", "x" * 5000], ["--model", "../" * 2000],
+    ],
+    ids=lambda more: f"{more[0]} {more[1][:22]}".encode("ascii", "backslashreplace").decode(),
+)  # fmt: skip
+def test_an_option_that_nothing_can_take(
+    corpus: Path, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = [] if "--model" in more else ["--model", str(folder)]
+    with hostile.nothing_made(corpus.parent):
+        hostile.refused(["ingest", str(corpus), *model, *more], capsys, 2)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("random_weights", 2**31 - 1), ("seed", 2**63 - 1), ("seed", 2**40)]
+)
+def test_the_largest_number_that_it_takes(
+    corpus: Path, folder: Path, option: str, value: int, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {option: value, "limit": 1}
+    report = ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", str(folder), **options))
+    assert report.state == "new"
