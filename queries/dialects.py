@@ -162,7 +162,7 @@ def _functions() -> dict[str, tuple[list[str], exp.Expr]]:
     return {
         each.this.this.name: ([name.name for name in each.this.expressions], each.expression)
         for each in _created("MACRO")
-        if not isinstance(each.expression, exp.Query)
+        if isinstance(each.expression, exp.Subquery) or not isinstance(each.expression, exp.Query)
     }
 
 

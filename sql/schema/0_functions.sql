@@ -45,3 +45,33 @@ create or replace macro at_largest(positions, weights) as case
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
 comment on macro at_largest is 'The position with the largest of the weights beside it, the first of equals; null where all are 0.';
+
+-- Stirling's series at n + 8, and back: good to 14 digits for every n, in any engine.
+create or replace macro log_factorial(n) as
+(cast(n as double) + 8) * ln(cast(n as double) + 8) - (cast(n as double) + 8)
++ ln(cast(6.283185307179586 as double) * (cast(n as double) + 8)) / 2
++ 1 / (12 * (cast(n as double) + 8))
+- 1 / (360 * power(cast(n as double) + 8, 3))
++ 1 / (1260 * power(cast(n as double) + 8, 5))
+- 1 / (1680 * power(cast(n as double) + 8, 7))
++ 1 / (1188 * power(cast(n as double) + 8, 9))
+- 691 / (360360 * power(cast(n as double) + 8, 11))
+- ln(
+    (cast(n as double) + 1) * (cast(n as double) + 2) * (cast(n as double) + 3) * (cast(n as double) + 4)
+    * (cast(n as double) + 5) * (cast(n as double) + 6) * (cast(n as double) + 7) * (cast(n as double) + 8)
+);
+comment on macro log_factorial is 'The natural logarithm of n!.';
+
+create or replace macro mcnemar(only_a, only_b) as least(
+    cast(1 as double),
+    2 * list_sum(
+        list_transform(
+            range(0, cast(least(only_a, only_b) as bigint) + 1),
+            lambda k: exp(
+                log_factorial(only_a + only_b) - log_factorial(k) - log_factorial(only_a + only_b - k)
+                - (only_a + only_b) * ln(cast(2 as double))
+            )
+        )
+    )
+);
+comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: how likely so uneven a split of the pairs that one of the two alone gets right is by chance.';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -49,11 +50,70 @@ def test_two_runs_are_compared_on_the_words_of_both(
         assert row["difference"] == row["accuracy_a"] - row["accuracy_b"]
         only_a, only_b = len(right_a - right_b), len(right_b - right_a)
         assert (row["only_a"], row["only_b"]) == (only_a, only_b)
-        # Logarithms of factorials, up to a few thousand, each off by a rounding of their sum.
-        size = max(1.0, 8.0 * (only_a + only_b + 1))
-        most = size * bounds.sums(only_a + only_b + 1)
-        assert row["p_value"] == pytest.approx(mcnemar(only_a, only_b), rel=most)
+        wanted = pytest.approx(mcnemar(only_a, only_b), rel=_bound(only_a + only_b))
+        assert row["p_value"] == wanted
         assert (row["run_a"], row["run_b"]) == tuple(names)
+
+
+def _bound(n: int) -> float:
+    """How far off a p value of n pairs may be, relative to it.
+
+    It is a sum of exponentials of three logarithms of factorials each, which are n ln n at most:
+    sums of ten terms, and a series that ends at 1.3e-14.
+    """
+    size = max(1.0, n * math.log(n)) if n else 1.0
+    return 4 * (size * bounds.sums(10) + 1.3e-14) + bounds.sums(n + 1)
+
+
+def test_the_exact_test_is_mcnemars(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        for one, other in [(0, 0), (1, 0), (5, 5), (3, 10), (62, 157), (300, 250), (0, 900)]:
+            (found,) = bank.sql("select mcnemar(?, ?)", [one, other]).row(0)
+            wanted = mcnemar(one, other)
+            assert found == pytest.approx(wanted, rel=_bound(one + other), abs=1e-300)
+
+
+@pytest.mark.parametrize("relation", ["nsubj", "all"])
+def test_every_head_against_the_best_offset(
+    full_bank: Path, names: list[str], readings: list[Reading], relation: str
+) -> None:
+    one = readings[0]
+    words = one.dependents(relation)
+    away = {
+        word: one.place[head][1] - one.place[word][1]
+        for word in words
+        if (head := one.head(word)) is not None
+    }
+    tried = (1, -1, 2, -2, 3, -3)
+    offset = max(
+        sorted(tried, key=lambda k: (abs(k), k)),
+        key=lambda k: sum(distance == k for distance in away.values()),
+    )
+    there = {word for word, distance in away.items() if distance == offset}
+    with open_bank(full_bank) as bank:
+        rows = bank.query("head_score", relation=relation, run=names[0]).to_dicts()
+        (best,) = bank.query("best_head", relation=relation, run=names[0]).to_dicts()
+    for name in ("layer", "head", "direction", "n", "accuracy", "low", "high", "offset", "gain"):
+        assert rows[0][name] == best[name]
+    heads = sorted(one.found[words[0]])
+    assert sorted((row["layer"], row["head"], row["direction"]) for row in rows) == heads
+    for row in rows:
+        right = {
+            word
+            for word in words
+            if (found := one.found[word][row["layer"], row["head"], row["direction"]]) is not None
+            and found == one.head(word)
+        }
+        assert (row["n"], row["correct"]) == (len(words), len(right))
+        assert (row["offset"], row["offset_accuracy"]) == (offset, len(there) / len(words))
+        only_head, only_offset = len(right - there), len(there - right)
+        assert (row["only_head"], row["only_offset"]) == (only_head, only_offset)
+        most = _bound(only_head + only_offset)
+        p_value = mcnemar(only_head, only_offset)
+        assert row["p_value"] == pytest.approx(p_value, rel=most, abs=1e-300)
+        corrected = min(1.0, p_value * len(heads))
+        assert row["corrected"] == pytest.approx(corrected, rel=most, abs=1e-300)
+    assert [row["correct"] for row in rows] == sorted((r["correct"] for r in rows), reverse=True)
 
 
 def test_by_default_the_banks_own_run_and_the_newest_other(

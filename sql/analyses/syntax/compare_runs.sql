@@ -255,32 +255,6 @@ discordant as (
         cast(sum(outcome.by_b * (1 - outcome.by_a)) as bigint) as only_b
     from outcome
     group by outcome.relation
-),
-
-number as (
-    select distinct counted.k
-    from (select unnest(range(0, discordant.only_a + discordant.only_b + 1)) as k from discordant) as counted
-),
-
-log_factorial as (
-    select number.k, sum(ln(cast(greatest(number.k, 1) as double))) over (order by number.k) as value
-    from number
-),
-
-tail as (
-    select
-        discordant.relation,
-        sum(
-            exp(
-                whole.value - part.value - rest.value
-                - cast(discordant.only_a + discordant.only_b as double) * ln(cast(2 as double))
-            )
-        ) as p
-    from discordant
-    inner join log_factorial as whole on whole.k = discordant.only_a + discordant.only_b
-    inner join log_factorial as part on part.k <= least(discordant.only_a, discordant.only_b)
-    inner join log_factorial as rest on rest.k = whole.k - part.k
-    group by discordant.relation
 )
 
 select
@@ -298,13 +272,12 @@ select
     - cast(best_b.correct as double) / cast(best_b.n as double) as difference,
     discordant.only_a,
     discordant.only_b,
-    least(cast(1 as double), 2 * tail.p) as p_value,
+    mcnemar(discordant.only_a, discordant.only_b) as p_value,
     (select chosen_a.name from chosen_a) as run_a,
     (select chosen_b.name from chosen_b) as run_b
 from best as best_a
 inner join best as best_b on best_b.relation = best_a.relation
 inner join discordant on discordant.relation = best_a.relation
-inner join tail on tail.relation = best_a.relation
 where best_a.side = 'a'
     and best_b.side = 'b'
 order by best_a.n desc, best_a.relation
