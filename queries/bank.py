@@ -23,6 +23,7 @@ from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import explained, is_damage
 from attnbank.sql.bank.opening import install_beside, open_to_read
+from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.header import Analysis
 from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
@@ -58,7 +59,7 @@ class Bank:
             self.path,
             lambda cursor: install_beside(cursor, self.path) if is_old else None,
         )
-        self._sandbox: sandbox.Sandbox | None = None
+        self._sandbox: dict[str, sandbox.Sandbox] = {}
         self._statements: weakref.WeakSet[Isolated] = weakref.WeakSet()
         self._sandboxes: weakref.WeakSet[sandbox.Sandbox] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -85,7 +86,7 @@ class Bank:
             running.close()
         self._cursors.close()
         with self._lock:
-            self._sandbox = None
+            self._sandbox.clear()
             for each in self._sandboxes:
                 each.close()
 
@@ -162,14 +163,52 @@ class Bank:
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
+        return self._sandboxed("sql", seconds, memory).run(statement, params)
+
+    def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
+        """The sandbox of these limits; one of each use is kept open."""
         with self._lock:
             self._cursors.check()
-            own = self._sandbox
+            own = self._sandbox.get(use)
             if own is None or (own.seconds, own.memory) != (seconds, memory):
                 # The old one goes when the last thread that asks it is done.
-                own = self._sandbox = sandbox.Sandbox(self.path, seconds, memory)
+                own = self._sandbox[use] = sandbox.Sandbox(self.path, seconds, memory)
                 self._sandboxes.add(own)
-        return own.run(statement, params)
+        return own
+
+    def find(
+        self,
+        request: str,
+        *,
+        columns: str = "",
+        corpus: str | None = None,
+        limit: int | None = None,
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """Find what a request in Grew's language describes: one row a hit, in the text's order.
+
+        The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
+        the node before the first word), one for each named edge with its label, and what `columns`
+        names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read.
+        `limit` is the most rows, `timeout` the most seconds. Raises RequestError, with line and
+        column, for a request that cannot be read; CallError for an unknown corpus; QueryError where
+        it runs out of time or memory. Warns with AttnbankWarning where nothing is found and no
+        word has a relation or a feature that is asked for.
+        """
+        from attnbank.queries.patterns import finding
+
+        check_limits(timeout, memory)
+        asked = finding.question(request, keys=columns, corpus=corpus, limit=limit)
+        if corpus is not None:
+            with self._answering():
+                finding.check_corpus(self.connection, corpus)
+        found = self._sandboxed("find", timeout, memory).run(asked.statement)
+        if not found.height and limit != 0:
+            with self._answering():
+                for told in finding.unknown_names(self.connection, asked.checked):
+                    warnings.warn(told, AttnbankWarning, stacklevel=2)
+        return found
 
     def stream(
         self,

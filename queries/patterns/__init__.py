@@ -1,0 +1,6 @@
+"""Requests in Grew's language, with edges of attention and coreference, as SELECTs over a bank."""
+
+from attnbank.queries.patterns.finding import SECONDS, Question, question, statement
+from attnbank.queries.patterns.language.faults import RequestError
+
+__all__ = ["SECONDS", "Question", "RequestError", "question", "statement"]
