@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
@@ -29,6 +29,9 @@ from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
 from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
+
+if TYPE_CHECKING:
+    from attnbank.queries.patterns import Choice
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -182,7 +185,10 @@ class Bank:
         *,
         columns: str = "",
         corpus: str | None = None,
+        sort: str = "",
         limit: int | None = None,
+        sample: int | None = None,
+        seed: int = 0,
         timeout: float = 30.0,
         memory: int = sandbox.MEMORY,
     ) -> pl.DataFrame:
@@ -191,24 +197,55 @@ class Bank:
         The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
         the node before the first word), one for each named edge with its label, and what `columns`
         names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read.
-        `limit` is the most rows, `timeout` the most seconds. Raises RequestError, with line and
-        column, for a request that cannot be read; CallError for an unknown corpus; QueryError where
-        it runs out of time or memory. Warns with AttnbankWarning where nothing is found and no
-        word has a relation or a feature that is asked for.
+        `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
+        `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
+        seconds.
+
+        Raises RequestError, with line and column, for a request that cannot be read; CallError for
+        an unknown corpus; QueryError where it runs out of time or memory. Warns with
+        AttnbankWarning where nothing is found and no word has what is asked for.
         """
+        from attnbank.queries.patterns import Choice
+
+        choice = Choice(corpus, limit, sample, seed)
+        return self.hits(request, choice, columns, sort, timeout, memory)
+
+    def hits(
+        self,
+        request: str,
+        choice: Choice,
+        columns: str = "",
+        sort: str = "",
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """What `find` finds, with the choice of hits in one; see there."""
         from attnbank.queries.patterns import finding
 
         check_limits(timeout, memory)
-        asked = finding.question(request, keys=columns, corpus=corpus, limit=limit)
-        if corpus is not None:
+        asked = finding.question(request, columns=columns, sort=sort, choice=choice)
+        if choice.corpus is not None:
             with self._answering():
-                finding.check_corpus(self.connection, corpus)
+                finding.check_corpus(self.connection, choice.corpus)
         found = self._sandboxed("find", timeout, memory).run(asked.statement)
-        if not found.height and limit != 0:
+        if choice.sample is not None:
+            found = asked.in_order(found, choice)
+        if not found.height and choice.limit != 0:
             with self._answering():
                 for told in finding.unknown_names(self.connection, asked.checked):
-                    warnings.warn(told, AttnbankWarning, stacklevel=2)
+                    warnings.warn(told, AttnbankWarning, stacklevel=3)
         return found
+
+    def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
+        """Hits of `hits` with their column `sentence`, as people read them.
+
+        The columns are `sent_id`, `left`, `hit` (from the first matched word to the last, each in
+        brackets) and `right`; `context` is how many words stand left and right, all where None.
+        """
+        from attnbank.queries.patterns import concordance
+
+        with self._answering():
+            return concordance.lines(self.connection, found, context)
 
     def stream(
         self,

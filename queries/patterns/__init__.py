@@ -2,5 +2,6 @@
 
 from attnbank.queries.patterns.finding import SECONDS, Question, question, statement
 from attnbank.queries.patterns.language.faults import RequestError
+from attnbank.queries.patterns.select.building import Choice
 
-__all__ = ["SECONDS", "Question", "RequestError", "question", "statement"]
+__all__ = ["SECONDS", "Choice", "Question", "RequestError", "question", "statement"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+import polars as pl
 from duckdb import DuckDBPyConnection
 from sqlglot import exp
 
@@ -13,7 +14,7 @@ from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, check
 from attnbank.queries.patterns.language.reading import read, read_keys
 from attnbank.queries.patterns.select import values
-from attnbank.queries.patterns.select.building import Columns, columns_of, select_of
+from attnbank.queries.patterns.select.building import Choice, Columns, columns_of, select_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import DIALECTS
 from attnbank.sql.suggest import did_you_mean, listed
@@ -21,6 +22,9 @@ from attnbank.sql.suggest import did_you_mean, listed
 SECONDS = 30.0
 """How long a request may take, where nothing else is said."""
 MOST_LIMIT = 2**31 - 1
+
+
+_EVERY = Choice()
 
 
 @dataclass(frozen=True)
@@ -31,31 +35,29 @@ class Question:
     columns: Columns
     statement: str
 
+    def in_order(self, found: pl.DataFrame, choice: Choice) -> pl.DataFrame:
+        """A sample in the order of the text; `sentence` goes where nobody asked for it."""
+        nodes = self.columns.nodes
+        found = found.sort("sentence", *nodes)
+        return found if choice.keys else found.drop("sentence")
+
 
 @lru_cache(maxsize=256)
 def question(
-    request: str,
-    *,
-    keys: str = "",
-    corpus: str | None = None,
-    limit: int | None = None,
-    with_sentence: bool = False,
+    request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY
 ) -> Question:
     """The statement of a request.
 
-    `keys` names further columns (`V.lemma, delta(V, O)`); `with_sentence` adds `sentence`, the
-    sentence's id. Raises RequestError for a request that cannot be read or is not supported, and
-    CallError for a limit that is none.
+    `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
+    Raises RequestError for a request that cannot be read or is not supported, and CallError for a
+    number of hits that is none.
     """
-    if limit is not None and not 0 <= limit <= MOST_LIMIT:
-        raise CallError(f"A limit of {limit} rows is none.", "Give 0 or more.")
-    checked = check(read(request), read_keys(keys) if keys.strip() else ())
-    made = select_of(checked, corpus=corpus, limit=limit, keys=with_sentence)
+    checked, made = _select(request, columns, sort, choice)
     return Question(checked, columns_of(checked), made.sql("duckdb"))
 
 
 def statement(
-    request: str, *, keys: str = "", corpus: str | None = None, limit: int | None = None,
+    request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY,
     dialect: str = "duckdb",
 ) -> str:  # fmt: skip
     """The SELECT of a request as people read it, in any dialect of sqlglot that analyses have.
@@ -67,12 +69,25 @@ def statement(
             f"There is no dialect {dialect}.",
             f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
         )
-    checked = check(read(request), read_keys(keys) if keys.strip() else ())
-    made: exp.Expr = select_of(checked, corpus=corpus, limit=limit)
+    _, made = _select(request, columns, sort, choice)
     if dialect != "duckdb":
         for each in made.find_all(exp.CTE):
             each.set("materialized", None)  # advice to DuckDB, which others have no word for
     return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+
+
+def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Checked, exp.Select]:
+    for number in (choice.limit, choice.sample):
+        if number is not None and not 0 <= number <= MOST_LIMIT:
+            raise CallError(f"{number} is no number of hits.", f"Give 0 to {MOST_LIMIT:,}.")
+    if choice.sample is not None and (sort.strip() or choice.limit is not None):
+        raise CallError(
+            "A sample is in the order of the text, and as large as it is asked for.",
+            "Leave out --sort and --limit, or --sample.",
+        )
+    keys, order = (read_keys(each) if each.strip() else () for each in (columns, sort))
+    checked = check(read(request), keys, order)
+    return checked, select_of(checked, choice)
 
 
 def check_corpus(connection: DuckDBPyConnection, name: str) -> None:

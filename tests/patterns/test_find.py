@@ -60,7 +60,7 @@ def test_the_first_hits(sample_text_bank: Path) -> None:
         every = bank.find(OBJECTS)
         assert bank.find(OBJECTS, limit=7).equals(every.head(7))
         assert bank.find(OBJECTS, limit=0).height == 0
-        with pytest.raises(CallError, match="limit"):
+        with pytest.raises(CallError, match="no number of hits"):
             bank.find(OBJECTS, limit=-1)
 
 

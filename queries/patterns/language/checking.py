@@ -82,7 +82,8 @@ class Scope:
 
 @dataclass
 class Checked:
-    """A request with its names resolved. `keys` are what its hits are described by.
+    """A request with its names resolved. `keys` are what its hits are described by,
+    `sort` what they are sorted by.
 
     `sentence_tests` are the tests of the metadata and of the tree's shape that must hold;
     `is_not_projective` and the like stand there as `present` tests.
@@ -92,6 +93,7 @@ class Checked:
     blocks: list[Scope]
     sentence_tests: list[tree.Test]
     keys: tuple[tree.Term, ...] = ()
+    sort: tuple[tree.Term, ...] = ()
 
     def scopes(self) -> Iterator[Scope]:
         """The pattern and the blocks."""
@@ -104,14 +106,16 @@ class Checked:
         return any(scope.attends for scope in self.scopes())
 
 
-def check(request: tree.Request, keys: tuple[tree.Term, ...] = ()) -> Checked:
-    """The request with its names resolved, and those of the keys that describe its hits.
+def check(
+    request: tree.Request, keys: tuple[tree.Term, ...] = (), sort: tuple[tree.Term, ...] = ()
+) -> Checked:
+    """The request with its names resolved, and those of the keys that describe and sort its hits.
 
     Raises RequestError for a name that nothing declares or that two things have, and for what is
     not supported.
     """
     pattern = _scope("pattern", request.pattern, None)
-    made = Checked(pattern, [], [], keys)
+    made = Checked(pattern, [], [], keys, sort)
     for block in request.blocks:
         if block.kind == "global":
             made.sentence_tests.extend(block.tests)
@@ -119,7 +123,7 @@ def check(request: tree.Request, keys: tuple[tree.Term, ...] = ()) -> Checked:
             made.blocks.append(_scope(block.kind, block.clauses, pattern))
     for scope in made.scopes():
         _check_names(scope)
-    for key in keys:
+    for key in (*keys, *sort):
         _check_term(pattern, key)
     count = sum(len(scope.nodes) for scope in made.scopes())
     if count > MOST_NODES:

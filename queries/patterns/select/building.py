@@ -36,28 +36,37 @@ def columns_of(checked: Checked) -> Columns:
     return Columns(tuple(checked.pattern.nodes), tuple(checked.pattern.named))
 
 
-def select_of(
-    checked: Checked, *, corpus: str | None = None, limit: int | None = None, keys: bool = False
-) -> exp.Select:
-    """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge.
+@dataclass(frozen=True)
+class Choice:
+    """Which hits are given, and how: of one corpus alone, so many, or a random sample.
 
-    `corpus` is the name of the corpus that it reads alone. With `keys` there is also
-    `sentence`, the id of the sentence, before the nodes.
+    With `keys` there is also the column `sentence`, the id of the sentence, before the nodes.
     """
-    return _Builder(checked).select(corpus, limit, keys)
+
+    corpus: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    keys: bool = False
+
+
+def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
+    """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
+    return _Builder(checked, choice or Choice()).select()
 
 
 class _Builder:
     """Builds one SELECT."""
 
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, choice: Choice) -> None:
         self._checked = checked
+        self._choice = choice
         self._aliases = Aliases()
         self._with: list[exp.CTE] = []
         self._words: str | None = None
 
-    def select(self, corpus: str | None, limit: int | None, keys: bool) -> exp.Select:
-        checked = self._checked
+    def select(self) -> exp.Select:
+        checked, choice = self._checked, self._choice
         pattern = plan(checked, checked.pattern, None, self._aliases)
         self._with += clauses.add(pattern, self._aliases)
         conditions = [each.expression for each in self._loose(pattern)]
@@ -68,10 +77,10 @@ class _Builder:
             found = self._exists(block, base)
             conditions.append(found if scope.kind == "with" else terms.never(found))
         conditions += sentences.conditions(checked.sentence_tests)
-        if corpus is not None:
-            conditions.append(terms.equal(column("corpus", "name"), terms.text(corpus)))
-        joins = [*self._joins(pattern), *self._sentence_joins(base, corpus is not None)]
-        made = exp.Select(expressions=self._columns(pattern, keys))
+        if choice.corpus is not None:
+            conditions.append(terms.equal(column("corpus", "name"), terms.text(choice.corpus)))
+        joins = [*self._joins(pattern), *self._sentence_joins(base)]
+        made = exp.Select(expressions=self._columns(pattern))
         if base is None:
             made.set("from_", exp.From(this=terms.table("sentence", TABLE)))
         else:
@@ -81,6 +90,7 @@ class _Builder:
         if conditions:
             made.set("where", exp.Where(this=terms.every(conditions)))
         made.set("order", exp.Order(expressions=self._order(pattern)))
+        limit = choice.limit if choice.sample is None else choice.sample
         if limit is not None:
             made.set("limit", exp.Limit(expression=terms.number(limit)))
         if self._with:
@@ -88,9 +98,9 @@ class _Builder:
             made.set("with_", exp.With(expressions=self._with, recursive=is_recursive))
         return made
 
-    def _columns(self, pattern: Planned, keys: bool) -> list[exp.Expr]:
+    def _columns(self, pattern: Planned) -> list[exp.Expr]:
         found = [terms.named(column(TABLE, "name"), "sent_id")]
-        if keys:
+        if self._choice.keys or self._choice.sample is not None:
             found.append(terms.named(column(TABLE, "id"), "sentence"))
         found += [
             terms.named(pattern.bound[name].index(), name) for name in self._checked.pattern.nodes
@@ -108,6 +118,13 @@ class _Builder:
         keys: list[exp.Expr] = [column(TABLE, "id")]
         keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
         keys += [column(alias, "index") for alias in pattern.hidden]
+        if self._choice.sample is not None:
+            parts = [exp.Cast(this=each, to=exp.DataType(this=exp.DType.VARCHAR)) for each in keys]
+            seeded = [terms.text(f"{self._choice.seed}"), *parts]
+            joined = exp.ConcatWs(expressions=[terms.text(" "), *seeded])
+            keys = [exp.MD5(this=joined), *(each.copy() for each in keys)]
+        else:
+            keys = [clauses.key_value(pattern, key) for key in self._checked.sort] + keys
         return [exp.Ordered(this=each) for each in keys]
 
     def _source(self, source: Source) -> exp.Table:
@@ -164,8 +181,9 @@ class _Builder:
             select.set("joins", joins)
         return exp.Exists(this=select)
 
-    def _sentence_joins(self, base: exp.Expr | None, has_corpus: bool) -> list[exp.Join]:
+    def _sentence_joins(self, base: exp.Expr | None) -> list[exp.Join]:
         joins = []
+        has_corpus = self._choice.corpus is not None
         if base is not None:
             joins.append(_join("sentence", terms.equal(column(TABLE, "id"), base.copy()), TABLE))
         if has_corpus or sentences.read_document(self._checked):

@@ -102,7 +102,8 @@ class Aliases:
 def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
     """Whether a node that the scope declares is asked for more than its place."""
     if scope.outer is None and any(
-        isinstance(key, tree.Reference) and key.owner.text == name for key in checked.keys
+        isinstance(key, tree.Reference) and key.owner.text == name
+        for key in (*checked.keys, *checked.sort)
     ):
         return True
     for each in checked.scopes():

@@ -45,7 +45,7 @@ def read_document(checked: Checked) -> bool:
         keys |= {each.feature for each in scope.references() if scope.is_metadata(each)}
     keys |= {
         each.feature
-        for each in checked.keys
+        for each in (*checked.keys, *checked.sort)
         if isinstance(each, tree.Reference) and checked.pattern.is_metadata(each)
     }
     return any(key not in _COLUMNS and key not in SHAPES for key in keys)
