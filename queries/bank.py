@@ -31,7 +31,7 @@ from attnbank.sql.registry import analyses
 from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
 
 if TYPE_CHECKING:
-    from attnbank.queries.patterns import Choice
+    from attnbank.queries.patterns import Choice, RunFacts
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -185,6 +185,7 @@ class Bank:
         *,
         columns: str = "",
         corpus: str | None = None,
+        run: str | int | None = None,
         sort: str = "",
         limit: int | None = None,
         sample: int | None = None,
@@ -196,7 +197,9 @@ class Bank:
 
         The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
         the node before the first word), one for each named edge with its label, and what `columns`
-        names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read.
+        names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read; where
+        attention is asked about, the sentences that one run read: `run`, by name or id, else the
+        one that answers as for an analysis.
         `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
         `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
         seconds.
@@ -205,10 +208,23 @@ class Bank:
         an unknown corpus; QueryError where it runs out of time or memory. Warns with
         AttnbankWarning where nothing is found and no word has what is asked for.
         """
-        from attnbank.queries.patterns import Choice
+        from attnbank.queries.patterns import Choice, RunFacts
 
-        choice = Choice(corpus, limit, sample, seed)
+        chosen = self.run_of_request(request, run)
+        facts = None if chosen is None else RunFacts.of(chosen)
+        choice = Choice(corpus, limit, sample, seed, run=facts)
         return self.hits(request, choice, columns, sort, timeout, memory)
+
+    def run_of_request(self, request: str, run: str | int | None = None) -> Run | None:
+        """The run whose attention `find` reads for a request; None where it asks about none.
+
+        Raises RequestError as `find` does, and as `query` does for a run.
+        """
+        from attnbank.queries.patterns import finding
+
+        with self._answering():
+            asked = None if run is None else str(run)
+            return finding.choose(self.connection, self.path, request, asked)
 
     def hits(
         self,
@@ -227,6 +243,8 @@ class Bank:
         if choice.corpus is not None:
             with self._answering():
                 finding.check_corpus(self.connection, choice.corpus)
+        if choice.run is not None:
+            self._tell_of_run(choice.run)
         found = self._sandboxed("find", timeout, memory).run(asked.statement)
         if choice.sample is not None:
             found = asked.in_order(found, choice)
@@ -235,6 +253,19 @@ class Bank:
                 for told in finding.unknown_names(self.connection, asked.checked):
                     warnings.warn(told, AttnbankWarning, stacklevel=3)
         return found
+
+    def _tell_of_run(self, run: RunFacts) -> None:
+        """Warn where the run whose attention is asked about has not read every sentence."""
+        from attnbank.queries.patterns import finding
+
+        with self._answering():
+            count = finding.left_out(self.connection, run.id)
+        if not run.is_finished:
+            told = f"The run {run.name} is not finished: the hits are of its first part."
+            warnings.warn(told, UnfinishedRunWarning, stacklevel=4)
+        if count:
+            told = f"The run {run.name} left out {count:,} sentences: nothing is found there."
+            warnings.warn(told, AttnbankWarning, stacklevel=4)
 
     def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
         """Hits of `hits` with their column `sentence`, as people read them.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -14,11 +15,23 @@ from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, check
 from attnbank.queries.patterns.language.reading import read, read_keys
 from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.select.attention import check_heads
 from attnbank.queries.patterns.select.building import Choice, Columns, columns_of, select_of
+from attnbank.sql import header
 from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis
 from attnbank.sql.registry import DIALECTS
+from attnbank.sql.runs import Run, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
 
+_HEADER = """-- title: What a request with attention reads
+-- paper: after Clark et al. 2019
+-- grain: one row a hit
+-- run: unit=word contexts=sentence,document usual=sentence
+-- param run varchar = null: name or id of the run
+-- column sent_id varchar: name of the sentence
+select 1 as sent_id
+"""
 SECONDS = 30.0
 """How long a request may take, where nothing else is said."""
 MOST_LIMIT = 2**31 - 1
@@ -85,9 +98,56 @@ def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Chec
             "A sample is in the order of the text, and as large as it is asked for.",
             "Leave out --sort and --limit, or --sample.",
         )
-    keys, order = (read_keys(each) if each.strip() else () for each in (columns, sort))
+    keys, order = (
+        tuple(dict.fromkeys(read_keys(each))) if each.strip() else () for each in (columns, sort)
+    )
     checked = check(read(request), keys, order)
+    if checked.attends:
+        if choice.run is None:
+            raise CallError(
+                "The request asks about attention, and no run is chosen.",
+                "Give a bank with a run (attnbank -b BANK find ...).",
+            )
+        check_heads(checked, choice.run)
     return checked, select_of(checked, choice)
+
+
+def asks_about_attention(request: str) -> bool:
+    """Whether a request reads a run. Raises RequestError for one that cannot be read."""
+    return check(read(request)).attends
+
+
+def choose(
+    connection: DuckDBPyConnection, path: Path, request: str, asked: str | None
+) -> Run | None:
+    """The run whose attention a request reads; None where it asks about none.
+
+    It is chosen as for every analysis of words. Raises as `choose_run` does, CallError where a run
+    is named and none is read.
+    """
+    if not asks_about_attention(request):
+        if asked is not None:
+            raise CallError(
+                "The request asks about no attention, and so reads no run.",
+                "Leave the run out, or ask: A =[3-1]=> B.",
+            )
+        return None
+    return choose_run(connection, path, _as_analysis(), {"run": asked})
+
+
+@cache
+def _as_analysis() -> Analysis:
+    """A request as an analysis, as far as the choice of its run goes."""
+    return header.parse("find", "patterns", _HEADER)
+
+
+def left_out(connection: DuckDBPyConnection, run: int) -> int:
+    """How many sentences of its corpus a run left out, or cut off."""
+    rows = connection.execute(
+        "select count(distinct skipped.sentence) from skipped where skipped.run = ?"
+        " and skipped.sentence is not null", [run]
+    ).fetchall()  # fmt: skip
+    return int(rows[0][0])
 
 
 def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
@@ -136,7 +196,9 @@ def _labels(checked: Checked) -> Iterator[str]:
 
 def _features(checked: Checked) -> Iterator[str]:
     """The features in FEATS and MISC that the pattern asks for."""
-    columns = values.COLUMNS | {"textform", "wordform", "SpaceAfter", "__id__"}
+    columns = (
+        values.COLUMNS | values.MENTIONS.keys() | {"textform", "wordform", "SpaceAfter", "__id__"}
+    )
     for groups in checked.pattern.tests.values():
         for group in groups:
             for alternative in group:

@@ -92,8 +92,8 @@ def test_nodes_whose_names_differ_in_capitals(sample_text_bank: Path) -> None:
 def test_names_that_sql_knows(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
         found = bank.find(
-            "pattern { select -[det]-> order; word [upos=VERB]; sentence [] }", limit=3
+            "pattern { select -[det]-> order; word [upos=VERB]; position [] }", limit=3
         )
-        assert found.columns == ["sent_id", "select", "order", "word", "sentence"]
+        assert found.columns == ["sent_id", "select", "order", "word", "position"]
         odd = bank.find("pattern { N' -[det]-> d-1$ }")
         assert odd.columns == ["sent_id", "N'", "d-1$"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +33,11 @@ _USUAL = 10
     metavar="KEYS",
     help="Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.",
 )
+@click.option(
+    "--run",
+    shell_complete=names("run"),
+    help="The run whose attention is read, by name or id; by default as for an analysis.",
+)
 @click.option("--sort", default="", metavar="KEYS", help="Sort by such keys first.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The first N hits alone.")
 @click.option("--sample", type=click.IntRange(min=0), metavar="N", help="N hits at random.")
@@ -58,6 +64,7 @@ def command(
     request: str,
     corpus: str | None,
     columns: str,
+    run: str | None,
     sort: str,
     limit: int | None,
     sample: int | None,
@@ -79,44 +86,43 @@ def command(
     Example:
       attnbank find 'pattern { V -[obj]-> O; O [upos=PRON] }'
     """
-    from attnbank.cli.output import check_output, is_for_people
-    from attnbank.queries.patterns import Choice, statement
+    from attnbank.cli.output import (
+        MOST_ROWS,
+        check_output,
+        is_for_people,
+        terminal_width,
+        write_frames,
+    )
+    from attnbank.queries.patterns import Choice, RunFacts, asks_about_attention, statement
 
     text = sys.stdin.read() if request == "-" else request
     chosen = check_output(ctx, format_, output)
     people = is_for_people(chosen)
     choice = Choice(corpus, limit, sample, seed, keys=people and not show_sql)
     if show_sql:
-        say(
-            *statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect).split("\n")
-        )
+        if asks_about_attention(text):
+            with open_named_bank(ctx) as bank:
+                of = bank.run_of_request(text, run)
+                choice = replace(choice, run=None if of is None else RunFacts.of(of))
+        made = statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect)
+        say(*made.split("\n"))
         return
-    read_apart(
-        ctx,
-        lambda: _answer(
-            ctx, text, choice, columns, sort, timeout, format_, output, context, chosen == "table"
-        ),
-    )
 
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            of = bank.run_of_request(text, run)
+            asked = choice if of is None else replace(choice, run=RunFacts.of(of))
+            found = bank.hits(text, asked, columns, sort, timeout)
+            shown = found
+            if people:
+                width = terminal_width() if output is None and chosen == "table" else None
+                beside = _USUAL if context is None and width is None else context
+                shown = bank.concordance(found.drop("run", strict=False).head(MOST_ROWS), beside)
+                shown = shown if width is None else _cut(shown, width)
+        title = None if of is None or not people else f"Run: {of.name}"
+        write_frames(ctx, iter([shown]), format_, output, count=lambda: found.height, title=title)
 
-def _answer(
-    ctx: click.Context, text: str, choice: object, columns: str, sort: str, timeout: float,
-    format_: str | None, output: str | None, context: int | None, is_table: bool,
-) -> None:  # fmt: skip
-    from attnbank.cli.output import MOST_ROWS, terminal_width, write_frames
-    from attnbank.queries.patterns import Choice
-
-    assert isinstance(choice, Choice)
-    with open_named_bank(ctx) as bank:
-        found = bank.hits(text, choice, columns, sort, timeout)
-        shown = found
-        if choice.keys:
-            width = terminal_width() if output is None and is_table else None
-            beside = _USUAL if context is None and width is None else context
-            shown = bank.concordance(found.head(MOST_ROWS), beside)
-            if width is not None:
-                shown = _cut(shown, width)
-    write_frames(ctx, iter([shown]), format_, output, count=lambda: found.height)
+    read_apart(ctx, answer)
 
 
 def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:

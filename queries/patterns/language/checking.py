@@ -26,7 +26,7 @@ SHAPES = frozenset({
 """What `global` can ask of the tree."""
 _TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
 _EDGE_FEATURES = frozenset({"label", "length", "delta", "weight"})
-_RESERVED = frozenset({"sent_id", "global", "meta", "document"})
+_RESERVED = frozenset({"sent_id", "sentence", "run", "global", "meta", "document"})
 
 AnyEdge = tree.Edge | tree.Attends
 

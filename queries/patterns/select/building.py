@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked
-from attnbank.queries.patterns.select import clauses, sentences, terms
+from attnbank.queries.patterns.select import attention, clauses, sentences, terms
+from attnbank.queries.patterns.select.attention import RunFacts
 from attnbank.queries.patterns.select.scopes import Aliases, Condition, Planned, Source, plan
 from attnbank.queries.patterns.select.sentences import TABLE
 from attnbank.queries.patterns.select.terms import column
 
 _WORD_OR_ANCHOR = (
-    "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
+    "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
     "space_after", "head_index", "deprel",
 )  # fmt: skip
 
@@ -48,6 +50,7 @@ class Choice:
     sample: int | None = None
     seed: int = 0
     keys: bool = False
+    run: RunFacts | None = None
 
 
 def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
@@ -68,15 +71,20 @@ class _Builder:
     def select(self) -> exp.Select:
         checked, choice = self._checked, self._choice
         pattern = plan(checked, checked.pattern, None, self._aliases)
-        self._with += clauses.add(pattern, self._aliases)
+        self._add_clauses(pattern)
         conditions = [each.expression for each in self._loose(pattern)]
         base = column(pattern.sources[0].alias, "sentence") if pattern.sources else None
         for scope in checked.blocks:
             block = plan(checked, scope, pattern, self._aliases)
-            self._with += clauses.add(block, self._aliases)
+            self._add_clauses(block)
             found = self._exists(block, base)
             conditions.append(found if scope.kind == "with" else terms.never(found))
         conditions += sentences.conditions(checked.sentence_tests)
+        if checked.attends:
+            assert choice.run is not None
+            within = column(TABLE, "id") if base is None else base.copy()
+            read = exp.Subquery(this=attention.read_sentences(choice.run))
+            conditions.append(exp.In(this=within, query=read))
         if choice.corpus is not None:
             conditions.append(terms.equal(column("corpus", "name"), terms.text(choice.corpus)))
         joins = [*self._joins(pattern), *self._sentence_joins(base)]
@@ -98,6 +106,11 @@ class _Builder:
             made.set("with_", exp.With(expressions=self._with, recursive=is_recursive))
         return made
 
+    def _add_clauses(self, planned: Planned) -> None:
+        self._with += attention.add(planned, self._aliases, self._choice.run)
+        self._with += clauses.add(planned, self._aliases)
+        planned.sources.sort(key=lambda source: not source.has_sentence)
+
     def _columns(self, pattern: Planned) -> list[exp.Expr]:
         found = [terms.named(column(TABLE, "name"), "sent_id")]
         if self._choice.keys or self._choice.sample is not None:
@@ -106,18 +119,25 @@ class _Builder:
             terms.named(pattern.bound[name].index(), name) for name in self._checked.pattern.nodes
         ]
         found += [
-            terms.named(column(pattern.edges[name], "deprel"), name)
+            terms.named(clauses.label_of(pattern, name), name)
             for name in self._checked.pattern.named
         ]
         found += [
             terms.named(clauses.key_value(pattern, key), str(key)) for key in self._checked.keys
         ]
+        if self._choice.run is not None:
+            found.append(terms.named(terms.text(self._choice.run.name), "run"))
         return found
 
     def _order(self, pattern: Planned) -> list[exp.Expr]:
         keys: list[exp.Expr] = [column(TABLE, "id")]
         keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
         keys += [column(alias, "index") for alias in pattern.hidden]
+        keys += [
+            clauses.label_of(pattern, name)
+            for name, edge in self._checked.pattern.named.items()
+            if isinstance(edge, tree.Attends)
+        ]
         if self._choice.sample is not None:
             parts = [exp.Cast(this=each, to=exp.DataType(this=exp.DType.VARCHAR)) for each in keys]
             seeded = [terms.text(f"{self._choice.seed}"), *parts]
@@ -137,8 +157,11 @@ class _Builder:
 
     def _joins(self, planned: Planned) -> list[exp.Join]:
         """The rows after the first, each joined to one before it that it is tied to."""
-        placed = [each.alias for each in planned.sources[:1]]
-        waiting = planned.sources[1:]
+        if not planned.sources:
+            return []
+        first, *waiting = planned.sources
+        placed = [first.alias]
+        with_sentence = [first.alias]  # a row that has none comes after all that have one
         ties = [each for each in planned.conditions if each.is_tie]
         joins = []
         while waiting:
@@ -146,8 +169,12 @@ class _Builder:
                 (each for each in waiting if _tied_to(each.alias, placed, ties)), waiting[0]
             )
             waiting.remove(source)
-            near = _tied_to(source.alias, placed, ties) or placed[0]
-            on = [terms.equal(column(source.alias, "sentence"), column(near, "sentence"))]
+            on = []
+            if source.has_sentence:
+                near = _tied_to(source.alias, with_sentence, ties) or with_sentence[0]
+                same = terms.equal(column(source.alias, "sentence"), column(near, "sentence"))
+                on.append(same)
+                with_sentence.append(source.alias)
             placed.append(source.alias)
             for tie in ties:
                 if source.alias in tie.rows and tie.rows <= set(placed):
@@ -169,8 +196,9 @@ class _Builder:
         if not block.sources:
             return exp.Paren(this=terms.every(conditions))
         sentence = column(TABLE, "id") if base is None else base.copy()
-        first = block.sources[0].alias
-        conditions.insert(0, terms.equal(column(first, "sentence"), sentence))
+        if block.sources[0].has_sentence:
+            first = block.sources[0].alias
+            conditions.insert(0, terms.equal(column(first, "sentence"), sentence))
         joins = self._joins(block)
         select = exp.Select(
             expressions=[terms.number(1)],

@@ -22,10 +22,6 @@ def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
         _add_comparison(planned, comparison)
     for presence in planned.scope.presences:
         _add_presence(planned, presence)
-    for attends in planned.scope.attends:
-        raise RequestError(attends.place, "edges of attention are not supported yet.")
-    for pair in planned.scope.corefers:
-        raise RequestError(pair.place, "coreference is not supported yet.")
     return made
 
 
@@ -148,6 +144,12 @@ def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
     planned.add(terms.compared(operator, *sides), *rows)
 
 
+def label_of(planned: Planned, name: str) -> exp.Expr:
+    """The label of a named edge: a relation, or the head that looks."""
+    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
+    return column(planned.edges[name], "deprel" if is_tree else "label")
+
+
 def key_value(planned: Planned, key: tree.Term) -> exp.Expr:
     """What describes a hit: the value of a feature, or a distance in words."""
     return _side(planned, key, False)
@@ -210,6 +212,13 @@ def _value(planned: Planned, reference: tree.Reference) -> exp.Expr:
     if not planned.scope.is_edge(name):
         return sentences.metadata(feature)
     row = planned.edges[name]
+    if isinstance(planned.scope.edge(name), tree.Attends):
+        if feature not in ("label", "weight"):
+            raise RequestError(
+                reference.place, f"an edge of attention has no {feature}.",
+                "It has a label (3-1) and a weight.",
+            )  # fmt: skip
+        return column(row, feature)
     if feature in ("length", "delta"):
         distance = exp.Sub(this=column(row, "index"), expression=column(row, "head_index"))
         return exp.Abs(this=distance) if feature == "length" else exp.Paren(this=distance)
@@ -220,7 +229,8 @@ def _test(planned: Planned, reference: tree.Reference, test: tree.Test) -> exp.E
     name = reference.owner.text
     if planned.scope.has_node(name) and reference.feature != "__id__":
         return values.feature_test(test, planned.bound[name].row)
-    if planned.scope.is_edge(name) and reference.feature in ("1", "2"):
+    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
+    if planned.scope.is_edge(name) and is_tree and reference.feature in ("1", "2"):
         (found,) = values.label_test(tree.PartLabel((test,)), planned.edges[name])
         return found
     return values.fits(test, lambda: _value(planned, reference))

@@ -54,12 +54,14 @@ class Condition:
 class Source:
     """A row that a scope reads, of `word` or of a common table expression.
 
-    `may_be_anchor` says whether it can be the node before the first word.
+    `may_be_anchor` says whether it can be the node before the first word, `has_sentence` whether
+    it has a column `sentence` by which it is joined, too.
     """
 
     alias: str
     may_be_anchor: bool = False
     table: str = "word"
+    has_sentence: bool = True
 
 
 @dataclass
@@ -86,7 +88,8 @@ class Aliases:
     def __init__(self) -> None:
         self._taken = {
             "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge",
-            "right_edge", "loose",
+            "right_edge", "loose", "sequence", "position", "peak", "attention", "source",
+            "target", "mention", "one_mention", "other_mention", "read_sentence",
         }  # fmt: skip
 
     def new(self, wanted: str) -> str:

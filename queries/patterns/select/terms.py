@@ -23,7 +23,9 @@ def identifier(given: str) -> exp.Identifier:
 
 OWN = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "word_or_anchor", "climb",
-    "start", "above", "path", "dependent", "left_edge", "right_edge", "loose",
+    "start", "above", "path", "dependent", "left_edge", "right_edge", "loose", "sequence",
+    "position", "peak", "attention", "source", "target", "looks", "looks_row", "coreferent",
+    "coreferent_row", "mention", "one_mention", "other_mention", "read_sentence",
 })  # fmt: skip
 """Names of ours that stand without quotes."""
 
@@ -43,6 +45,11 @@ def number(value: int) -> exp.Expr:
 def double(value: str) -> exp.Expr:
     """A number that a user wrote, as a DOUBLE."""
     return exp.Cast(this=text(value), to=exp.DataType(this=exp.DType.DOUBLE))
+
+
+def plain_double(value: exp.Expr) -> exp.Expr:
+    """A number as a DOUBLE."""
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DType.DOUBLE))
 
 
 def as_double(value: exp.Expr) -> exp.Expr:
@@ -150,4 +157,5 @@ def named(value: exp.Expr, alias: str) -> exp.Expr:
 _COLUMNS = frozenset({
     "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "head_index", "deprel",
     "space_after", "surface", "misc", "id", "sent_id", "ancestor", "descendant", "words",
+    "looking", "looked_at", "label", "weight", "run", "one", "other",
 })  # fmt: skip

@@ -17,6 +17,8 @@ from attnbank.queries.patterns.select.terms import column, text
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
 """Features that are columns of table `word`."""
+MENTIONS = {"mention": "kind", "entity_type": "type"}
+"""Features of the mentions that a word is the head of, and their columns in table `mention`."""
 ANCHOR = "__0__"
 """The form of the node before the first word."""
 _MANY = 2
@@ -77,6 +79,8 @@ def feature_test(test: tree.Test, row: str) -> exp.Expr:
     name = test.feature
     if name in COLUMNS or name in ("textform", "wordform", "SpaceAfter"):
         return fits(test, lambda: feature(name, row))
+    if name in MENTIONS:
+        return _mention_test(test, row)
     if test.kind == "present":
         return _has(row, f"|{_in_source(name)}=")
     if test.kind == "absent":
@@ -91,6 +95,32 @@ def feature_test(test: tree.Test, row: str) -> exp.Expr:
         return one_of if len(texts) == 1 else exp.Paren(this=one_of)
     return exp.And(
         this=_has(row, f"|{_in_source(name)}="), expression=exp.Not(this=exp.Paren(this=one_of))
+    )
+
+
+def _mention_test(test: tree.Test, row: str) -> exp.Expr:
+    """A test of what is said of the mentions whose head word stands in the row."""
+    some = _mentioned(row, terms.not_null(column("mention", MENTIONS[test.feature])))
+    if test.kind == "present":
+        return some
+    if test.kind == "absent":
+        return exp.Not(this=some)
+    wanted = matches(lambda: column("mention", MENTIONS[test.feature]), test.values)
+    found = _mentioned(row, wanted)
+    return found if test.kind == "equal" else terms.every([some, exp.Not(this=found)])
+
+
+def _mentioned(row: str, condition: exp.Expr) -> exp.Expr:
+    return exp.Exists(
+        this=exp.Select(
+            expressions=[terms.number(1)],
+            from_=exp.From(this=terms.table("mention")),
+            where=exp.Where(
+                this=terms.every(
+                    [terms.equal(column("mention", "head_word"), column(row, "id")), condition]
+                )
+            ),
+        )
     )
 
 
@@ -131,6 +161,13 @@ def feature(name: str, row: str) -> exp.Expr:
             [exp.Not(this=column(row, "space_after")), terms.is_null(column(row, "surface"))]
         )
         return exp.Case(ifs=[exp.If(this=closed, true=text("No"))])
+    if name in MENTIONS:
+        select = exp.Select(
+            expressions=[exp.Min(this=column("mention", MENTIONS[name]))],
+            from_=exp.From(this=terms.table("mention")),
+            where=exp.Where(this=terms.equal(column("mention", "head_word"), column(row, "id"))),
+        )
+        return exp.Subquery(this=select)
     pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", _in_source(name)) + "=([^|]*)"
     both = terms.joined(text("|"), column(row, "feats"), text("|"), column(row, "misc"))
     return terms.or_null(terms.extracted(both, pattern, 1))
