@@ -16,8 +16,8 @@ from attnbank.cli.printing import closed, say
 
 COMMANDS = {
     "demo": "fill", "ingest": "fill", "info": "ask", "queries": "ask", "query": "ask",
-    "use": "keep", "compute": "fill", "probe": "fill", "sql": "ask", "shell": "ask",
-    "schema": "ask", "export": "keep", "upgrade": "keep", "delete": "keep",
+    "find": "ask", "use": "keep", "compute": "fill", "probe": "fill", "sql": "ask",
+    "shell": "ask", "schema": "ask", "export": "keep", "upgrade": "keep", "delete": "keep",
 }  # fmt: skip
 """The commands, in the order in which a newcomer meets them, and the folder of each."""
 

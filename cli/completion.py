@@ -15,7 +15,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def names(kind: str) -> Completer:
-    """The names of a kind (run, relation, table) in the bank."""
+    """The names of a kind (run, corpus, relation, table) in the bank."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str

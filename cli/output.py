@@ -99,7 +99,7 @@ def write_frames(
             if title is not None:
                 _write_lines(_titled(title, chosen), file)
             shown = _first_rows(whole)
-            write(shown, chosen, file, _terminal_width() if output is None else None, wraps=wraps)
+            write(shown, chosen, file, terminal_width() if output is None else None, wraps=wraps)
             file.flush()
             for _ in whole:  # to count them
                 check_reader(output)
@@ -301,5 +301,6 @@ def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     yield from frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]
 
 
-def _terminal_width() -> int | None:
+def terminal_width() -> int | None:
+    """The columns of the terminal; None where standard output is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
@@ -24,12 +24,15 @@ from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import explained, is_damage
 from attnbank.sql.bank.opening import install_beside, open_to_read
-from attnbank.sql.errors import QueryError
+from attnbank.sql.errors import AttnbankWarning, QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
 from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
+
+if TYPE_CHECKING:
+    from attnbank.queries.patterns import Choice, RunFacts
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -63,7 +66,7 @@ class Bank:
             self.path,
             lambda cursor: install_beside(cursor, self.path) if is_old else None,
         )
-        self._sandbox: sandbox.Sandbox | None = None
+        self._sandbox: dict[str, sandbox.Sandbox] = {}
         self._statements: weakref.WeakSet[Isolated] = weakref.WeakSet()
         self._sandboxes: weakref.WeakSet[sandbox.Sandbox] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -90,7 +93,7 @@ class Bank:
             running.close()
         self._cursors.close()
         with self._lock:
-            self._sandbox = None
+            self._sandbox.clear()
             for each in self._sandboxes:
                 each.close()
 
@@ -184,14 +187,117 @@ class Bank:
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
+        return self._sandboxed("sql", seconds, memory).run(statement, params)
+
+    def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
+        """The sandbox of these limits; one of each use is kept open."""
         with self._lock:
             self._cursors.check()
-            own = self._sandbox
+            own = self._sandbox.get(use)
             if own is None or (own.seconds, own.memory) != (seconds, memory):
                 # The old one goes when the last thread that asks it is done.
-                own = self._sandbox = sandbox.Sandbox(self.path, seconds, memory)
+                own = self._sandbox[use] = sandbox.Sandbox(self.path, seconds, memory)
                 self._sandboxes.add(own)
-        return own.run(statement, params)
+        return own
+
+    def find(
+        self,
+        request: str,
+        *,
+        columns: str = "",
+        corpus: str | None = None,
+        run: str | int | None = None,
+        sort: str = "",
+        limit: int | None = None,
+        sample: int | None = None,
+        seed: int = 0,
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """Find what a request in Grew's language describes: one row a hit, in the text's order.
+
+        The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
+        the node before the first word), one for each named edge with its label, and what `columns`
+        names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read; where
+        attention is asked about, the sentences that one run read: `run`, by name or id, else the
+        one that answers as for an analysis.
+        `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
+        `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
+        seconds.
+
+        Raises RequestError, with line and column, for a request that cannot be read; CallError for
+        an unknown corpus; QueryError where it runs out of time or memory. Warns with
+        AttnbankWarning where nothing is found and no word has what is asked for.
+        """
+        from attnbank.queries.patterns import Choice, RunFacts
+
+        chosen = self.run_of_request(request, run)
+        facts = None if chosen is None else RunFacts.of(chosen)
+        choice = Choice(corpus, limit, sample, seed, run=facts)
+        return self.hits(request, choice, columns, sort, timeout, memory)
+
+    def run_of_request(self, request: str, run: str | int | None = None) -> Run | None:
+        """The run whose attention `find` reads for a request; None where it asks about none.
+
+        Raises RequestError as `find` does, and as `query` does for a run.
+        """
+        from attnbank.queries.patterns import finding
+
+        with self._answering():
+            asked = None if run is None else str(run)
+            return finding.choose(self.connection, self.path, request, asked)
+
+    def hits(
+        self,
+        request: str,
+        choice: Choice,
+        columns: str = "",
+        sort: str = "",
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """What `find` finds, with the choice of hits in one; see there."""
+        from attnbank.queries.patterns import finding
+
+        check_limits(timeout, memory)
+        asked = finding.question(request, columns=columns, sort=sort, choice=choice)
+        if choice.corpus is not None:
+            with self._answering():
+                finding.check_corpus(self.connection, choice.corpus)
+        if choice.run is not None:
+            self._tell_of_run(choice.run)
+        found = self._sandboxed("find", timeout, memory).run(asked.statement)
+        if choice.sample is not None:
+            found = asked.in_order(found, choice)
+        if not found.height and choice.limit != 0:
+            with self._answering():
+                for told in finding.unknown_names(self.connection, asked.checked):
+                    warnings.warn(told, AttnbankWarning, stacklevel=3)
+        return found
+
+    def _tell_of_run(self, run: RunFacts) -> None:
+        """Warn where the run whose attention is asked about has not read every sentence."""
+        from attnbank.queries.patterns import finding
+
+        with self._answering():
+            count = finding.left_out(self.connection, run.id)
+        if not run.is_finished:
+            told = f"The run {run.name} is not finished: the hits are of its first part."
+            warnings.warn(told, UnfinishedRunWarning, stacklevel=4)
+        if count:
+            told = f"The run {run.name} left out {count:,} sentences: nothing is found there."
+            warnings.warn(told, AttnbankWarning, stacklevel=4)
+
+    def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
+        """Hits of `hits` with their column `sentence`, as people read them.
+
+        The columns are `sent_id`, `left`, `hit` (from the first matched word to the last, each in
+        brackets) and `right`; `context` is how many words stand left and right, all where None.
+        """
+        from attnbank.queries.patterns import concordance
+
+        with self._answering():
+            return concordance.lines(self.connection, found, context)
 
     def stream(
         self,

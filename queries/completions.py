@@ -10,6 +10,7 @@ _SECONDS = 1.0
 """A person waits for them with a hand on the tab key."""
 
 _STATEMENTS = {
+    "corpus": "select corpus.name from corpus order by corpus.id",
     "run": "select run.name from run order by run.id desc",
     "relation": (
         "select distinct word.deprel from word where word.head_index > 0 order by word.deprel"
@@ -21,7 +22,7 @@ _STATEMENTS = {
 
 
 def suggestions(path: Path, kind: str) -> list[str]:
-    """Names of a kind (run, relation, table) in a bank; none where it cannot be asked.
+    """Names of a kind (run, corpus, relation, table) in a bank; none where it cannot be asked.
 
     Relations come without their subtypes, too, and with all, as analyses take them. Nothing is
     raised, and nothing is made where there is no bank.

@@ -15,7 +15,7 @@ import pytest
 from attnbank.cli.app import app
 
 HEAVY = ("torch", "transformers", "spacy", "duckdb", "polars", "numpy", "pyarrow", "sqlglot",
-         "tokenizers", "tqdm")  # fmt: skip
+         "lark", "tokenizers", "tqdm")  # fmt: skip
 QUICK: tuple[list[str], ...] = (
     ["--help"],
     ["--version"],

@@ -1,0 +1,172 @@
+"""`attnbank find REQUEST`: a concordance of what a request describes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from attnbank.cli.apart import read_apart
+from attnbank.cli.completion import names
+from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
+from attnbank.cli.printing import say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_GAP = 2
+_USUAL = 10
+"""Words left and right of a hit where no terminal says for how many there is room."""
+
+
+@output_options
+@click.command(cls=BankCommand)
+@click.argument("request")
+@click.option(
+    "--corpus", shell_complete=names("corpus"), help="Read this corpus alone, by its name."
+)
+@click.option(
+    "--columns",
+    default="",
+    metavar="KEYS",
+    help="Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.",
+)
+@click.option(
+    "--run",
+    shell_complete=names("run"),
+    help="The run whose attention is read, by name or id; by default as for an analysis.",
+)
+@click.option("--sort", default="", metavar="KEYS", help="Sort by such keys first.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The first N hits alone.")
+@click.option("--sample", type=click.IntRange(min=0), metavar="N", help="N hits at random.")
+@click.option("--seed", default=0, show_default=True, metavar="S", help="The seed of --sample.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Words left and right of a hit, for people; otherwise what the terminal has room for.",
+)
+@click.option(
+    "--timeout",
+    type=Seconds(),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it may take.",
+)
+@click.option("--show-sql", is_flag=True, help="Print the SELECT instead of running it.")
+@click.option("--dialect", default="duckdb", show_default=True, help="The dialect of --show-sql.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    request: str,
+    corpus: str | None,
+    columns: str,
+    run: str | None,
+    sort: str,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    context: int | None,
+    timeout: float,
+    show_sql: bool,
+    dialect: str,
+    format_: str | None,
+    output: str | None,
+) -> None:
+    """Find words by a request in the language of Grew.
+
+    REQUEST is in quotes, or - for standard input. People see a line a hit, the matched words in
+    brackets; programs get a row a hit, with the sentence and the index of each node (0 is the node
+    before the first word) and the label of each named edge.
+
+    \b
+    Example:
+      attnbank find 'pattern { V -[obj]-> O; O [upos=PRON] }'
+    """
+    from attnbank.cli.output import (
+        MOST_ROWS,
+        check_output,
+        is_for_people,
+        terminal_width,
+        write_frames,
+    )
+    from attnbank.queries.patterns import Choice, RunFacts, asks_about_attention, statement
+
+    text = sys.stdin.read() if request == "-" else request
+    chosen = check_output(ctx, format_, output)
+    people = is_for_people(chosen)
+    choice = Choice(corpus, limit, sample, seed, keys=people and not show_sql)
+    if show_sql:
+        if asks_about_attention(text):
+            with open_named_bank(ctx) as bank:
+                of = bank.run_of_request(text, run)
+                choice = replace(choice, run=None if of is None else RunFacts.of(of))
+        made = statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect)
+        say(*made.split("\n"))
+        return
+
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            of = bank.run_of_request(text, run)
+            asked = choice if of is None else replace(choice, run=RunFacts.of(of))
+            found = bank.hits(text, asked, columns, sort, timeout)
+            shown = found
+            if people:
+                width = terminal_width() if output is None and chosen == "table" else None
+                beside = _USUAL if context is None and width is None else context
+                shown = bank.concordance(found.drop("run", strict=False).head(MOST_ROWS), beside)
+                shown = shown if width is None else _cut(shown, width)
+        title = None if of is None or not people else f"Run: {of.name}"
+        write_frames(ctx, iter([shown]), format_, output, count=lambda: found.height, title=title)
+
+    read_apart(ctx, answer)
+
+
+def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
+    """The texts beside the hits cut to what a terminal has room for, the hits one below another."""
+    import polars as pl
+
+    from attnbank.cli.formats.table import display_width
+
+    def widest(name: str) -> int:
+        return max(map(display_width, [name, *map(str, frame[name])]), default=0)
+
+    fixed = [name for name in frame.columns if name not in ("left", "hit", "right")]
+    room = width - sum(widest(name) + _GAP for name in fixed) - 2 * _GAP
+    hit = min(widest("hit"), max(20, room // 2))
+    left = max(4, (room - hit) // 2)
+    return frame.with_columns(
+        pl.Series("left", [_last(text, left) for text in frame["left"]], pl.String),
+        pl.Series("right", [_first(text, max(5, room - hit - left)) for text in frame["right"]],
+                  pl.String),
+    )  # fmt: skip
+
+
+def _last(text: str, width: int) -> str:
+    """The end of a text in so many columns of a terminal, the room before it filled."""
+    from attnbank.cli.formats.table import display_width
+
+    if display_width(text) > width:
+        text = text[-width:]
+        while display_width(text) > width - 1:
+            text = text[1:]
+        text = f"…{text}"
+    return " " * (width - display_width(text)) + text
+
+
+def _first(text: str, width: int) -> str:
+    """The beginning of a text in so many columns of a terminal."""
+    from attnbank.cli.formats.table import display_width
+
+    if display_width(text) <= width:
+        return text
+    text = text[:width]
+    while display_width(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+command.name = "find"

@@ -1,0 +1,207 @@
+"""From the text of a request to the statement that a bank runs, and why it may find nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import polars as pl
+from duckdb import DuckDBPyConnection
+from sqlglot import exp
+
+from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.checking import Checked, check
+from attnbank.queries.patterns.language.reading import read, read_keys
+from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.select.attention import check_heads
+from attnbank.queries.patterns.select.building import Choice, Columns, columns_of, select_of
+from attnbank.sql import header
+from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import DIALECTS
+from attnbank.sql.runs import Run, choose_run
+from attnbank.sql.suggest import did_you_mean, listed
+
+_HEADER = """-- title: What a request with attention reads
+-- paper: after Clark et al. 2019
+-- grain: one row a hit
+-- run: unit=word contexts=sentence,document usual=sentence
+-- param run varchar = null: name or id of the run
+-- column sent_id varchar: name of the sentence
+select 1 as sent_id
+"""
+SECONDS = 30.0
+"""How long a request may take, where nothing else is said."""
+MOST_LIMIT = 2**31 - 1
+
+
+_EVERY = Choice()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request that is ready to be asked: its statement, and what its columns are."""
+
+    checked: Checked
+    columns: Columns
+    statement: str
+
+    def in_order(self, found: pl.DataFrame, choice: Choice) -> pl.DataFrame:
+        """A sample in the order of the text; `sentence` goes where nobody asked for it."""
+        nodes = self.columns.nodes
+        found = found.sort("sentence", *nodes)
+        return found if choice.keys else found.drop("sentence")
+
+
+@lru_cache(maxsize=256)
+def question(
+    request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY
+) -> Question:
+    """The statement of a request.
+
+    `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
+    Raises RequestError for a request that cannot be read or is not supported, and CallError for a
+    number of hits that is none.
+    """
+    checked, made = _select(request, columns, sort, choice)
+    return Question(checked, columns_of(checked), made.sql("duckdb"))
+
+
+def statement(
+    request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY,
+    dialect: str = "duckdb",
+) -> str:  # fmt: skip
+    """The SELECT of a request as people read it, in any dialect of sqlglot that analyses have.
+
+    Raises as `question` does, and CallError for an unknown dialect.
+    """
+    if dialect not in DIALECTS:
+        raise CallError(
+            f"There is no dialect {dialect}.",
+            f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
+        )
+    _, made = _select(request, columns, sort, choice)
+    if dialect != "duckdb":
+        for each in made.find_all(exp.CTE):
+            each.set("materialized", None)  # advice to DuckDB, which others have no word for
+    return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+
+
+def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Checked, exp.Select]:
+    for number in (choice.limit, choice.sample):
+        if number is not None and not 0 <= number <= MOST_LIMIT:
+            raise CallError(f"{number} is no number of hits.", f"Give 0 to {MOST_LIMIT:,}.")
+    if choice.sample is not None and (sort.strip() or choice.limit is not None):
+        raise CallError(
+            "A sample is in the order of the text, and as large as it is asked for.",
+            "Leave out --sort and --limit, or --sample.",
+        )
+    keys, order = (
+        tuple(dict.fromkeys(read_keys(each))) if each.strip() else () for each in (columns, sort)
+    )
+    checked = check(read(request), keys, order)
+    if checked.attends:
+        if choice.run is None:
+            raise CallError(
+                "The request asks about attention, and no run is chosen.",
+                "Give a bank with a run (attnbank -b BANK find ...).",
+            )
+        check_heads(checked, choice.run)
+    return checked, select_of(checked, choice)
+
+
+def asks_about_attention(request: str) -> bool:
+    """Whether a request reads a run. Raises RequestError for one that cannot be read."""
+    return check(read(request)).attends
+
+
+def choose(
+    connection: DuckDBPyConnection, path: Path, request: str, asked: str | None
+) -> Run | None:
+    """The run whose attention a request reads; None where it asks about none.
+
+    It is chosen as for every analysis of words. Raises as `choose_run` does, CallError where a run
+    is named and none is read.
+    """
+    if not asks_about_attention(request):
+        if asked is not None:
+            raise CallError(
+                "The request asks about no attention, and so reads no run.",
+                "Leave the run out, or ask: A =[3-1]=> B.",
+            )
+        return None
+    return choose_run(connection, path, _as_analysis(), {"run": asked})
+
+
+@cache
+def _as_analysis() -> Analysis:
+    """A request as an analysis, as far as the choice of its run goes."""
+    return header.parse("find", "patterns", _HEADER)
+
+
+def left_out(connection: DuckDBPyConnection, run: int) -> int:
+    """How many sentences of its corpus a run left out, or cut off."""
+    rows = connection.execute(
+        "select count(distinct skipped.sentence) from skipped where skipped.run = ?"
+        " and skipped.sentence is not null", [run]
+    ).fetchall()  # fmt: skip
+    return int(rows[0][0])
+
+
+def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
+    """Raise CallError where the bank has no corpus of that name."""
+    known = [row[0] for row in connection.execute("select name from corpus order by id").fetchall()]
+    if name not in known:
+        raise CallError(
+            f"The bank has no corpus {name}.",
+            f"{did_you_mean(name, known)} It has: {listed(known)}.".strip(),
+        )
+
+
+def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
+    """Why a request may have found nothing: relations and features that no word has."""
+    labels = dict.fromkeys(_labels(checked))
+    if labels:
+        rows = connection.execute("select distinct deprel from word where deprel is not null")
+        whole = {row[0] for row in rows.fetchall()}
+        known = whole | {each.split(":")[0] for each in whole}
+        for name in labels:
+            if name not in known:
+                yield f"No word has the relation {name}. {did_you_mean(name, known)}".strip()
+    features = dict.fromkeys(_features(checked))
+    if features:
+        rows = connection.execute(
+            "select distinct split_part(each, '=', 1) from (select unnest(string_split(source,"
+            " '|')) as each from (select distinct feats as source from word union select distinct"
+            " misc from word) where source is not null)"
+        )
+        known = {row[0].replace("[", "__").rstrip("]") for row in rows.fetchall()}
+        for name in features:
+            if name not in known:
+                yield f"No word has the feature {name}. {did_you_mean(name, known)}".strip()
+
+
+def _labels(checked: Checked) -> Iterator[str]:
+    """The relations that the pattern asks for."""
+    for edge in checked.pattern.edges:
+        if isinstance(edge.label, tree.WholeLabel) and not edge.label.is_negated:
+            yield from edge.label.names
+        elif isinstance(edge.label, tree.PartLabel):
+            for test in edge.label.tests:
+                if test.feature == "1" and test.kind == "equal":
+                    yield from (each for each in test.values if isinstance(each, str))
+
+
+def _features(checked: Checked) -> Iterator[str]:
+    """The features in FEATS and MISC that the pattern asks for."""
+    columns = (
+        values.COLUMNS | values.MENTIONS.keys() | {"textform", "wordform", "SpaceAfter", "__id__"}
+    )
+    for groups in checked.pattern.tests.values():
+        for group in groups:
+            for alternative in group:
+                for test in alternative:
+                    if test.feature not in columns and test.kind in ("equal", "present"):
+                        yield test.feature

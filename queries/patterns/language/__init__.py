@@ -1,0 +1,1 @@
+"""The language of requests: its grammar, its tree, and what is wrong with a request."""

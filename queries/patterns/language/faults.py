@@ -1,0 +1,14 @@
+"""What is wrong with a request, and where."""
+
+from __future__ import annotations
+
+from attnbank.queries.patterns.language.tree import Place
+from attnbank.sql.errors import CallError
+
+
+class RequestError(CallError):
+    """A request that cannot be read, or asks for what is not supported. `place` says where."""
+
+    def __init__(self, place: Place, fact: str, remedy: str = "") -> None:
+        super().__init__(f"Line {place.line}, column {place.column} of the request: {fact}", remedy)
+        self.place = place

@@ -1,0 +1,1 @@
+"""A request as one SELECT."""

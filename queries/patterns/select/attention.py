@@ -1,0 +1,218 @@
+"""What ties two nodes beside the tree: attention of a run, and mentions of one entity.
+
+Both become a common table expression of pairs of words, `word.id` by `word.id`, to which the nodes
+are joined. A tie that can hold in several ways (some head of a layer) must not multiply the hits
+where it has no name: in the pattern it becomes an `exists`, within an `exists` it does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.checking import SPECIAL, Checked
+from attnbank.queries.patterns.language.faults import RequestError
+from attnbank.queries.patterns.select import terms
+from attnbank.queries.patterns.select.scopes import Aliases, Planned, Source
+from attnbank.queries.patterns.select.terms import column
+from attnbank.sql.runs import Run
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The run whose attention is read: its id, its name, and how many heads its model has."""
+
+    id: int
+    name: str
+    layers: int
+    heads: int
+    is_finished: bool = True
+
+    @classmethod
+    def of(cls, run: Run) -> RunFacts:
+        """The facts of a run of a bank."""
+        return cls(run.id, run.name, run.layers, run.heads, run.is_finished)
+
+
+def check_heads(checked: Checked, run: RunFacts) -> None:
+    """Raise RequestError for a head that the model of the run does not have."""
+    for scope in checked.scopes():
+        for attends in scope.attends:
+            layer, head = attends.head.layer, attends.head.head
+            if not (
+                (layer is None or 1 <= layer <= run.layers)
+                and (head is None or 1 <= head <= run.heads)
+            ):
+                raise RequestError(
+                    attends.place, f"the model of the run {run.name} has no head {attends.head}.",
+                    f"It has {run.layers} layers of {run.heads} heads: 1-1 to"
+                    f" {run.layers}-{run.heads}.",
+                )  # fmt: skip
+
+
+def add(planned: Planned, aliases: Aliases, run: RunFacts | None) -> list[exp.CTE]:
+    """Add the ties of attention and of coreference of a scope; the pairs that they read.
+
+    Raises RequestError where a special token is asked to be the word that is looked at most.
+    """
+    made = []
+    for attends in planned.scope.attends:
+        assert run is not None  # whoever asks about attention has chosen one
+        name = aliases.new("looks")
+        special = _special(planned, attends)
+        made.append(_as(name, _looks(attends, run, special)))
+        tie = {"looking": attends.source}
+        if special is None:
+            tie["looked_at"] = attends.target
+        is_one = attends.head.layer is not None and attends.head.head is not None
+        is_one = is_one and special is None
+        _join(planned, aliases, name, tie, attends.name, is_one=is_one)
+    for pair in planned.scope.corefers:
+        name = aliases.new("coreferent")
+        made.append(_as(name, _coreferent()))
+        _join(planned, aliases, name, {"one": pair.one, "other": pair.other}, None, is_one=True)
+    return made
+
+
+def _special(planned: Planned, attends: tree.Attends) -> str | None:
+    """The kind of special token that is looked at; None where it is a word."""
+    if planned.scope.has_node(attends.target.text):
+        return None
+    if attends.sign is None:
+        raise RequestError(
+            attends.target.place,
+            f"{attends.target} is a special token, and the word that is looked at most is none.",
+            f"Ask for a weight: {attends.source} =[{attends.head} > 0.5]=> {attends.target}.",
+        )
+    return SPECIAL[attends.target.text]
+
+
+def _join(
+    planned: Planned, aliases: Aliases, pairs: str, ties: dict[str, tree.Name],
+    name: tree.Name | None, *, is_one: bool,
+) -> None:  # fmt: skip
+    """Tie nodes to the rows of some pairs, of which there is one at most where `is_one`."""
+    alias = aliases.new(f"{pairs}_row")
+    rows = {end: planned.bound[node.text].row for end, node in ties.items()}
+    found = [terms.equal(column(alias, end), column(row, "id")) for end, row in rows.items()]
+    if name is None and not is_one and planned.scope.outer is None:
+        select = exp.Select(
+            expressions=[terms.number(1)],
+            from_=exp.From(this=terms.table(pairs, alias)),
+            where=exp.Where(this=terms.every(found)),
+        )
+        planned.add(exp.Exists(this=select), *rows.values())
+        return
+    planned.sources.append(Source(alias, table=pairs, has_sentence=False))
+    for each, row in zip(found, rows.values(), strict=True):
+        planned.add(each, alias, row, is_tie=True)
+    if name is not None:
+        planned.edges[name.text] = alias
+
+
+def _as(name: str, select: exp.Expr) -> exp.CTE:
+    return exp.CTE(
+        this=select, alias=exp.TableAlias(this=terms.identifier(name)), materialized=False
+    )
+
+
+def _looks(attends: tree.Attends, run: RunFacts, special: str | None) -> exp.Expr:
+    """Which word looks at which by the heads: at most, or with a weight that is wanted."""
+    if attends.sign is None:
+        table, place = "peak", "position"
+        weight = terms.plain_double(column(table, "most_attended_weight"))
+        reaches: list[exp.Expr] = [
+            terms.equal(column("target", "position"), column(table, "most_attended"))
+        ]
+    else:
+        table, place = "attention", "from_position"
+        at = exp.Add(this=column("target", "position"), expression=terms.number(1))
+        weight = terms.plain_double(
+            exp.Anonymous(this="list_extract", expressions=[column(table, "weights"), at])
+        )
+        threshold = terms.double(repr(attends.threshold))
+        reaches = [terms.compared(attends.sign, weight.copy(), threshold)]
+    wanted = [
+        terms.equal(column("sequence", "run"), terms.number(run.id)),
+        *(
+            terms.equal(column(table, name), terms.number(value))
+            for name, value in (("layer", attends.head.layer), ("head", attends.head.head))
+            if value is not None
+        ),
+    ]
+    if special is not None:
+        wanted.append(terms.equal(column("target", "kind"), terms.text(special)))
+    joins = [
+        _inner(table, None, [terms.equal(column(table, "sequence"), column("sequence", "id"))]),
+        _inner(
+            "position",
+            "source",
+            [
+                terms.equal(column("source", "sequence"), column(table, "sequence")),
+                terms.equal(column("source", "position"), column(table, place)),
+            ],
+        ),
+        _inner(
+            "position",
+            "target",
+            [terms.equal(column("target", "sequence"), column(table, "sequence")), *reaches],
+        ),
+    ]
+    return exp.Select(
+        expressions=[
+            terms.named(column("source", "word"), "looking"),
+            terms.named(column("target", "word"), "looked_at"),
+            terms.named(_head_name(table), "label"),
+            terms.named(weight, "weight"),
+        ],
+        from_=exp.From(this=terms.table("sequence")),
+        joins=joins,
+        where=exp.Where(this=terms.every(wanted)),
+    )
+
+
+def _head_name(table: str) -> exp.Expr:
+    varchar = exp.DataType(this=exp.DType.VARCHAR)
+    return terms.joined(
+        exp.Cast(this=column(table, "layer"), to=varchar.copy()),
+        terms.text("-"),
+        exp.Cast(this=column(table, "head"), to=varchar),
+    )
+
+
+def _inner(table: str, alias: str | None, on: list[exp.Expr]) -> exp.Join:
+    return exp.Join(this=terms.table(table, alias), kind="INNER", on=terms.every(on))
+
+
+def _coreferent() -> exp.Expr:
+    """Pairs of head words of mentions of one entity, each pair once."""
+    same = terms.equal(column("other_mention", "entity"), column("one_mention", "entity"))
+    return exp.Select(
+        distinct=exp.Distinct(),
+        expressions=[
+            terms.named(column("one_mention", "head_word"), "one"),
+            terms.named(column("other_mention", "head_word"), "other"),
+        ],
+        from_=exp.From(this=terms.table("mention", "one_mention")),
+        joins=[_inner("mention", "other_mention", [same])],
+    )
+
+
+def read_sentences(run: RunFacts) -> exp.Expr:
+    """The sentences that the run has read: each that one of its positions stands in."""
+    return exp.Select(
+        distinct=exp.Distinct(),
+        expressions=[column("word", "sentence")],
+        from_=exp.From(this=terms.table("sequence")),
+        joins=[
+            _inner(
+                "position",
+                None,
+                [terms.equal(column("position", "sequence"), column("sequence", "id"))],
+            ),
+            _inner("word", None, [terms.equal(column("word", "id"), column("position", "word"))]),
+        ],
+        where=exp.Where(this=terms.equal(column("sequence", "run"), terms.number(run.id))),
+    )

@@ -1,0 +1,247 @@
+"""The clauses that tie nodes and edges to each other: order, comparisons, paths."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import exp
+
+from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.faults import RequestError
+from attnbank.queries.patterns.select import sentences, terms, values
+from attnbank.queries.patterns.select.scopes import Aliases, Planned, Source
+from attnbank.queries.patterns.select.terms import column
+
+
+def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
+    """Add the conditions of order, comparisons and paths; what they read beside `word`."""
+    made = [_add_path(planned, path, aliases) for path in planned.scope.paths]
+    for order in planned.scope.orders:
+        _add_order(planned, order)
+    for comparison in planned.scope.comparisons:
+        _add_comparison(planned, comparison)
+    for presence in planned.scope.presences:
+        _add_presence(planned, presence)
+    return made
+
+
+def _add_order(planned: Planned, order: tree.Order) -> None:
+    scope = planned.scope
+    left, right = order.left.text, order.right.text
+    if scope.is_edge(left):
+        one, other = planned.edges[left], planned.edges[right]
+        planned.add(_edges_lie(order.sign, one, other), one, other)
+        return
+    first = planned.bound[left]
+    if scope.is_edge(right):
+        edge = planned.edges[right]
+        inside = [
+            exp.LT(this=sentences.begin(edge), expression=first.index()),
+            exp.LT(this=first.index(), expression=sentences.end(edge)),
+        ]
+        planned.add(terms.every(inside), first.row, edge)
+        return
+    second = planned.bound[right]
+    if order.sign == "<":
+        following = exp.Add(this=first.index(), expression=terms.number(1))
+        tie = terms.equal(second.index(), following)
+        planned.add(tie, first.row, second.row, is_tie=True)
+    else:
+        before = exp.LT(this=first.index(), expression=second.index())
+        planned.add(before, first.row, second.row)
+
+
+def _edges_lie(sign: str, one: str, other: str) -> exp.Expr:
+    """How the spans of two edges lie: inside, crossing, or apart."""
+    begin, end = sentences.begin, sentences.end
+    if sign == "<>":
+        apart = [
+            exp.LTE(this=end(one), expression=begin(other)),
+            exp.LTE(this=end(other), expression=begin(one)),
+        ]
+        return exp.Paren(this=terms.either(apart))
+    if sign == "><":
+        crosses = [
+            terms.every(
+                [
+                    exp.LT(this=begin(left), expression=begin(right)),
+                    exp.LT(this=begin(right), expression=end(left)),
+                    exp.LT(this=end(left), expression=end(right)),
+                ]
+            )
+            for left, right in ((one, other), (other, one))
+        ]
+        return exp.Paren(this=terms.either(crosses))
+    return terms.every(
+        [
+            exp.LTE(this=begin(other), expression=begin(one)),
+            exp.LTE(this=end(one), expression=end(other)),
+            terms.unequal(column(one, "index"), column(other, "index")),
+        ]
+    )
+
+
+def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
+    """`A ->> B`: climb from the words that can be B, one head at a time."""
+    name, start, above = aliases.new("climb"), aliases.new("start"), aliases.new("above")
+    tests = [
+        terms.either(
+            terms.every(values.feature_test(test, start) for test in alternative)
+            for alternative in group
+        )
+        for group in planned.scope.tests.get(path.target.text, ())
+        if any(group)
+    ]
+    first = exp.Select(
+        expressions=[
+            column(start, "sentence"),
+            terms.named(column(start, "index"), "descendant"),
+            terms.named(column(start, "head_index"), "ancestor"),
+        ],
+        from_=exp.From(this=terms.table("word", start)),
+        where=exp.Where(
+            this=terms.every([terms.not_null(column(start, "head_index")), *tests]),
+        ),
+    )
+    on = [
+        terms.equal(column(above, "sentence"), column(name, "sentence")),
+        terms.equal(column(above, "index"), column(name, "ancestor")),
+    ]
+    further = exp.Select(
+        expressions=[
+            column(name, "sentence"),
+            column(name, "descendant"),
+            column(above, "head_index"),
+        ],
+        from_=exp.From(this=terms.table(name)),
+        joins=[exp.Join(this=terms.table("word", above), kind="INNER", on=terms.every(on))],
+    )
+    step = aliases.new("path")
+    upper, lower = planned.bound[path.source.text], planned.bound[path.target.text]
+    planned.sources.append(Source(step, table=name))
+    for end, bound in (("descendant", lower), ("ancestor", upper)):
+        tie = terms.equal(column(step, end), bound.index())
+        planned.add(tie, step, bound.row, is_tie=True)
+    union = exp.Union(this=first, expression=further, distinct=False)
+    return exp.CTE(this=union, alias=exp.TableAlias(this=terms.identifier(name)))
+
+
+def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
+    left, operator, right = comparison.left, comparison.operator, comparison.right
+    is_ordered = operator not in ("=", "<>")
+    if (
+        isinstance(right, tree.Literal_)
+        and isinstance(left, tree.Reference)
+        and not (is_ordered or _is_number(planned, left))
+    ):
+        kind: Literal["equal", "different"] = "equal" if operator == "=" else "different"
+        test = tree.Test(left.feature, kind, (right.value,), left.place)
+        planned.add(_test(planned, left, test), *_rows(planned, left))
+        return
+    ordered = is_ordered or any(_is_number(planned, each) for each in (left, right))
+    sides = [_side(planned, each, ordered) for each in (left, right)]
+    rows = {*_rows(planned, left), *_rows(planned, right)}
+    planned.add(terms.compared(operator, *sides), *rows)
+
+
+def label_of(planned: Planned, name: str) -> exp.Expr:
+    """The label of a named edge: a relation, or the head that looks."""
+    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
+    return column(planned.edges[name], "deprel" if is_tree else "label")
+
+
+def key_value(planned: Planned, key: tree.Term) -> exp.Expr:
+    """What describes a hit: the value of a feature, or a distance in words."""
+    return _side(planned, key, False)
+
+
+def _side(planned: Planned, side: tree.Term | tree.Literal_,
+          is_number: bool) -> exp.Expr:  # fmt: skip
+    if isinstance(side, tree.Literal_):
+        if not isinstance(side.value, str):
+            raise RequestError(side.place, "a number is not compared with a regular expression.")
+        if not is_number:
+            return terms.text(side.value)
+        try:
+            float(side.value)
+        except ValueError:
+            raise RequestError(side.place, f"{side.value} is no number.") from None
+        if _is_integer(side.value):
+            return terms.number(int(side.value))
+        return terms.double(side.value)
+    if isinstance(side, tree.Measure):
+        one, other = planned.bound[side.one.text], planned.bound[side.other.text]
+        distance = exp.Sub(this=other.index(), expression=one.index())
+        return exp.Abs(this=distance) if side.kind == "length" else exp.Paren(this=distance)
+    value = _value(planned, side)
+    return terms.as_double(value) if is_number and not _is_number(planned, side) else value
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10
+
+
+def _is_number(planned: Planned, side: tree.Term | tree.Literal_) -> bool:
+    if isinstance(side, tree.Measure):
+        return True
+    if not isinstance(side, tree.Reference):
+        return False
+    if planned.scope.has_node(side.owner.text):
+        return side.feature == "__id__"
+    return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner.text)
+
+
+def _rows(planned: Planned, side: tree.Term | tree.Literal_) -> list[str]:
+    if isinstance(side, tree.Measure):
+        return [planned.bound[side.one.text].row, planned.bound[side.other.text].row]
+    if isinstance(side, tree.Literal_):
+        return []
+    if planned.scope.has_node(side.owner.text):
+        return [planned.bound[side.owner.text].row]
+    if planned.scope.is_edge(side.owner.text):
+        return [planned.edges[side.owner.text]]
+    return []
+
+
+def _value(planned: Planned, reference: tree.Reference) -> exp.Expr:
+    """The value of `N.f`, `e.f` or `meta.key`; null where it is missing."""
+    name, feature = reference.owner.text, reference.feature
+    if planned.scope.has_node(name):
+        bound = planned.bound[name]
+        return bound.index() if feature == "__id__" else values.feature(feature, bound.row)
+    if not planned.scope.is_edge(name):
+        return sentences.metadata(feature)
+    row = planned.edges[name]
+    if isinstance(planned.scope.edge(name), tree.Attends):
+        if feature not in ("label", "weight"):
+            raise RequestError(
+                reference.place, f"an edge of attention has no {feature}.",
+                "It has a label (3-1) and a weight.",
+            )  # fmt: skip
+        return column(row, feature)
+    if feature in ("length", "delta"):
+        distance = exp.Sub(this=column(row, "index"), expression=column(row, "head_index"))
+        return exp.Abs(this=distance) if feature == "length" else exp.Paren(this=distance)
+    return values.label_part(feature, row)
+
+
+def _test(planned: Planned, reference: tree.Reference, test: tree.Test) -> exp.Expr:
+    name = reference.owner.text
+    if planned.scope.has_node(name) and reference.feature != "__id__":
+        return values.feature_test(test, planned.bound[name].row)
+    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
+    if planned.scope.is_edge(name) and is_tree and reference.feature in ("1", "2"):
+        (found,) = values.label_test(tree.PartLabel((test,)), planned.edges[name])
+        return found
+    return values.fits(test, lambda: _value(planned, reference))
+
+
+def _add_presence(planned: Planned, presence: tree.Presence) -> None:
+    reference = presence.reference
+    test = tree.Test(
+        reference.feature, "present" if presence.is_present else "absent", (), reference.place
+    )
+    name = reference.owner.text
+    is_own = planned.scope.has_node(name) or planned.scope.is_edge(name)
+    found = _test(planned, reference, test) if is_own else sentences.condition(test)
+    planned.add(found, *_rows(planned, reference))

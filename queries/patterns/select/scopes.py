@@ -1,0 +1,302 @@
+"""One scope of a request, the pattern or a `with` or `without`, as tables, ties and conditions.
+
+A node is a row of `word`. Where it can be the node before the first word, it is a row of the words
+and of one such node a sentence. Where nothing is asked of a head but to be the head, it needs no
+row at all: its index is the `head_index` of its dependent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from sqlglot import exp
+
+from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.checking import Checked, Scope
+from attnbank.queries.patterns.select import terms, values
+from attnbank.queries.patterns.select.terms import column
+
+_ROOTS = ("root", "ROOT")
+"""What the relation of a root is called."""
+_WORD = ("form", "lemma", "upos", "xpos", "feats", "surface", "misc")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A node that stands somewhere: `row` is the alias of its row, or of its dependent's.
+
+    `is_head` says that the row is its dependent's.
+    """
+
+    row: str
+    is_head: bool = False
+
+    def index(self) -> exp.Expr:
+        """Its place in the sentence."""
+        return column(self.row, "head_index" if self.is_head else "index")
+
+    def sentence(self) -> exp.Expr:
+        """Its sentence."""
+        return column(self.row, "sentence")
+
+
+@dataclass
+class Condition:
+    """What must hold, and of which rows it speaks. A tie is a good way to find one from another."""
+
+    expression: exp.Expr
+    rows: frozenset[str]
+    is_tie: bool = False
+
+
+@dataclass
+class Source:
+    """A row that a scope reads, of `word` or of a common table expression.
+
+    `may_be_anchor` says whether it can be the node before the first word, `has_sentence` whether
+    it has a column `sentence` by which it is joined, too.
+    """
+
+    alias: str
+    may_be_anchor: bool = False
+    table: str = "word"
+    has_sentence: bool = True
+
+
+@dataclass
+class Planned:
+    """A scope as tables and conditions."""
+
+    scope: Scope
+    bound: dict[str, Bound]
+    sources: list[Source] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    edges: dict[str, str] = field(default_factory=dict)
+    """The row of the dependent of each named edge."""
+    hidden: list[str] = field(default_factory=list)
+    """Rows that stand for a star, and are no columns of the result."""
+
+    def add(self, expression: exp.Expr, *rows: str, is_tie: bool = False) -> None:
+        """Add a condition."""
+        self.conditions.append(Condition(expression, frozenset(rows), is_tie))
+
+
+class Aliases:
+    """Names of rows that no two have, also where capitals are all that differs."""
+
+    def __init__(self) -> None:
+        self._taken = {
+            "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge",
+            "right_edge", "loose", "sequence", "position", "peak", "attention", "source",
+            "target", "mention", "one_mention", "other_mention", "read_sentence",
+        }  # fmt: skip
+
+    def new(self, wanted: str) -> str:
+        """The name, with a number behind it where it is taken."""
+        found, number = wanted, 1
+        while found.casefold() in self._taken:
+            number += 1
+            found = f"{wanted}_{number}"
+        self._taken.add(found.casefold())
+        return found
+
+
+def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
+    """Whether a node that the scope declares is asked for more than its place."""
+    if scope.outer is None and any(
+        isinstance(key, tree.Reference) and key.owner.text == name
+        for key in (*checked.keys, *checked.sort)
+    ):
+        return True
+    for each in checked.scopes():
+        if each is not scope and each.outer is not scope:
+            continue
+        if each is not scope and name in each.nodes:
+            continue
+        if any(any(alternative) for group in each.tests.get(name, ()) for alternative in group):
+            return True
+        if any(edge.target is not None and edge.target.text == name for edge in each.edges):
+            return True
+        if any(name in (edge.source.text, edge.target.text) for edge in each.attends):
+            return True
+        if any(name in (pair.one.text, pair.other.text) for pair in each.corefers):
+            return True
+        if any(
+            reference.owner.text == name and reference.feature != "__id__"
+            for reference in each.references()
+        ):
+            return True
+    return False
+
+
+def may_be_anchor(scope: Scope, name: str) -> bool:
+    """Whether a node that the scope declares can be the one before the first word."""
+    if any(edge.target is not None and edge.target.text == name for edge in scope.edges):
+        return False
+    if any(path.target.text == name for path in scope.paths):
+        return False
+    if any(name in (edge.source.text, edge.target.text) for edge in scope.attends):
+        return False
+    if any(name in (pair.one.text, pair.other.text) for pair in scope.corefers):
+        return False
+    for order in scope.orders:
+        if order.right.text == name and scope.has_node(order.left.text):
+            return False
+        if order.left.text == name and scope.is_edge(order.right.text):
+            return False
+    for edge in scope.edges:
+        if edge.source is not None and edge.source.text == name:
+            label = edge.label
+            if not any(values.label_can_be(label, each) for each in _ROOTS):
+                return False
+    for comparison in scope.comparisons:
+        for each in (comparison.left, comparison.right):
+            is_own = isinstance(each, tree.Reference) and each.owner.text == name
+            if is_own and each.feature not in ("form", "__id__"):  # type: ignore[union-attr]
+                return False
+    return all(
+        any(all(values.anchor_can(test) for test in alternative) for alternative in group)
+        for group in scope.tests.get(name, ())
+    )
+
+
+def plan(checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases) -> Planned:
+    """The tables and conditions of a scope within what the pattern around it has bound."""
+    planned = Planned(scope, dict(outer.bound) if outer else {})
+    if outer:
+        planned.edges.update(outer.edges)
+    rows = [name for name in scope.nodes if not _is_bare_head(checked, scope, name)]
+    for name in rows:
+        alias = aliases.new(name)
+        planned.bound[name] = Bound(alias)
+        planned.sources.append(Source(alias, may_be_anchor(scope, name)))
+    for name in scope.nodes:
+        if name not in rows:
+            edge = _edge_from(scope, name)
+            assert edge.target is not None
+            planned.bound[name] = Bound(planned.bound[edge.target.text].row, is_head=True)
+    for edge in scope.edges:
+        _add_edge(planned, edge, aliases)
+    _add_tests(planned)
+    _add_distinctness(planned)
+    return planned
+
+
+def _edge_from(scope: Scope, name: str) -> tree.Edge:
+    return next(
+        edge
+        for edge in scope.edges
+        if edge.source is not None and edge.source.text == name and edge.target is not None
+    )
+
+
+def _is_bare_head(checked: Checked, scope: Scope, name: str) -> bool:
+    """Whether the `head_index` of a dependent is all that is needed of a node."""
+    has_dependent = any(
+        edge.source is not None
+        and edge.target is not None
+        and edge.source.text == name
+        and edge.target.text != name
+        for edge in scope.edges
+    )
+    return has_dependent and not needs_row(checked, scope, name)
+
+
+def _add_edge(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
+    if edge.target is None:
+        _add_star(planned, edge, aliases)
+        return
+    dependent = planned.bound[edge.target.text].row
+    if edge.name is not None:
+        planned.edges[edge.name.text] = dependent
+    if edge.source is None:
+        planned.add(terms.not_null(column(dependent, "head_index")), dependent)
+    else:
+        head = planned.bound[edge.source.text]
+        if head == Bound(dependent, is_head=True):
+            if edge.label is None:
+                planned.add(terms.not_null(column(dependent, "head_index")), dependent)
+        else:
+            tie = terms.equal(column(dependent, "head_index"), head.index())
+            planned.add(tie, dependent, head.row, is_tie=True)
+    if edge.label is not None:
+        for test in values.label_test(edge.label, dependent):
+            planned.add(test, dependent)
+
+
+def _add_star(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
+    """`A -[x]-> *`: some dependent. In the pattern it must not multiply the hits, unless named."""
+    assert edge.source is not None
+    head = planned.bound[edge.source.text]
+    star = aliases.new("dependent")
+    tie = terms.equal(column(star, "head_index"), head.index())
+    tests = [] if edge.label is None else values.label_test(edge.label, star)
+    if edge.name is None and planned.scope.outer is None:
+        same = terms.equal(column(star, "sentence"), head.sentence())
+        found = exists([terms.table("word", star)], [same, tie, *tests])
+        planned.add(found, head.row)
+        return
+    planned.sources.append(Source(star))
+    planned.hidden.append(star)
+    planned.add(tie, star, head.row, is_tie=True)
+    for test in tests:
+        planned.add(test, star)
+    if edge.name is not None:
+        planned.edges[edge.name.text] = star
+
+
+def exists(tables: list[exp.Table], conditions: list[exp.Expr]) -> exp.Expr:
+    """Whether there are rows for which the conditions hold."""
+    select = exp.Select(
+        expressions=[terms.number(1)],
+        from_=exp.From(this=tables[0]),
+        where=exp.Where(this=terms.every(conditions)),
+    )
+    return exp.Exists(this=select)
+
+
+def _add_tests(planned: Planned) -> None:
+    for name, groups in planned.scope.tests.items():
+        bound = planned.bound[name]
+        for group in groups:
+            if not any(group):
+                continue
+            alternatives = [
+                terms.every(values.feature_test(test, bound.row) for test in alternative)
+                for alternative in group
+            ]
+            planned.add(terms.either(alternatives), bound.row)
+
+
+def _add_distinctness(planned: Planned) -> None:
+    """Nodes are different words, but for those that are free."""
+    scope = planned.scope
+    apart = _known_apart(scope)
+    others = scope.outer.nodes if scope.outer else []
+    pairs = [*combinations(scope.nodes, 2)]
+    pairs += [(new, old) for new in scope.nodes for old in others]
+    for one, other in pairs:
+        if one.endswith("$") or other.endswith("$") or frozenset((one, other)) in apart:
+            continue
+        left, right = planned.bound[one], planned.bound[other]
+        if left.is_head != right.is_head and left.row == right.row:
+            continue  # no word is its own head
+        planned.add(terms.unequal(left.index(), right.index()), left.row, right.row)
+
+
+def _known_apart(scope: Scope) -> set[frozenset[str]]:
+    """The pairs of nodes that something else keeps apart: an edge, or their order."""
+    found: set[frozenset[str]] = set()
+    each: Scope | None = scope
+    while each is not None:
+        for edge in each.edges:
+            if edge.source is not None and edge.target is not None:
+                found.add(frozenset((edge.source.text, edge.target.text)))
+        for path in each.paths:
+            found.add(frozenset((path.source.text, path.target.text)))
+        for order in each.orders:
+            if each.has_node(order.left.text) and each.has_node(order.right.text):
+                found.add(frozenset((order.left.text, order.right.text)))
+        each = each.outer
+    return found

@@ -1,0 +1,116 @@
+"""What a request asks of a sentence: its metadata, and the shape of its tree."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.checking import SHAPES, Checked, check_shape
+from attnbank.queries.patterns.select import terms, values
+from attnbank.queries.patterns.select.terms import column
+
+TABLE = "this_sentence"
+"""What table `sentence` is called in a SELECT: `word` has a column of the table's own name."""
+_COLUMNS = {"sent_id": "name", "text": "text"}
+
+
+def conditions(tests: list[tree.Test]) -> list[exp.Expr]:
+    """The tests of `global` blocks as conditions on table `sentence`."""
+    return [condition(test) for test in tests]
+
+
+def condition(test: tree.Test) -> exp.Expr:
+    """A test of the metadata or of the tree. Raises RequestError for an unknown `is_...`."""
+    if test.kind == "present" and test.feature.startswith("is_"):
+        check_shape(test.feature, test.place)
+        return shape(test.feature)
+    return values.fits(test, lambda: metadata(test.feature))
+
+
+def metadata(key: str) -> exp.Expr:
+    """What a sentence, or else its document, says under a key; null where neither does."""
+    if key in _COLUMNS:
+        return column(TABLE, _COLUMNS[key])
+    found = [
+        exp.Bracket(this=column(table, "metadata"), expressions=[terms.text(key)])
+        for table in (TABLE, "document")
+    ]
+    return exp.Coalesce(this=found[0], expressions=found[1:])
+
+
+def read_document(checked: Checked) -> bool:
+    """Whether a test reads the metadata of a document."""
+    keys = {test.feature for test in checked.sentence_tests}
+    for scope in checked.scopes():
+        keys |= {each.feature for each in scope.references() if scope.is_metadata(each)}
+    keys |= {
+        each.feature
+        for each in (*checked.keys, *checked.sort)
+        if isinstance(each, tree.Reference) and checked.pattern.is_metadata(each)
+    }
+    return any(key not in _COLUMNS and key not in SHAPES for key in keys)
+
+
+def shape(name: str) -> exp.Expr:
+    """Whether the tree of a sentence has a shape.
+
+    A bank holds trees alone, so all that can be missing is the whole of it: a sentence without
+    trees is a forest of words that nothing joins.
+    """
+    if name in ("is_forest", "is_not_cyclic"):
+        return exp.true()
+    if name in ("is_not_forest", "is_cyclic"):
+        return exp.false()
+    if name == "is_tree":
+        return exp.Not(this=_has_word_without_head())
+    if name == "is_not_tree":
+        return _has_word_without_head()
+    crossing = _has_crossing()
+    return exp.Not(this=crossing) if name == "is_projective" else crossing
+
+
+def _has_word_without_head() -> exp.Expr:
+    select = exp.Select(
+        expressions=[terms.number(1)],
+        from_=exp.From(this=terms.table("word", "loose")),
+        where=exp.Where(
+            this=terms.every(
+                [
+                    terms.equal(column("loose", "sentence"), column(TABLE, "id")),
+                    terms.is_null(column("loose", "head_index")),
+                ]
+            )
+        ),
+    )
+    return exp.Exists(this=select)
+
+
+def _has_crossing() -> exp.Expr:
+    one, other = "left_edge", "right_edge"
+    on = [
+        terms.equal(column(other, "sentence"), column(one, "sentence")),
+        exp.LT(this=begin(one), expression=begin(other)),
+        exp.LT(this=begin(other), expression=end(one)),
+        exp.LT(this=end(one), expression=end(other)),
+    ]
+    select = exp.Select(
+        expressions=[terms.number(1)],
+        from_=exp.From(this=terms.table("word", one)),
+        joins=[exp.Join(this=terms.table("word", other), kind="INNER", on=terms.every(on))],
+        where=exp.Where(this=terms.equal(column(one, "sentence"), column(TABLE, "id"))),
+    )
+    return exp.Exists(this=select)
+
+
+def begin(row: str) -> exp.Expr:
+    """The left end of the edge to the word in a row."""
+    return exp.Least(
+        this=column(row, "index"), expressions=[column(row, "head_index")], ignore_nulls=True
+    )
+
+
+def end(row: str) -> exp.Expr:
+    """The right end of the edge to the word in a row."""
+    return exp.Greatest(
+        this=column(row, "index"), expressions=[column(row, "head_index")], ignore_nulls=True
+    )

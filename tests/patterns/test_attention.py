@@ -1,0 +1,263 @@
+"""Edges of attention, special tokens, coreference: what loops over maps and mentions find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.patterns import RequestError
+from attnbank.sql.errors import CallError
+
+Hit = tuple[Any, ...]
+
+
+@dataclass
+class Sentence:
+    """A sentence as arrays: `maps` is [layers, heads, positions, positions]."""
+
+    name: str
+    words: list[dict[str, Any]]
+    kinds: list[str]
+    place: dict[int, int]  # index of a word: its position
+    maps: np.ndarray
+
+    def peak(self, layer: int, head: int, index: int) -> int | None:
+        """The word that a word looks at most, the leftmost of equals; None where it is none."""
+        row = self.maps[layer - 1, head - 1, self.place[index]]
+        others = [other for other in self.place if other != index and row[self.place[other]] > 0]
+        return max(others, key=lambda other: (row[self.place[other]], -other), default=None)
+
+    def weight(self, layer: int, head: int, one: int, other: int) -> float:
+        return float(self.maps[layer - 1, head - 1, self.place[one], self.place[other]])
+
+    def edges(self, *labels: str) -> Iterator[tuple[int, int]]:
+        for index, word in enumerate(self.words, 1):
+            if word["deprel"] in labels or not labels:
+                yield word["head_index"], index
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        every = range(1, len(self.words) + 1)
+        return ((one, other) for one in every for other in every if one != other)
+
+
+@pytest.fixture(scope="module")
+def bank(sample_bank: Path) -> Iterator[Bank]:
+    with open_bank(sample_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def sentences(bank: Bank) -> list[Sentence]:
+    model = bank.table("model").collect()
+    layers, heads = int(model["layers"][0]), int(model["heads"][0])
+    made = []
+    for id, sentence, name in bank.sql(
+        "select sequence.id, sentence.id as sentence, sentence.name from sequence"
+        " inner join sentence on sentence.id = sequence.sentence order by sentence.id"
+    ).rows():
+        words = bank.sql(
+            "select id, index, form, upos, head_index, deprel from word"
+            " where sentence = $sentence order by index", {"sentence": sentence}
+        ).to_dicts()  # fmt: skip
+        positions = bank.sql(
+            "select kind, word from position where sequence = $id order by position", {"id": id}
+        ).rows()
+        weights = bank.sql(
+            "select weights from attention where sequence = $id"
+            " order by layer, head, from_position", {"id": id}
+        )["weights"].to_list()  # fmt: skip
+        index_of = {word["id"]: word["index"] for word in words}
+        size = len(positions)
+        made.append(
+            Sentence(
+                name,
+                words,
+                [kind for kind, _ in positions],
+                {index_of[word]: at for at, (_, word) in enumerate(positions) if word is not None},
+                np.array(weights, np.float64).reshape(layers, heads, size, size),
+            )
+        )
+    return made
+
+
+def _check(bank: Bank, request: str, expected: list[Hit]) -> None:
+    found = bank.find(request)
+    assert found["run"].unique().to_list() == ["sample/minilm"]
+    assert sorted(found.drop("run").rows()) == sorted(expected)
+    assert len(expected) > 3
+
+
+def test_what_a_head_looks_at_most(bank: Bank, sentences: list[Sentence]) -> None:
+    _check(bank, "pattern { A =[3-1]=> B }", [
+        (each.name, one, other)
+        for each in sentences for one, other in each.pairs() if each.peak(3, 1, one) == other
+    ])  # fmt: skip
+
+
+def test_objects_that_look_at_their_verb_and_those_that_do_not(
+    bank: Bank, sentences: list[Sentence]
+) -> None:
+    edges = [(each, head, word) for each in sentences for head, word in each.edges("obj")]
+    looks = [(each.name, v, o) for each, v, o in edges if each.peak(3, 1, o) == v]
+    others = [(each.name, v, o) for each, v, o in edges if each.peak(3, 1, o) != v]
+    _check(bank, "pattern { V -[obj]-> O; O =[3-1]=> V }", looks)
+    _check(bank, "pattern { V -[obj]-> O } with { O =[3-1]=> V }", looks)
+    _check(bank, "pattern { V -[obj]-> O } without { O =[3-1]=> V }", others)
+    _check(bank, "pattern { V -[obj]-> O } with { O =[3-1]=> W }",
+           [hit for hit in others if _peak(sentences, hit) is not None])  # fmt: skip
+
+
+def _peak(sentences: list[Sentence], hit: Hit) -> int | None:
+    (found,) = [each for each in sentences if each.name == hit[0]]
+    return found.peak(3, 1, hit[2])
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
+def test_weights_above_and_below(bank: Bank, sentences: list[Sentence], sign: str) -> None:
+    compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[sign]
+    _check(bank, f"pattern {{ V -[obj]-> O; V =[2-4 {sign} 0.05]=> O }}", [
+        (each.name, head, word)
+        for each in sentences for head, word in each.edges("obj")
+        if compare(each.weight(2, 4, head, word), 0.05)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("head", ["3-*", "*-1", "*"])
+def test_some_head(bank: Bank, sentences: list[Sentence], head: str) -> None:
+    """Unnamed, an edge of some head is one hit however many heads there are; named, each is one."""
+    layers, heads = sentences[0].maps.shape[:2]
+    chosen = [
+        (layer, number)
+        for layer in range(1, layers + 1)
+        for number in range(1, heads + 1)
+        if head == "*" or head == f"{layer}-*" or head == f"*-{number}"
+    ]
+    assert len(chosen) > 5
+    named = [
+        (each.name, o, v, f"{layer}-{number}")
+        for each in sentences
+        for v, o in each.edges("obj")
+        for layer, number in chosen
+        if each.peak(layer, number, o) == v
+    ]
+    _check(bank, f"pattern {{ e: O =[{head}]=> V; V -[obj]-> O }}", named)
+    _check(bank, f"pattern {{ O =[{head}]=> V; V -[obj]-> O }}", list({hit[:3] for hit in named}))
+
+
+def test_the_weight_of_a_named_edge(bank: Bank, sentences: list[Sentence]) -> None:
+    found = bank.find("pattern { e: A =[*-2]=> B; e.weight > 0.6; e.label <> \"1-2\" }",
+                      columns="e.weight, e.label")  # fmt: skip
+    by_name = {each.name: each for each in sentences}
+    expected = {
+        (each.name, one, layer)
+        for each in sentences
+        for layer in range(2, each.maps.shape[0] + 1)
+        for one in each.place
+        if (peak := each.peak(layer, 2, one)) and each.weight(layer, 2, one, peak) > 0.6
+    }
+    assert {(n, a, int(e.split("-")[0])) for n, a, _, e, *_ in found.rows()} == expected
+    for name, one, other, label, weight, same, _ in found.rows():
+        layer, head = map(int, label.split("-"))
+        assert weight == by_name[name].weight(layer, head, one, other) and same == label
+
+
+def test_special_tokens(bank: Bank, sentences: list[Sentence]) -> None:
+    for token, kind, head, least in (("CLS", "cls", 12, 0.5), ("SEP", "sep", 12, 0.001)):
+        _check(bank, f"pattern {{ A =[2-{head} > {least}]=> {token} }}", [
+            (each.name, index)
+            for each in sentences for index, at in each.place.items()
+            if any(each.maps[1, head - 1, at, other] > least
+                   for other, found in enumerate(each.kinds) if found == kind)
+        ])  # fmt: skip
+
+
+def test_a_node_may_be_called_sep(bank: Bank) -> None:
+    found = bank.find("pattern { SEP [upos=VERB]; A =[3-1]=> SEP }")
+    same = bank.find("pattern { B [upos=VERB]; A =[3-1]=> B }")
+    assert sorted(found.select("sent_id", "A", "SEP").rows()) == sorted(
+        same.select("sent_id", "A", "B").rows()
+    )
+
+
+def test_mentions_of_one_entity(bank: Bank) -> None:
+    mentions = bank.sql(
+        "select sentence.name, word.index, mention.entity, mention.kind, mention.type from mention"
+        " inner join word on word.id = mention.head_word"
+        " inner join sentence on sentence.id = word.sentence"
+    ).rows()
+    pairs = {
+        (one[0], one[1], other[1])
+        for one in mentions
+        for other in mentions
+        if one[0] == other[0] and one[2] == other[2] and one[1] != other[1]
+    }
+    assert sorted(bank.find("pattern { A ~ B }").rows()) == sorted(pairs)
+    pronouns = {(name, index) for name, index, _, kind, _ in mentions if kind == "pronoun"}
+    found = bank.find("pattern { A ~ B; A [mention=pronoun]; B [mention<>pronoun]; B << A }").rows()
+    assert sorted(found) == sorted(
+        (name, a, b)
+        for name, a, b in pairs
+        if b < a and (name, a) in pronouns and (name, b) not in pronouns
+    )
+    assert len(found) > 1
+    heads = {(name, index) for name, index, *_ in mentions}
+    words = bank.find("pattern { A [upos] }").rows()
+    assert set(bank.find("pattern { A [mention, upos] }").rows()) == heads
+    assert set(bank.find("pattern { A [!mention, upos] }").rows()) == set(words) - heads
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ("pattern { A =[7-1]=> B }", "no head 7-1.\nIt has 6 layers of 12 heads"),
+        ("pattern { A =[0-1]=> B }", "no head 0-1"),
+        ("pattern { A =[3-13]=> B }", "no head 3-13"),
+        ("pattern { A =[3-1]=> SEP }", "Ask for a weight"),
+        ("pattern { A =[3-1]=> * }", "a node at both ends"),
+        ("pattern { e: A =[3-1]=> B; e.length > 3 }", "has no length"),
+    ],
+)
+def test_errors(bank: Bank, request_: str, says: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        bank.find(request_)
+    assert says in str(caught.value)
+
+
+def test_runs(bank: Bank, sample_text_bank: Path) -> None:
+    found = bank.find("pattern { A =[3-1]=> B }", run="sample/minilm")
+    assert found.equals(bank.find("pattern { A =[3-1]=> B }"))
+    with pytest.raises(CallError, match="no run nowhere"):
+        bank.find("pattern { A =[3-1]=> B }", run="nowhere")
+    with pytest.raises(CallError, match="asks about no attention"):
+        bank.find("pattern { A -> B }", run="sample/minilm")
+    with open_bank(sample_text_bank) as without, pytest.raises(Exception, match="has no run"):
+        without.find("pattern { A =[3-1]=> B }")
+
+
+def test_a_document_run_reads_the_same_sentences(full_bank: Path) -> None:
+    """Nodes stand in one sentence also where the model read the whole document."""
+    with open_bank(full_bank) as opened:
+        runs = opened.runs()
+        name = runs.filter(runs["context"] == "document")["name"][0]
+        found = opened.find("pattern { A =[1-1]=> B }", run=name)
+        expected = opened.sql(
+            "select sentence.name, one.index as a, other.index as b from peak"
+            " inner join sequence on sequence.id = peak.sequence"
+            " inner join run on run.id = sequence.run"
+            " inner join position as p on p.sequence = sequence.id and p.position = peak.position"
+            " inner join position as q on q.sequence = sequence.id"
+            " and q.position = peak.most_attended"
+            " inner join word as one on one.id = p.word"
+            " inner join word as other on other.id = q.word"
+            " inner join sentence on sentence.id = one.sentence"
+            " where run.name = $name and layer = 1 and head = 1 and one.sentence = other.sentence"
+            " order by sentence.id, 2, 3", {"name": name}
+        )  # fmt: skip
+        assert found.drop("run").rows() == expected.rows()
+        assert 0 < found.height < opened.find("pattern { A [upos] }").height

@@ -1,0 +1,110 @@
+"""`attnbank find`: a concordance for people, a row a hit for programs, errors with their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+
+OBJECTS = "pattern { V -[obj]-> O; O [upos=PRON] }"
+
+
+def _find(capfd: pytest.CaptureFixture[str], bank: Path, *args: str) -> tuple[int, str, str]:
+    status = run(["-b", str(bank), "find", *args])
+    out, err = capfd.readouterr()
+    return status, out, err
+
+
+def test_people_see_the_words(sample_text_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, err = _find(capfd, sample_text_bank, OBJECTS, "--context", "2")
+    lines = out.splitlines()
+    assert status == 0 and not err
+    assert lines[0].split() == ["sent_id", "left", "hit", "right"]
+    with open_bank(sample_text_bank) as bank:
+        found = bank.find(OBJECTS, columns="V.form, O.form")
+    assert len(lines) == found.height + 2
+    for line, (sent_id, _, _, verb, pronoun) in zip(lines[2:], found.rows(), strict=True):
+        assert line.startswith(sent_id)
+        assert f"[{verb}]" in line and f"[{pronoun}]" in line
+
+
+def test_programs_get_the_indexes(
+    sample_text_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = _find(capfd, sample_text_bank, OBJECTS, "-f", "jsonl", "--columns", "V.lemma")
+    rows = [json.loads(line) for line in out.splitlines()]
+    with open_bank(sample_text_bank) as bank:
+        found = bank.find(OBJECTS, columns="V.lemma")
+    assert status == 0 and rows == found.to_dicts()
+    file = tmp_path / "hits.parquet"
+    assert _find(capfd, sample_text_bank, OBJECTS, "-o", str(file))[0] == 0
+    assert pl.read_parquet(file).equals(found.drop("V.lemma"))
+
+
+def test_a_sample_is_the_same_for_a_seed(
+    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def drawn(*args: str) -> list[str]:
+        status, out, _ = _find(capfd, sample_text_bank, OBJECTS, "-f", "csv", *args)
+        assert status == 0
+        return out.splitlines()[1:]
+
+    every = drawn()
+    first = drawn("--sample", "5", "--seed", "1")
+    assert len(first) == 5 and first == drawn("--sample", "5", "--seed", "1")
+    assert [each for each in every if each in first] == first  # in the order of the text
+    assert first != drawn("--sample", "5", "--seed", "2")
+    assert drawn("--sample", "100000") == every
+
+
+def test_hits_can_be_sorted(sample_text_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = (OBJECTS, "-f", "csv", "--columns", "V.lemma", "--sort", "V.lemma,delta(V,O)")
+    status, out, _ = _find(capfd, sample_text_bank, *args)
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    keys = [(lemma, int(o) - int(v)) for _, v, o, lemma in rows]
+    assert status == 0 and keys == sorted(keys) and len(set(keys)) > 3
+
+
+def test_the_select_can_be_carried_on(
+    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = _find(capfd, Path("nowhere.duckdb"), OBJECTS, "--show-sql")
+    assert status == 0
+    with open_bank(sample_text_bank) as bank:
+        expected = bank.find(OBJECTS)
+        assert bank.sql(out).equals(expected)
+        counted = bank.sql(f"select count(*) as n from ({out})")
+        assert counted["n"].to_list() == [expected.height]
+    with duckdb.connect(str(sample_text_bank), read_only=True) as connection:
+        assert connection.execute(out).fetchall() == expected.rows()
+    assert "`O`" in _find(capfd, sample_text_bank, OBJECTS, "--show-sql", "--dialect", "spark")[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "says"),
+    [
+        (["pattern { V -[obj]> O }"], 2, "Line 1, column 18 of the request"),
+        (["pattern { V -[obj]-> O }", "--corpus", "pres"], 2, "Did you mean press"),
+        (["pattern { V [] }", "--columns", "W.lemma"], 2, "nothing declares W"),
+        (["pattern { V [] }", "--columns", "V lemma"], 2, "Line 1, column 3"),
+        (["pattern { V [] }", "--sample", "3", "--limit", "3"], 2, "Leave out"),
+        (["pattern { V [] }", "--dialect", "klingon", "--show-sql"], 2, "no dialect klingon"),
+        (["pattern { V [] }", "--timeout", "0"], 2, "range"),
+    ],
+)
+def test_errors(
+    args: list[str],
+    status: int,
+    says: str,
+    sample_text_bank: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    ended, out, err = _find(capfd, sample_text_bank, *args)
+    assert (ended, out) == (status, "")
+    assert says in err and "Traceback" not in err

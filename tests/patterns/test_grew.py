@@ -1,0 +1,68 @@
+"""Every request of grew.jsonl finds what Grew 1.20 finds, hit by hit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnbank.queries import open_bank
+from attnbank.queries.patterns import RequestError
+
+CORPORA = ("gum-dev", "ewt-dev")
+DEPARTURES = {
+    "re_utf8_dot3": "a full stop is a character here, and a byte in Grew",
+    "2_same_feat_re_eq": "a feature that is named twice must be both; in Grew nothing is found",
+    "3_q2": 'Grew writes a quotation mark as two characters before re".." looks at it',
+    "3_q4": 'Grew writes a quotation mark as two characters before re".." looks at it',
+    "3_q8": "two conditions on a feature in two brackets hold together; Grew refuses them",
+    "2_proj": "proj_size is not supported, and is refused by name",
+}
+"""Where we differ from Grew on purpose, and why."""
+
+
+@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.filterwarnings("ignore:No word has")
+def test_every_request_finds_what_grew_finds(
+    name: str, grew: dict[str, dict[str, Any]], text_bank: Callable[[str], Path]
+) -> None:
+    assert len(grew) == 201
+    wrong = set()
+    with open_bank(text_bank(name)) as bank:
+        for id, each in grew.items():
+            try:
+                hits = _hits(bank, each["request"])
+            except RequestError:
+                hits = None
+            if id in DEPARTURES:
+                wrong |= {id} if _digest(hits) != each[name].get("sha256") else set()
+                continue
+            assert (hits is None) == ("refused" in each[name]), each["request"]
+            if hits is not None and "first" in each[name]:  # tells more than a digest
+                assert hits[:30] == each[name]["first"], each["request"]
+            assert _digest(hits) == each[name].get("sha256"), each["request"]
+    assert wrong == DEPARTURES.keys()
+
+
+def _digest(hits: list[list[Any]] | None) -> str | None:
+    if hits is None:
+        return None
+    lines = sorted(
+        json.dumps(hit, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for hit in hits
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _hits(bank: Any, request: str) -> list[list[Any]]:
+    """The hits as grew.jsonl has them: sentence, and the index of each node as a text."""
+    found = bank.find(request)
+    nodes = [name for name, dtype in found.schema.items() if dtype.is_integer()]
+    hits = [
+        [row["sent_id"], {node: str(row[node]) for node in nodes}]
+        for row in found.iter_rows(named=True)
+    ]
+    return sorted(hits, key=lambda hit: json.dumps(hit, sort_keys=True, ensure_ascii=False))

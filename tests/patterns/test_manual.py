@@ -1,0 +1,57 @@
+"""Every example of docs/patterns.md runs, and finds something."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"
+
+
+def _blocks(kind: str) -> list[str]:
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line for block in found for line in block.splitlines()]
+
+
+def test_every_request_of_the_manual_finds_something(sample_bank: Path) -> None:
+    requests = _blocks("grew")
+    assert len(requests) > 50
+    with open_bank(sample_bank) as bank:
+        empty = [request for request in requests if not bank.find(request, limit=1).height]
+    assert not empty
+
+
+def test_every_command_of_the_manual_runs(
+    sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    commands = _blocks("sh")
+    assert len(commands) > 2
+    for command in commands:
+        name, *args = shlex.split(command)
+        assert name == "attnbank" and run(["-b", str(sample_bank), *args]) == 0
+        out, _ = capfd.readouterr()
+        assert len(out.splitlines()) > 3
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "pattern { A [form=/(?=a)b/] }",
+        "pattern { A [form=/a++/] }",
+        r'pattern { A [form=re"\(a\)\1"] }',
+        "pattern { A [lemma=Mr.] }",
+        "pattern { A -> B; proj_size(A) > 3 }",
+        "pattern { A [lemma=lex.field] } lexicon { }",
+        "pattern { A <-[obj]- B }",
+        "rule r { pattern { A [] } commands { } }",
+    ],
+)
+def test_what_the_manual_says_is_refused(request_: str, sample_bank: Path) -> None:
+    assert run(["-b", str(sample_bank), "find", request_]) == 2

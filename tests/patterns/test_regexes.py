@@ -1,0 +1,93 @@
+"""Regular expressions fit where the first match at the start is the whole value."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from attnbank.queries import open_bank
+from attnbank.queries.patterns import RequestError, question
+
+PCRE = (
+    "the", "[Tt]he", "the|The", "a|an|and", "and|an|a", "(a|an)(d|t)?", "th.*", ".*e", ".*o.*",
+    ".*", ".+", "a+?b*", r"\w+", r"\w+?", r"[^\W\d]{3}", r"\d+", r".*[^a-z].*", "t(h(e|a)|o)n?",
+    "(?:a|b)*", r"\bin\b", "^in$", r"[.?!]", r"\.", "[a-m][n-z]", "x{0}i?", "(?:th|t).*?",
+    r"\S*-\S*", "[[:upper:]].*",
+    "(is|i)s?", "(i|is)s?", "(?P<first>a).?", "a|", "|a", r"[\]\[-]", r"wa[rs]", "w(a|as|ar)e?",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PCRE)
+def test_pcre_fits_what_a_backtracking_engine_fits(pattern: str, sample_text_bank: Path) -> None:
+    in_python = re.compile(pattern.replace("[[:upper:]]", "[A-Z]"), re.ASCII)
+    with open_bank(sample_text_bank) as bank:
+        forms = bank.sql("select sentence.name, word.index, word.form from word inner join sentence"
+                         " on sentence.id = word.sentence order by word.id").rows()  # fmt: skip
+        expected = [
+            (name, index)
+            for name, index, form in forms
+            if (found := in_python.match(form)) and found[0] == form
+        ]
+        found_here = bank.find(f"pattern {{ A [form=/{pattern}/] }}")
+        assert found_here.filter(pl.col("A") > 0).rows() == expected
+        of_anchor = in_python.match("__0__")
+        is_anchor = of_anchor is not None and of_anchor[0] == "__0__"
+        assert (found_here["A"] == 0).any() == is_anchor
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fits_not"),
+    [
+        (r"a\|an", ["a"], ["an", "a|an"]),
+        (r"an\|a", ["a", "an"], ["and"]),
+        ("a|an", ["a|an"], ["a", "an"]),
+        (r"\(th\|t\)e", ["the", "te"], ["(the)"]),
+        ("(th)", ["(th)"], ["th"]),
+        ("[0-9]{4}", ["1{4}"], ["1234"]),
+        (r"\d", ["d"], ["1"]),
+        ("[]x]", ["]", "x"], ["[]x]"]),
+        (r"[\.]", [".", "\\"], ["x"]),
+        ("[^a-c]", ["d"], ["b"]),
+        ("*a", ["*a"], ["a"]),
+        ("a+b?", ["aab", "a"], ["b"]),
+        (r"\.\*", [".*"], ["abc"]),
+        ("x**", ["xx"], ["y"]),
+        (r".*\bis\b.*", ["this is it", "is"], ["this"]),
+        ("$5", [], ["$5"]),
+        (r"\$5", ["$5"], ["5"]),
+        ("a&b~c", ["a&b~c"], []),
+        ("é.", ["éa"], ["é"]),
+    ],
+)
+def test_str(pattern: str, fits: list[str], fits_not: list[str], sample_text_bank: Path) -> None:
+    written = pattern.replace('"', r"\"")
+    statement = question(f'global {{ text = re"{written}" }}').statement
+    for value, expected in [(each, 1) for each in fits] + [(each, 0) for each in fits_not]:
+        connection = duckdb.connect()
+        connection.execute("create table sentence (id int, name varchar, text varchar)")
+        connection.execute("insert into sentence values (1, 'x', ?)", [value])
+        assert len(connection.execute(statement).fetchall()) == expected, value
+
+
+def test_case_can_be_ignored(sample_text_bank: Path) -> None:
+    with open_bank(sample_text_bank) as bank:
+        both = bank.find('pattern { A [form="the"|"The"|"THE"] }')
+        assert bank.find("pattern { A [form=/THE/i] }").equals(both)
+        assert both.height > bank.find("pattern { A [form=/the/] }").height
+
+
+@pytest.mark.parametrize("depth", [61, 1000, 20_000])
+def test_deep_nesting_is_refused(depth: int) -> None:
+    with pytest.raises(RequestError, match="nested"):
+        question("pattern { A [form=/" + "(" * depth + "a" + ")" * depth + "/] }")
+
+
+def test_a_catastrophic_expression_ends(sample_text_bank: Path) -> None:
+    """RE2 answers in linear time what a backtracking engine would not in our lives."""
+    with open_bank(sample_text_bank) as bank:
+        assert not bank.find("pattern { A [form=/(((a*)*)*)*b(x+x+)+y/] }").height
+        assert not bank.find(f"pattern {{ A [form=/{'a?' * 60}{'a' * 60}/] }}").height
