@@ -82,6 +82,11 @@ def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
     return _statement(connection, "contents/run_choices")
 
 
+def saved(connection: DuckDBPyConnection) -> pl.DataFrame:
+    """The saved relations, one row each."""
+    return _statement(connection, "contents/saved")
+
+
 def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
     """Kind, name and comment of everything in the bank; of one table or analysis, its columns.
 

@@ -1,0 +1,200 @@
+"""Pairs of words that a request finds, judged as a relation: which head looks along them.
+
+The pairs become a table of one connection that stands before the bank's own saved pairs, so that
+every analysis of a relation reads them as it reads a saved one. The bank is not written.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import polars as pl
+import sqlglot
+from duckdb import DuckDBPyConnection
+from sqlglot import exp
+
+from attnbank.queries.patterns.finding import (
+    Question,
+    asks_about_attention,
+    check_corpus,
+    question,
+    unknown_names,
+)
+from attnbank.queries.patterns.select.attention import RunFacts
+from attnbank.queries.patterns.select.building import Choice
+from attnbank.queries.results import frame_of
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankWarning, CallError
+from attnbank.sql.suggest import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from attnbank.queries.bank import Bank
+
+RELATION = "(request)"
+"""The name under which the pairs of a request are judged; no relation of a corpus has spaces or
+brackets."""
+_HIT = "hit"
+
+
+def pairs_of(
+    bank: Bank,
+    request: str,
+    dependent: str,
+    head: str,
+    *,
+    by: str = "",
+    corpus: str | None = None,
+    run: str | int | None = None,
+    timeout: float,
+    memory: int,
+) -> tuple[pl.DataFrame, list[str], str]:
+    """The pairs of words that a request finds, the names of its keys, and the SELECT.
+
+    The columns are word and head_word, both word.id, and one for each key of `by`. Raises as
+    Bank.find does, CallError for a node that the request has not.
+    """
+    facts = bank.run_of_request(request, run) if asks_about_attention(request) else None
+    chosen = None if facts is None else RunFacts.of(facts)
+    asked = question(request, columns=by, choice=Choice(corpus, keys=True, run=chosen))
+    statement = pairs_statement(asked, dependent, head)
+    if corpus is not None:
+        check_corpus(bank.connection, corpus)
+    pairs = bank.sql(statement, seconds=timeout, memory=memory)
+    if not pairs.height:
+        for told in unknown_names(bank.connection, asked.checked):
+            warnings.warn(told, AttnbankWarning, stacklevel=4)
+    return pairs, [str(each) for each in asked.checked.keys], statement
+
+
+def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+    """The best head on some pairs, tested: a row for the run, and one for its random control."""
+    with judged_as_relation(bank.connection, pairs):
+        found = _tested(bank, pairs, run)
+        if not found.height:
+            return found
+        statement = registry.statement("patterns/control_run")
+        control = bank.connection.execute(statement, {"run": found["run"][0]}).fetchall()
+        more = [bank.query("best_head_test", relation=RELATION, run=name) for (name,) in control]
+    return pl.concat([found, *more]).drop("relation")
+
+
+def every_head(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+    """Every head, in both directions, on some pairs: the rows of head_score."""
+    with judged_as_relation(bank.connection, pairs):
+        return bank.query("head_score", relation=RELATION, run=run)
+
+
+def best_in_groups(
+    bank: Bank, pairs: pl.DataFrame, keys: Sequence[str], run: str | None
+) -> pl.DataFrame:
+    """How often the best head of all pairs is right in each group of them, the largest first.
+
+    A group is a value of each of the keys, columns of `pairs`; a pair that has several is in each.
+    """
+    with judged_as_relation(bank.connection, pairs):
+        best = _tested(bank, pairs, run)
+        if not best.height:
+            return pl.DataFrame(schema=[*keys, *best.columns])
+        (row,) = best.to_dicts()
+        told = {name: row[name] for name in ("layer", "head", "direction", "offset", "run")}
+        with grouped(bank.connection, pairs, keys) as groups:
+            statement = registry.statement("patterns/score_groups")
+            counted = frame_of(
+                bank.connection.query(statement, params=told | {"relation": RELATION})
+            )
+    found = counted.join(groups, on="number", how="left", maintain_order="left").drop("number")
+    return found.select(*keys, pl.exclude(keys)).with_columns(
+        pl.lit(value).alias(name) for name, value in told.items()
+    )
+
+
+def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+    """The best head; warns where pairs stand in no input of the run."""
+    found = bank.query("best_head_test", relation=RELATION, run=run)
+    whole = pairs.select("word", "head_word").n_unique()
+    judged = found["n"][0] if found.height else 0
+    if judged < whole:
+        warnings.warn(
+            f"{whole - judged:,} of the {whole:,} pairs stand in no input of the run; the others"
+            " are judged.",
+            AttnbankWarning,
+            stacklevel=5,
+        )
+    return found
+
+
+def pairs_statement(question: Question, dependent: str, head: str) -> str:
+    """The SELECT of the pairs of a request: word, head_word (both word.id), and its further keys.
+
+    `question` must have the column `sentence` (Choice.keys). Pairs with the node before the first
+    word, which is no word, are left out. Raises CallError for a node that the request has not.
+    """
+    nodes = question.columns.nodes
+    for name in (dependent, head):
+        if name not in nodes:
+            known = ", ".join(nodes) or "none"
+            raise CallError(
+                f"The request has no node {name}.",
+                f"{did_you_mean(name, nodes)} Its nodes: {known}.".strip(),
+            )
+    if dependent == head:
+        raise CallError("--from and --to name one node.", f"Give two of: {listed(nodes)}.")
+    if {"sentence", "sent_id"} & set(nodes):
+        raise CallError("A node cannot be called sentence or sent_id here.", "Rename it.")
+    hits = sqlglot.parse_one(question.statement, dialect="duckdb")
+    hits.set("order", None)
+    made = exp.select(
+        exp.column("id", "dependent_word").as_("word"),
+        exp.column("id", "governing_word").as_("head_word"),
+        *(
+            exp.column(exp.to_identifier(each, quoted=True), _HIT)
+            for each in map(str, question.checked.keys)
+        ),
+    ).distinct()
+    made = made.from_(exp.Subquery(this=hits, alias=exp.TableAlias(this=exp.to_identifier(_HIT))))
+    for alias, node in (("dependent_word", dependent), ("governing_word", head)):
+        index = exp.column(exp.to_identifier(node, quoted=True), _HIT)
+        made = made.join(
+            exp.table_("word").as_(alias),
+            on=exp.and_(
+                exp.column("sentence", alias).eq(exp.column("sentence", _HIT)),
+                exp.column("index", alias).eq(index),
+            ),
+        )
+    return made.sql("duckdb")
+
+
+@contextmanager
+def judged_as_relation(connection: DuckDBPyConnection, pairs: pl.DataFrame) -> Iterator[None]:
+    """Within, the relation RELATION of this connection has these pairs, each once."""
+    rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
+    with _table(connection, "saved_pair", rows.select("relation", "word", "head_word")):
+        yield
+
+
+@contextmanager
+def grouped(
+    connection: DuckDBPyConnection, pairs: pl.DataFrame, keys: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Within, table asked_group has the number of each pair's group; gives the groups."""
+    groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
+    groups = groups.with_row_index("number")
+    rows = pairs.join(groups, on=list(keys), how="inner", nulls_equal=True)
+    with _table(connection, "asked_group", rows.select("word", "head_word", "number")):
+        yield groups
+
+
+@contextmanager
+def _table(connection: DuckDBPyConnection, name: str, rows: pl.DataFrame) -> Iterator[None]:
+    connection.register("rows_of_request", rows.to_arrow())
+    try:
+        connection.execute(f"create temporary table {name} as from rows_of_request")
+    finally:
+        connection.unregister("rows_of_request")
+    try:
+        yield
+    finally:
+        connection.execute(f"drop table temp.{name}")

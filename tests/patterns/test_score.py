@@ -1,0 +1,202 @@
+"""Which head looks along the pairs of a request; and pairs that are saved as a relation."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from oracle_heads import Reading
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries import open_bank
+from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
+
+OBJECTS = "pattern { V -[obj]-> O }"
+
+
+@pytest.fixture(scope="module")
+def with_control(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bank of the sample with a control of random weights."""
+    bank = tmp_path_factory.mktemp("control") / "bank.duckdb"
+    shutil.copy(sample_bank, bank)
+    ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=3))
+    return bank
+
+
+@pytest.fixture
+def own(sample_bank: Path, tmp_path: Path) -> Path:
+    """A copy of the bank of the sample, to be written to."""
+    return Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
+
+
+@pytest.mark.parametrize("relation", ["obj", "nsubj", "det"])
+def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -> None:
+    before = sample_bank.read_bytes()
+    with open_bank(sample_bank) as bank:
+        request = f"pattern {{ V -[1={relation}]-> O }}"
+        found = bank.score(request, dependent="O", head="V")
+        wanted = bank.query("best_head", relation=relation)
+        tested = bank.query("best_head_test", relation=relation)
+        held_out = bank.query("best_head_held_out", relation=relation, min_count=1)
+        every = bank.score(request, dependent="O", head="V", every=True)
+        assert every.equals(bank.query("head_score", relation=relation))
+    assert found.equals(tested.drop("relation"))
+    shared = [name for name in wanted.columns if name in found.columns]
+    assert len(shared) == 11 and found.select(shared).equals(wanted.select(shared))
+    assert found.select(pl.col("^held_out_.*$")).row(0) == held_out.select(
+        "n", "layer", "head", "direction", "accuracy"
+    ).row(0)
+    assert found["corrected"][0] == min(1.0, every["p_value"][0] * every.height)
+    assert sample_bank.read_bytes() == before
+
+
+def test_a_control_of_random_weights_stands_beside_it(with_control: Path) -> None:
+    with open_bank(with_control) as bank:
+        found = bank.score(OBJECTS, dependent="O", head="V")
+        assert found["run"].to_list() == ["sample/minilm", "sample/minilm-random-3"]
+        control = bank.query("best_head_test", relation="obj", run="sample/minilm-random-3")
+        assert found[1:].equals(control.drop("relation"))
+        alone = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm-random-3")
+        assert alone["run"].to_list() == ["sample/minilm-random-3"]
+
+
+def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
+    one = Reading(sample_bank, "sample/minilm")
+    with open_bank(sample_bank) as bank:
+        found = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, delta(V, O)")
+        (best,) = bank.score(OBJECTS, dependent="O", head="V").to_dicts()
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        lemma = dict(connection.execute("select id, lemma from word").fetchall())
+    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for word in one.dependents("obj"):
+        head = one.head(word)
+        assert head is not None
+        groups[lemma[head], word - head].append(word)
+    key = best["layer"], best["head"], best["direction"]
+    wanted = {
+        group: (
+            len(words),
+            sum(one.found[word][key] == one.head(word) for word in words) / len(words),
+            sum(-group[1] == best["offset"] for _ in words) / len(words),
+        )
+        for group, words in groups.items()
+    }
+    assert {
+        (row["V.lemma"], row["delta(V, O)"]): (row["n"], row["accuracy"], row["offset_accuracy"])
+        for row in found.iter_rows(named=True)
+    } == wanted
+    assert found["n"].to_list() == sorted(found["n"], reverse=True)
+    assert found.select("layer", "head", "direction").unique().rows() == [key]
+
+
+def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        plain = bank.score("pattern { V -> O }", dependent="O", head="V")
+        often = bank.score("pattern { V -> O; V -> Z }", dependent="O", head="V")
+        some = bank.score("pattern { V -> O } with { V -> Z }", dependent="O", head="V")
+    assert often.equals(some) and 0 < often["n"][0] < plain["n"][0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
+    ingest(IngestOptions((str(sample),), own, "minilm", limit=40))
+    with open_bank(own) as bank:
+        with pytest.warns(AttnbankWarning, match=r"of the \d+ pairs stand in no input of the run"):
+            found = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm/limit40")
+        whole = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm")
+        assert 0 < found["n"][0] < whole["n"][0]
+        with pytest.warns(AttnbankWarning, match="No word has the relation objj"):
+            assert bank.score("pattern { V -[objj]-> O }", dependent="O", head="V").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("dependent", "head", "told"),
+    [("O", "X", "no node X"), ("O", "O", "name one node"), ("o", "V", "no node o")],
+)
+def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, told: str) -> None:
+    with open_bank(sample_bank) as bank, pytest.raises(CallError, match=told):
+        bank.score(OBJECTS, dependent=dependent, head=head)
+
+
+def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
+    assert run(call) == 0
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == [
+        "sample/minilm", "sample/minilm-random-3",
+    ]  # fmt: skip
+    assert run([*call, "--by", "V.upos"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
+    assert run([*call, "--by", "V.upos", "--every"]) == 2
+    assert "Give one of them" in capsys.readouterr().err
+    assert run([*call[:-1], "W"]) == 2
+    assert "no node W" in capsys.readouterr().err
+
+
+def test_a_saved_relation_is_one_for_every_analysis(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V"]
+    assert run([*call, "--meaning", "it's eaten"]) == 0
+    assert "eaten has" in capsys.readouterr().err
+    with open_bank(own) as bank:
+        for name in ("best_head", "head_accuracy", "best_head_held_out", "offset_baseline",
+                     "head_score", "best_head_test", "head_error"):  # fmt: skip
+            found, wanted = (bank.query(name, relation=each) for each in ("eaten", "obj"))
+            columns = [each for each in found.columns if each != "relation"]
+            assert found.height and found.select(columns).equals(wanted.select(columns)), name
+        assert "eaten" not in bank.query("best_head", min_count=1)["relation"]
+        (told,) = bank.saved().to_dicts()
+        assert told["request"] == OBJECTS and told["meaning"] == "it's eaten"
+        assert told["pairs"] == bank.query("best_head", relation="obj")["n"][0]
+        assert told["later_sentences"] == 0
+    with duckdb.connect(str(own), read_only=True) as connection:
+        rows = connection.execute("select dependent, head from saved.eaten").fetchall()
+        (dependencies,) = connection.execute(
+            "select list((dependent, head)) from dependency where relation = 'obj'"
+        ).fetchall()[0]
+        assert sorted(rows) == sorted(dependencies)
+
+
+def test_a_name_means_one_request(
+    own: Path, sample: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    call = ["-b", str(own), "save", "eaten"]
+    ends = ["--from", "O", "--to", "V"]
+    assert run([*call, OBJECTS, *ends]) == run([*call, OBJECTS, *ends]) == 0
+    other = "pattern { V -[1=nsubj]-> O }"
+    assert run([*call, other, *ends]) == 2
+    assert f"eaten is the name of another request: {OBJECTS}" in capsys.readouterr().err
+    assert run([*call, other, *ends, "--replace"]) == 0
+    for name in ("obj", "nmod", "all", "1st", "a-b", 'x"; drop table word; --', ""):
+        assert run(["-b", str(own), "save", name, OBJECTS, *ends]) == 2, name
+    text = tmp_path / "more.conllu"
+    text.write_bytes((sample / "press.conllu").read_bytes())
+    ingest(IngestOptions((str(text),), own, "minilm"))
+    with open_bank(own) as bank:
+        (told,) = bank.saved().to_dicts()
+        assert told["request"] == other and told["later_sentences"] > 0
+        assert told["pairs"] == bank.query("best_head", relation="nsubj", run=1)["n"][0]
+    capsys.readouterr()
+    assert run(["-b", str(own), "saved", "--delete", "none"]) == 2
+    assert "It has: eaten." in capsys.readouterr().err
+    assert run(["-b", str(own), "saved", "--delete", "eaten"]) == 0
+    assert run(["-b", str(own), "saved", "-f", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == []
+    with open_bank(own) as bank, pytest.raises((CallError, QueryError), match="eaten"):
+        bank.query("best_head", relation="eaten")
+    with duckdb.connect(str(own), read_only=True) as connection:
+        assert not connection.execute(
+            "select * from duckdb_views() where schema_name = 'saved'"
+        ).fetchall()
+
+
+def test_pairs_go_with_their_corpus(own: Path) -> None:
+    assert run(["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q"]) == 0
+    assert run(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"]) == 0
+    with open_bank(own) as bank:
+        assert bank.saved()["pairs"].to_list() == [0]
