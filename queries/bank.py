@@ -186,6 +186,7 @@ class Bank:
         columns: str = "",
         corpus: str | None = None,
         run: str | int | None = None,
+        within: str = "sentence",
         sort: str = "",
         limit: int | None = None,
         sample: int | None = None,
@@ -199,7 +200,8 @@ class Bank:
         the node before the first word), one for each named edge with its label, and what `columns`
         names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read; where
         attention is asked about, the sentences that one run read: `run`, by name or id, else the
-        one that answers as for an analysis.
+        one that answers as for an analysis. `within="document"` lets nodes that only attention or
+        coreference ties stand in several sentences, each named in a column `N.sent_id`.
         `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
         `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
         seconds.
@@ -208,14 +210,17 @@ class Bank:
         an unknown corpus; QueryError where it runs out of time or memory. Warns with
         AttnbankWarning where nothing is found and no word has what is asked for.
         """
-        from attnbank.queries.patterns import Choice, RunFacts
+        from attnbank.queries.patterns import Choice, RunFacts, finding
 
-        chosen = self.run_of_request(request, run)
+        is_wide = finding.is_document(within)
+        chosen = self.run_of_request(request, run, within)
         facts = None if chosen is None else RunFacts.of(chosen)
-        choice = Choice(corpus, limit, sample, seed, run=facts)
+        choice = Choice(corpus, limit, sample, seed, is_wide=is_wide, run=facts)
         return self.hits(request, choice, columns, sort, timeout, memory)
 
-    def run_of_request(self, request: str, run: str | int | None = None) -> Run | None:
+    def run_of_request(
+        self, request: str, run: str | int | None = None, within: str = "sentence"
+    ) -> Run | None:
         """The run whose attention `find` reads for a request; None where it asks about none.
 
         Raises RequestError as `find` does, and as `query` does for a run.
@@ -224,7 +229,8 @@ class Bank:
 
         with self._answering():
             asked = None if run is None else str(run)
-            return finding.choose(self.connection, self.path, request, asked)
+            is_wide = finding.is_document(within)
+            return finding.choose(self.connection, self.path, request, asked, is_wide=is_wide)
 
     def hits(
         self,

@@ -112,13 +112,20 @@ def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Chec
     return checked, select_of(checked, choice)
 
 
+def is_document(within: str) -> bool:
+    """Whether hits may reach over sentences. Raises CallError for an unknown place."""
+    if within not in ("sentence", "document"):
+        raise CallError(f"Hits are not within a {within}.", "Say sentence or document.")
+    return within == "document"
+
+
 def asks_about_attention(request: str) -> bool:
     """Whether a request reads a run. Raises RequestError for one that cannot be read."""
     return check(read(request)).attends
 
 
 def choose(
-    connection: DuckDBPyConnection, path: Path, request: str, asked: str | None
+    connection: DuckDBPyConnection, path: Path, request: str, asked: str | None, *, is_wide: bool
 ) -> Run | None:
     """The run whose attention a request reads; None where it asks about none.
 
@@ -132,13 +139,14 @@ def choose(
                 "Leave the run out, or ask: A =[3-1]=> B.",
             )
         return None
-    return choose_run(connection, path, _as_analysis(), {"run": asked})
+    return choose_run(connection, path, _as_analysis(is_wide), {"run": asked})
 
 
 @cache
-def _as_analysis() -> Analysis:
+def _as_analysis(is_wide: bool) -> Analysis:
     """A request as an analysis, as far as the choice of its run goes."""
-    return header.parse("find", "patterns", _HEADER)
+    usual = "document" if is_wide else "sentence"
+    return header.parse("find", "patterns", _HEADER.replace("usual=sentence", f"usual={usual}"))
 
 
 def left_out(connection: DuckDBPyConnection, run: int) -> int:
