@@ -213,13 +213,42 @@ class Bank:
         from attnbank.queries.patterns import Choice, RunFacts, finding
 
         is_wide = finding.is_document(within)
-        chosen = self.run_of_request(request, run, within)
+        chosen = self.run_of_request(request, run, within, f"{columns}, {sort}")
         facts = None if chosen is None else RunFacts.of(chosen)
         choice = Choice(corpus, limit, sample, seed, is_wide=is_wide, run=facts)
         return self.hits(request, choice, columns, sort, timeout, memory)
 
+    def count(
+        self,
+        request: str,
+        by: str = "",
+        *,
+        corpus: str | None = None,
+        run: str | int | None = None,
+        within: str = "sentence",
+        limit: int | None = None,
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """Count what `find` finds by some keys: a column for each, `n`, and `share` in [0, 1].
+
+        Keys are features and labels (`"V.lemma, e.label"`), distances (`"delta(V, O)"`), metadata
+        (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). The most
+        frequent come first, `limit` of them at most. Raises and warns as `find` does.
+        """
+        from attnbank.queries.patterns import Choice, RunFacts, finding
+
+        chosen = self.run_of_request(request, run, within, by)
+        facts = None if chosen is None else RunFacts.of(chosen)
+        choice = Choice(corpus, limit, is_wide=finding.is_document(within), run=facts)
+        return self.hits(request, choice, by, "", timeout, memory, counts=True)
+
     def run_of_request(
-        self, request: str, run: str | int | None = None, within: str = "sentence"
+        self,
+        request: str,
+        run: str | int | None = None,
+        within: str = "sentence",
+        columns: str = "",
     ) -> Run | None:
         """The run whose attention `find` reads for a request; None where it asks about none.
 
@@ -230,7 +259,8 @@ class Bank:
         with self._answering():
             asked = None if run is None else str(run)
             is_wide = finding.is_document(within)
-            return finding.choose(self.connection, self.path, request, asked, is_wide=is_wide)
+            reads = finding.asks_about_attention(request, columns)
+            return finding.choose(self.connection, self.path, asked, reads=reads, is_wide=is_wide)
 
     def hits(
         self,
@@ -240,12 +270,14 @@ class Bank:
         sort: str = "",
         timeout: float = 30.0,
         memory: int = sandbox.MEMORY,
+        *,
+        counts: bool = False,
     ) -> pl.DataFrame:
-        """What `find` finds, with the choice of hits in one; see there."""
+        """What `find` or `count` finds, with the choice of hits in one; see there."""
         from attnbank.queries.patterns import finding
 
         check_limits(timeout, memory)
-        asked = finding.question(request, columns=columns, sort=sort, choice=choice)
+        asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
         if choice.corpus is not None:
             with self._answering():
                 finding.check_corpus(self.connection, choice.corpus)

@@ -109,9 +109,9 @@ def command(
     choice = Choice(corpus, limit, sample, seed, keys=people and not show_sql)
     choice = replace(choice, is_wide=within == "document")
     if show_sql:
-        if asks_about_attention(text):
+        if asks_about_attention(text, f"{columns}, {sort}"):
             with open_named_bank(ctx) as bank:
-                of = bank.run_of_request(text, run, within)
+                of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
                 choice = replace(choice, run=None if of is None else RunFacts.of(of))
         made = statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect)
         say(*made.split("\n"))
@@ -119,7 +119,7 @@ def command(
 
     def answer() -> None:
         with open_named_bank(ctx) as bank:
-            of = bank.run_of_request(text, run, within)
+            of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             found = bank.hits(text, asked, columns, sort, timeout)
             shown = found

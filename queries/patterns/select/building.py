@@ -7,7 +7,7 @@ distinct.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -59,6 +59,42 @@ class Choice:
 def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
     """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
     return _Builder(checked, choice or Choice()).select()
+
+
+def counts_of(checked: Checked, choice: Choice) -> exp.Select:
+    """The SELECT that counts a request's hits by its keys: each key, `n`, and `share` in [0, 1]."""
+    hits = _Builder(checked, replace(choice, limit=None)).select()
+    hits.set("order", None)
+    with_ = hits.args.get("with_") or exp.With(expressions=[])
+    hits.set("with_", None)
+    with_.append(
+        "expressions", exp.CTE(this=hits, alias=exp.TableAlias(this=terms.identifier("hit")))
+    )
+    names = list(dict.fromkeys(map(str, checked.keys)))
+    keys = [exp.Column(this=exp.Identifier(this=name, quoted=True), table=terms.identifier("hit"))
+            for name in names]  # fmt: skip
+    count = exp.Count(this=exp.Star(), big_int=True)
+    total = exp.Window(this=exp.Sum(this=count.copy()))
+    every = exp.Nullif(this=total, expression=terms.number(0))
+    share = exp.Div(this=terms.plain_double(count.copy()), expression=every)
+    made = exp.Select(
+        expressions=[
+            *keys,
+            terms.named(count, "n"),
+            terms.named(share, "share"),
+        ],
+        from_=exp.From(this=terms.table("hit")),
+        with_=with_,
+    )
+    if choice.run is not None:
+        made.append("expressions", terms.named(terms.text(choice.run.name), "run"))
+    if keys:
+        made.set("group", exp.Group(expressions=[each.copy() for each in keys]))
+    order = [exp.Ordered(this=count.copy(), desc=True)]
+    made.set("order", exp.Order(expressions=order + [exp.Ordered(this=k.copy()) for k in keys]))
+    if choice.limit is not None:
+        made.set("limit", exp.Limit(expression=terms.number(choice.limit)))
+    return made
 
 
 class _Builder:
@@ -141,7 +177,7 @@ class _Builder:
             for name in self._checked.pattern.named
         ]
         found += [
-            terms.named(clauses.key_value(pattern, key), str(key)) for key in self._checked.keys
+            terms.named(self._key_value(pattern, key), str(key)) for key in self._checked.keys
         ]
         if self._choice.is_wide:
             found += [
@@ -156,6 +192,15 @@ class _Builder:
         if self._choice.run is not None:
             found.append(terms.named(terms.text(self._choice.run.name), "run"))
         return found
+
+    def _key_value(self, pattern: Planned, key: tree.Key) -> exp.Expr:
+        """What describes a hit: a feature, a distance, or whether a nested pattern holds."""
+        if not isinstance(key, tree.Nested):
+            return clauses.key_value(pattern, key)
+        scope = self._checked.nested[key]
+        block = plan(self._checked, scope, pattern, self._aliases, is_wide=self._choice.is_wide)
+        self._add_clauses(block)
+        return exp.Coalesce(this=self._exists(block), expressions=[exp.false()])
 
     def _order(self, pattern: Planned) -> list[exp.Expr]:
         keys: list[exp.Expr] = [column(_table(group), "id") for group in self._of_group]
@@ -172,7 +217,7 @@ class _Builder:
             joined = exp.ConcatWs(expressions=[terms.text(" "), *seeded])
             keys = [exp.MD5(this=joined), *(each.copy() for each in keys)]
         else:
-            keys = [clauses.key_value(pattern, key) for key in self._checked.sort] + keys
+            keys = [self._key_value(pattern, key) for key in self._checked.sort] + keys
         return [exp.Ordered(this=each) for each in keys]
 
     def _source(self, source: Source) -> exp.Table:
