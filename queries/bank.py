@@ -208,6 +208,7 @@ class Bank(Scores):
         columns: str = "",
         corpus: str | None = None,
         run: str | int | None = None,
+        within: str = "sentence",
         sort: str = "",
         limit: int | None = None,
         sample: int | None = None,
@@ -221,7 +222,8 @@ class Bank(Scores):
         the node before the first word), one for each named edge with its label, and what `columns`
         names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read; where
         attention is asked about, the sentences that one run read: `run`, by name or id, else the
-        one that answers as for an analysis.
+        one that answers as for an analysis. `within="document"` lets nodes that only attention or
+        coreference ties stand in several sentences, each named in a column `N.sent_id`.
         `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
         `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
         seconds.
@@ -230,14 +232,46 @@ class Bank(Scores):
         an unknown corpus; QueryError where it runs out of time or memory. Warns with
         AttnbankWarning where nothing is found and no word has what is asked for.
         """
-        from attnbank.queries.patterns import Choice, RunFacts
+        from attnbank.queries.patterns import Choice, RunFacts, finding
 
-        chosen = self.run_of_request(request, run)
+        is_wide = finding.is_document(within)
+        chosen = self.run_of_request(request, run, within, f"{columns}, {sort}")
         facts = None if chosen is None else RunFacts.of(chosen)
-        choice = Choice(corpus, limit, sample, seed, run=facts)
+        choice = Choice(corpus, limit, sample, seed, is_wide=is_wide, run=facts)
         return self.hits(request, choice, columns, sort, timeout, memory)
 
-    def run_of_request(self, request: str, run: str | int | None = None) -> Run | None:
+    def count(
+        self,
+        request: str,
+        by: str = "",
+        *,
+        corpus: str | None = None,
+        run: str | int | None = None,
+        within: str = "sentence",
+        limit: int | None = None,
+        timeout: float = 30.0,
+        memory: int = sandbox.MEMORY,
+    ) -> pl.DataFrame:
+        """Count what `find` finds by some keys: a column for each, `n`, and `share` in [0, 1].
+
+        Keys are features and labels (`"V.lemma, e.label"`), distances (`"delta(V, O)"`), metadata
+        (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). The most
+        frequent come first, `limit` of them at most. Raises and warns as `find` does.
+        """
+        from attnbank.queries.patterns import Choice, RunFacts, finding
+
+        chosen = self.run_of_request(request, run, within, by)
+        facts = None if chosen is None else RunFacts.of(chosen)
+        choice = Choice(corpus, limit, is_wide=finding.is_document(within), run=facts)
+        return self.hits(request, choice, by, "", timeout, memory, counts=True)
+
+    def run_of_request(
+        self,
+        request: str,
+        run: str | int | None = None,
+        within: str = "sentence",
+        columns: str = "",
+    ) -> Run | None:
         """The run whose attention `find` reads for a request; None where it asks about none.
 
         Raises RequestError as `find` does, and as `query` does for a run.
@@ -246,7 +280,9 @@ class Bank(Scores):
 
         with self._answering():
             asked = None if run is None else str(run)
-            return finding.choose(self.connection, self.path, request, asked)
+            is_wide = finding.is_document(within)
+            reads = finding.asks_about_attention(request, columns)
+            return finding.choose(self.connection, self.path, asked, reads=reads, is_wide=is_wide)
 
     def hits(
         self,
@@ -256,12 +292,14 @@ class Bank(Scores):
         sort: str = "",
         timeout: float = 30.0,
         memory: int = sandbox.MEMORY,
+        *,
+        counts: bool = False,
     ) -> pl.DataFrame:
-        """What `find` finds, with the choice of hits in one; see there."""
+        """What `find` or `count` finds, with the choice of hits in one; see there."""
         from attnbank.queries.patterns import finding
 
         check_limits(timeout, memory)
-        asked = finding.question(request, columns=columns, sort=sort, choice=choice)
+        asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
         if choice.corpus is not None:
             with self._answering():
                 finding.check_corpus(self.connection, choice.corpus)

@@ -95,6 +95,16 @@ def of_paper(statement: str) -> list[str]:
     ]
 
 
+def listed(script: str) -> list[tuple[str | bool | None, ...]]:
+    """The rows of the VALUES in a script, texts and truth values: a list that stands there once."""
+    import sqlglot
+
+    (tree, *_) = sqlglot.parse(script, dialect=DIALECT)
+    values = tree.find(sqlglot.exp.Values) if tree is not None else None
+    assert values is not None, "the script has no VALUES"
+    return [tuple(each.to_py() for each in row.expressions) for row in values.expressions]
+
+
 def statements(script: str) -> list[Part]:
     """The statements of a script, in order, without the comments before them."""
     import sqlglot

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from attnbank.ingest.corpora.document import Mention, Word
-from attnbank.sql import registry
+from attnbank.sql import reading, registry
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
 _PREPOSITIONS = """
@@ -36,12 +36,8 @@ _DETERMINER_XPOS = frozenset({"DT", "WDT", "PDT"})
 @cache
 def pronouns() -> frozenset[str]:
     """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
-    import duckdb  # help pages know the formats, and read nothing
-
-    with duckdb.connect(":memory:") as connection:
-        connection.execute(registry.script("4_pronouns"))
-        found = connection.execute("select form from english_pronoun where is_certain").fetchall()
-    return frozenset(form for (form,) in found)
+    rows = reading.listed(registry.script("4_pronouns"))
+    return frozenset(form for row in rows if row[-1] for form in str(row[0]).split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from attnbank.queries.patterns.finding import (
     SECONDS,
     Question,
     asks_about_attention,
+    listing,
     question,
     statement,
 )
@@ -12,6 +13,6 @@ from attnbank.queries.patterns.select.attention import RunFacts
 from attnbank.queries.patterns.select.building import Choice
 
 __all__ = [
-    "SECONDS", "Choice", "Question", "RequestError", "RunFacts", "asks_about_attention", "question",
-    "statement",
+    "SECONDS", "Choice", "Question", "RequestError", "RunFacts", "asks_about_attention", "listing",
+    "question", "statement",
 ]  # fmt: skip

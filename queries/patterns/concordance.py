@@ -16,24 +16,42 @@ _SENTENCES_AT_ONCE = 10_000
 def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
     """The hits with `left`, `hit` and `right` in the place of the indexes of their nodes.
 
-    `found` has `sent_id`, `sentence` and a column of integers for each node; what else it has
-    stays.
+    `found` has `sent_id`, `sentence` and a column of integers for each node; where nodes may stand
+    in several sentences, `N.sentence` has that of each. What else it has stays.
     """
     nodes = [
         name
         for name, dtype in found.schema.items()
-        if dtype == pl.Int16 and name not in ("sent_id", "sentence")
+        if dtype == pl.Int16 and not any(sign in name for sign in ".(")
     ]
-    words = _words(connection, found["sentence"].unique().to_list())
-    rows = [
-        _parts(words.get(sentence, []), [each for each in indexes if each], context)
-        for sentence, *indexes in found.select("sentence", *nodes).iter_rows()
-    ]
+    own = [f"{name}.sentence" for name in nodes]
+    of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
+    places = dict.fromkeys(["sentence", *of_node])
+    words = _words(connection, list({each for name in places for each in found[name]}))
+    rows = []
+    for row in found.iter_rows(named=True):
+        matched: dict[int, list[int]] = {}
+        for node, sentence in zip(nodes, of_node, strict=True):
+            if row[node]:
+                matched.setdefault(row[sentence], []).append(row[node])
+        rows.append(_line(words, matched or {row["sentence"]: []}, context))
     parts = pl.DataFrame(
         rows, schema={"left": pl.String, "hit": pl.String, "right": pl.String}, orient="row"
     )
-    rest = [name for name in found.columns if name not in ("sent_id", "sentence", *nodes)]
+    gone = {"sent_id", "sentence", *nodes, *own}
+    rest = [name for name in found.columns if name not in gone]
     return pl.concat([found.select("sent_id"), parts, found.select(rest)], how="horizontal")
+
+
+def _line(
+    words: dict[int, list[Word]], matched: dict[int, list[int]], context: int | None
+) -> tuple[str, str, str]:
+    """One hit: left of its first sentence, what is matched in each, right of its last one."""
+    parts = [
+        _parts(words.get(sentence, []), indexes, context)
+        for sentence, indexes in sorted(matched.items())
+    ]
+    return parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
 
 
 def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int, list[Word]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -16,7 +17,13 @@ from attnbank.queries.patterns.language.checking import Checked, check
 from attnbank.queries.patterns.language.reading import read, read_keys
 from attnbank.queries.patterns.select import values
 from attnbank.queries.patterns.select.attention import check_heads
-from attnbank.queries.patterns.select.building import Choice, Columns, columns_of, select_of
+from attnbank.queries.patterns.select.building import (
+    Choice,
+    Columns,
+    columns_of,
+    counts_of,
+    select_of,
+)
 from attnbank.sql import header
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
@@ -57,21 +64,26 @@ class Question:
 
 @lru_cache(maxsize=256)
 def question(
-    request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY
+    request: str,
+    *,
+    columns: str = "",
+    sort: str = "",
+    choice: Choice = _EVERY,
+    counts: bool = False,
 ) -> Question:
     """The statement of a request.
 
     `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
-    Raises RequestError for a request that cannot be read or is not supported, and CallError for a
-    number of hits that is none.
+    With `counts` the hits are counted by these columns instead. Raises RequestError for a request
+    that cannot be read or is not supported, and CallError for a number of hits that is none.
     """
-    checked, made = _select(request, columns, sort, choice)
+    checked, made = _select(request, columns, sort, choice, counts)
     return Question(checked, columns_of(checked), made.sql("duckdb"))
 
 
 def statement(
     request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY,
-    dialect: str = "duckdb",
+    dialect: str = "duckdb", counts: bool = False,
 ) -> str:  # fmt: skip
     """The SELECT of a request as people read it, in any dialect of sqlglot that analyses have.
 
@@ -82,14 +94,16 @@ def statement(
             f"There is no dialect {dialect}.",
             f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
         )
-    _, made = _select(request, columns, sort, choice)
+    _, made = _select(request, columns, sort, choice, counts)
     if dialect != "duckdb":
         for each in made.find_all(exp.CTE):
             each.set("materialized", None)  # advice to DuckDB, which others have no word for
     return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
-def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Checked, exp.Select]:
+def _select(
+    request: str, columns: str, sort: str, choice: Choice, counts: bool
+) -> tuple[Checked, exp.Select]:
     for number in (choice.limit, choice.sample):
         if number is not None and not 0 <= number <= MOST_LIMIT:
             raise CallError(f"{number} is no number of hits.", f"Give 0 to {MOST_LIMIT:,}.")
@@ -98,9 +112,7 @@ def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Chec
             "A sample is in the order of the text, and as large as it is asked for.",
             "Leave out --sort and --limit, or --sample.",
         )
-    keys, order = (
-        tuple(dict.fromkeys(read_keys(each))) if each.strip() else () for each in (columns, sort)
-    )
+    keys, order = _keys(columns), _keys(sort)
     checked = check(read(request), keys, order)
     if checked.attends:
         if choice.run is None:
@@ -109,36 +121,53 @@ def _select(request: str, columns: str, sort: str, choice: Choice) -> tuple[Chec
                 "Give a bank with a run (attnbank -b BANK find ...).",
             )
         check_heads(checked, choice.run)
-    return checked, select_of(checked, choice)
+    return checked, (counts_of if counts else select_of)(checked, choice)
 
 
-def asks_about_attention(request: str) -> bool:
-    """Whether a request reads a run. Raises RequestError for one that cannot be read."""
-    return check(read(request)).attends
+def is_document(within: str) -> bool:
+    """Whether hits may reach over sentences. Raises CallError for an unknown place."""
+    if within not in ("sentence", "document"):
+        raise CallError(f"Hits are not within a {within}.", "Say sentence or document.")
+    return within == "document"
+
+
+def asks_about_attention(request: str, columns: str = "") -> bool:
+    """Whether a request, or what describes its hits, reads a run.
+
+    Raises RequestError for what cannot be read.
+    """
+    return check(read(request), _keys(columns)).attends
 
 
 def choose(
-    connection: DuckDBPyConnection, path: Path, request: str, asked: str | None
+    connection: DuckDBPyConnection, path: Path, asked: str | None, *, reads: bool, is_wide: bool
 ) -> Run | None:
-    """The run whose attention a request reads; None where it asks about none.
+    """The run that a request reads, which asks about attention if it `reads`; None otherwise.
 
     It is chosen as for every analysis of words. Raises as `choose_run` does, CallError where a run
     is named and none is read.
     """
-    if not asks_about_attention(request):
-        if asked is not None:
-            raise CallError(
-                "The request asks about no attention, and so reads no run.",
-                "Leave the run out, or ask: A =[3-1]=> B.",
-            )
-        return None
-    return choose_run(connection, path, _as_analysis(), {"run": asked})
+    if reads:
+        return choose_run(connection, path, _as_analysis(is_wide), {"run": asked})
+    if asked is not None:
+        raise CallError(
+            "The request asks about no attention, and so reads no run.",
+            "Leave the run out, or ask: A =[3-1]=> B.",
+        )
+    return None
+
+
+def _keys(text: str) -> tuple[tree.Key, ...]:
+    """The keys of a list, each once; none of an empty one."""
+    text = text.strip().strip(",").strip()
+    return tuple(dict.fromkeys(read_keys(text))) if text else ()
 
 
 @cache
-def _as_analysis() -> Analysis:
+def _as_analysis(is_wide: bool) -> Analysis:
     """A request as an analysis, as far as the choice of its run goes."""
-    return header.parse("find", "patterns", _HEADER)
+    usual = "document" if is_wide else "sentence"
+    return header.parse("find", "patterns", _HEADER.replace("usual=sentence", f"usual={usual}"))
 
 
 def left_out(connection: DuckDBPyConnection, run: int) -> int:
@@ -148,6 +177,22 @@ def left_out(connection: DuckDBPyConnection, run: int) -> int:
         " and skipped.sentence is not null", [run]
     ).fetchall()  # fmt: skip
     return int(rows[0][0])
+
+
+def listing(request: str, by: str, values: Sequence[Any]) -> str:
+    """The request for the hits that `counts` has in the row of these values of its keys."""
+    parts = [request]
+    for key, value in zip(_keys(by), values, strict=True):
+        if isinstance(key, tree.Nested):
+            parts.append(f"{'with' if value else 'without'} {key}")
+        elif value is None:
+            parts.append(f"with {{ !{key} }}")
+        elif isinstance(value, str):
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            parts.append(f'with {{ {key} = "{escaped}" }}')
+        else:
+            parts.append(f"with {{ {key} = {value} }}")
+    return " ".join(parts)
 
 
 def check_corpus(connection: DuckDBPyConnection, name: str) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import psutil
 import pytest
 
 from attnbank.ingest.models.runtime import kept_memory
@@ -36,14 +37,16 @@ def test_threads_wait_passively_unless_the_user_says_otherwise(
 
 
 def _faults() -> int:
-    """Pages that the system has to provide while arrays of 2 MB come and go.
-
-    Larger ones may get huge pages, a few instead of thousands.
-    """
+    """Pages that the system has to provide while arrays of 2 MB come and go."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(80):
         np.ones(500_000, dtype=np.float32)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def _resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(psutil.Process().memory_info().rss)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
@@ -54,4 +57,14 @@ def test_memory_that_is_freed_is_used_again() -> None:
     with kept_memory():  # and once more
         _faults()
         assert _faults() < 500
-    assert _faults() > 10_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
+def test_memory_is_kept_within_and_goes_back_at_the_end() -> None:
+    with kept_memory():
+        arrays = [np.ones(500_000, dtype=np.float32) for _ in range(40)]
+        full = _resident()
+        del arrays  # 80 MB
+        kept = _resident()
+        assert full - kept < 10_000_000
+    assert kept - _resident() > 60_000_000

@@ -261,3 +261,61 @@ def test_a_document_run_reads_the_same_sentences(full_bank: Path) -> None:
         )  # fmt: skip
         assert found.drop("run").rows() == expected.rows()
         assert 0 < found.height < opened.find("pattern { A [upos] }").height
+
+
+def test_coreference_over_sentences(bank: Bank) -> None:
+    mentions = bank.sql(
+        "select sentence.name, word.index, mention.entity, mention.kind, word.deprel,"
+        " word.head_index from mention"
+        " inner join word on word.id = mention.head_word"
+        " inner join sentence on sentence.id = word.sentence"
+    ).rows()
+    pairs = {
+        (one[:2], other[:2])
+        for one in mentions
+        for other in mentions
+        if one[2] == other[2] and one[:2] != other[:2]
+    }
+    found = bank.find("pattern { A ~ B }", within="document")
+    assert found.columns == ["sent_id", "A", "B", "A.sent_id", "B.sent_id"]
+    assert {((a, i), (b, j)) for _, i, j, a, b in found.rows()} == pairs
+    assert found.height == len(pairs) > bank.find("pattern { A ~ B }").height
+    heads = {each[:2]: (each[0], each[5]) for each in mentions if each[4] == "nsubj"}
+    pronouns = {each[:2] for each in mentions if each[3] == "pronoun"}
+    request = "pattern { V -[nsubj]-> A; A ~ B } without { A ~ P; P [mention=pronoun] }"
+    few = bank.find(request, within="document")
+    assert {((a, i), (b, j)) for _, _, i, j, _, a, b in few.rows()} == {
+        (a, b)
+        for a, b in pairs
+        if a in heads and not any((a, p) in pairs for p in pronouns - {b, heads[a]})
+    }
+    assert few.height > 3
+
+
+def test_attention_over_sentences(full_bank: Path) -> None:
+    with open_bank(full_bank) as opened:
+        runs = opened.runs()
+        name = runs.filter(runs["context"] == "document")["name"][0]
+        found = opened.find("pattern { A =[1-1]=> B }", within="document")
+        assert found["run"].unique().to_list() == [name]  # chosen by itself
+        expected = opened.sql(
+            "select one_sentence.name, one.index as a, other.index as b, one_sentence.name as c,"
+            " other_sentence.name as d from peak"
+            " inner join sequence on sequence.id = peak.sequence"
+            " inner join run on run.id = sequence.run"
+            " inner join position as p on p.sequence = sequence.id and p.position = peak.position"
+            " inner join position as q on q.sequence = sequence.id"
+            " and q.position = peak.most_attended"
+            " inner join word as one on one.id = p.word"
+            " inner join word as other on other.id = q.word"
+            " inner join sentence as one_sentence on one_sentence.id = one.sentence"
+            " inner join sentence as other_sentence on other_sentence.id = other.sentence"
+            " where run.name = $name and layer = 1 and head = 1", {"name": name}
+        )  # fmt: skip
+        assert sorted(found.drop("run").rows()) == sorted(expected.rows())
+        crossing = found.filter(found["A.sent_id"] != found["B.sent_id"])
+        assert 0 < crossing.height < found.height
+        alone = opened.find("pattern { A =[1-1]=> B; C [] }", within="document", limit=50)
+        assert {row[0] for row in alone.select("C.sent_id").rows()} == {
+            row[0] for row in alone.select("A.sent_id").rows()
+        }

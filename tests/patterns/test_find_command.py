@@ -108,3 +108,18 @@ def test_errors(
     ended, out, err = _find(capfd, sample_text_bank, *args)
     assert (ended, out) == (status, "")
     assert says in err and "Traceback" not in err
+
+
+def test_hits_over_sentences_are_shown_together(
+    sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    request = "pattern { A ~ B; A [mention=proper]; B [mention=pronoun] }"
+    args = (request, "--within", "document", "--context", "0", "--columns", "A.form,B.form")
+    status, out, _ = _find(capfd, sample_text_bank, *args)
+    lines = out.splitlines()[2:]
+    with open_bank(sample_text_bank) as bank:
+        found = bank.find(request, within="document", columns="A.form, B.form")
+    assert status == 0 and len(lines) == found.height > 3
+    apart = found["A.sent_id"] != found["B.sent_id"]
+    for line, a, b, is_apart in zip(lines, found["A.form"], found["B.form"], apart, strict=True):
+        assert f"[{a}]" in line and f"[{b}]" in line and (" … " in line) == is_apart

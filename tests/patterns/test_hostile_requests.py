@@ -68,7 +68,7 @@ def test_noise_is_read_or_refused() -> None:
     pieces = [
         "pattern", "without", "{", "}", "[", "]", "A", "B", "->", "-[", "]->", "obj", "|", "=",
         "<>", "<<", ";", ",", "!", "^", "*", "1", "re\"a\\(\"", "/a(/", '"x"', ".", "~",
-        "=[3-1]=>", "$", "delta(", ")", ":", "%", "\n", "é", "\\", "'", "-", ">", "upos", "0.5", "e",
+        "=[3-1]=>", "$", "delta(", ")", ":", "%", "\n", "é", "\\", "'", "-", ">", "upos", "0.5",
     ]  # fmt: skip
     start = 'pattern { A [upos=NOUN]; e: A -[1=obj]-> B; e.label = "x"; A << B } without { B ~ A }'
     for _ in range(2000):

@@ -16,6 +16,7 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run
+from attnbank.sql import registry
 from attnbank.sql.bank.explaining import explain, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 
@@ -116,7 +117,7 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
         )
         with duckdb.connect(str(bank), read_only=True) as connection:
             (format_,) = connection.execute("select format from bank").fetchall()[0]
-        assert format_ == (1 if done.returncode else 2), (limit, done.stderr)
+        assert format_ == (1 if done.returncode else registry.FORMAT), (limit, done.stderr)
         if done.returncode:
             assert "is full; the bank is as it was" in done.stderr
         assert old_banks.rows(bank, of) == rows

@@ -38,6 +38,13 @@ _USUAL = 10
     shell_complete=names("run"),
     help="The run whose attention is read, by name or id; by default as for an analysis.",
 )
+@click.option(
+    "--within",
+    type=click.Choice(["sentence", "document"]),
+    default="sentence",
+    show_default=True,
+    help="Whether nodes that only attention or coreference ties may stand in several sentences.",
+)
 @click.option("--sort", default="", metavar="KEYS", help="Sort by such keys first.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The first N hits alone.")
 @click.option("--sample", type=click.IntRange(min=0), metavar="N", help="N hits at random.")
@@ -65,6 +72,7 @@ def command(
     corpus: str | None,
     columns: str,
     run: str | None,
+    within: str,
     sort: str,
     limit: int | None,
     sample: int | None,
@@ -99,10 +107,11 @@ def command(
     chosen = check_output(ctx, format_, output)
     people = is_for_people(chosen)
     choice = Choice(corpus, limit, sample, seed, keys=people and not show_sql)
+    choice = replace(choice, is_wide=within == "document")
     if show_sql:
-        if asks_about_attention(text):
+        if asks_about_attention(text, f"{columns}, {sort}"):
             with open_named_bank(ctx) as bank:
-                of = bank.run_of_request(text, run)
+                of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
                 choice = replace(choice, run=None if of is None else RunFacts.of(of))
         made = statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect)
         say(*made.split("\n"))
@@ -110,7 +119,7 @@ def command(
 
     def answer() -> None:
         with open_named_bank(ctx) as bank:
-            of = bank.run_of_request(text, run)
+            of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             found = bank.hits(text, asked, columns, sort, timeout)
             shown = found

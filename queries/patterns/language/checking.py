@@ -83,7 +83,7 @@ class Scope:
 @dataclass
 class Checked:
     """A request with its names resolved. `keys` are what its hits are described by,
-    `sort` what they are sorted by.
+    `sort` what they are sorted by; `nested` has the scopes of those keys that are patterns.
 
     `sentence_tests` are the tests of the metadata and of the tree's shape that must hold;
     `is_not_projective` and the like stand there as `present` tests.
@@ -92,13 +92,15 @@ class Checked:
     pattern: Scope
     blocks: list[Scope]
     sentence_tests: list[tree.Test]
-    keys: tuple[tree.Term, ...] = ()
-    sort: tuple[tree.Term, ...] = ()
+    keys: tuple[tree.Key, ...] = ()
+    sort: tuple[tree.Key, ...] = ()
+    nested: dict[tree.Nested, Scope] = field(default_factory=dict)
 
     def scopes(self) -> Iterator[Scope]:
         """The pattern and the blocks."""
         yield self.pattern
         yield from self.blocks
+        yield from self.nested.values()
 
     @property
     def attends(self) -> bool:
@@ -107,7 +109,7 @@ class Checked:
 
 
 def check(
-    request: tree.Request, keys: tuple[tree.Term, ...] = (), sort: tuple[tree.Term, ...] = ()
+    request: tree.Request, keys: tuple[tree.Key, ...] = (), sort: tuple[tree.Key, ...] = ()
 ) -> Checked:
     """The request with its names resolved, and those of the keys that describe and sort its hits.
 
@@ -121,10 +123,13 @@ def check(
             made.sentence_tests.extend(block.tests)
         elif block.kind != "pattern":
             made.blocks.append(_scope(block.kind, block.clauses, pattern))
+    for key in (*keys, *sort):
+        if isinstance(key, tree.Nested):
+            made.nested[key] = _scope("with", key.clauses, pattern)
+        else:
+            _check_term(pattern, key)
     for scope in made.scopes():
         _check_names(scope)
-    for key in (*keys, *sort):
-        _check_term(pattern, key)
     count = sum(len(scope.nodes) for scope in made.scopes())
     if count > MOST_NODES:
         raise CallError(

@@ -60,15 +60,16 @@ def read(text: str) -> tree.Request:
 
 
 @lru_cache(maxsize=256)
-def read_keys(text: str) -> tuple[tree.Term, ...]:
-    """What stands in `V.lemma, e.label, delta(A, B)`.
+def read_keys(text: str) -> tuple[tree.Key, ...]:
+    """What stands in `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
 
     Raises RequestError with line and column for a text that is no such list.
     """
     try:
-        return tuple(_parser().parse(text, start="keys"))
+        found = _parser().parse(text, start="keys")
     except Exception as error:
         raise _told(error, text) from None
+    return tuple(each(text) if callable(each) else each for each in found)
 
 
 def _told(error: Exception, text: str) -> Exception:
@@ -203,8 +204,14 @@ class _Actions:
     def start(self, blocks: list[Any]) -> list[tree.Block]:
         return blocks
 
-    def keys(self, children: list[Any]) -> list[tree.Term]:
+    def keys(self, children: list[Any]) -> list[Any]:
         return children
+
+    def nested(self, children: list[Any]) -> Any:
+        begin, clauses, end = children
+        return lambda text: tree.Nested(
+            clauses, " ".join(text[begin.start_pos : end.end_pos].split()), _place(begin)
+        )
 
     def pattern(self, children: list[Any]) -> tree.Block:
         return tree.Block("pattern", children[0])

@@ -245,3 +245,18 @@ class Request:
         return tuple(
             clause for block in self.blocks if block.kind == "pattern" for clause in block.clauses
         )
+
+
+@dataclass(frozen=True)
+class Nested:
+    """`{ O =[3-1]=> V }` as a key: whether a `with` of it holds. `text` is as it was written."""
+
+    clauses: tuple[Clause, ...] = field(compare=False)
+    text: str
+    place: Place = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Key = Term | Nested

@@ -7,7 +7,7 @@ distinct.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -42,7 +42,9 @@ def columns_of(checked: Checked) -> Columns:
 class Choice:
     """Which hits are given, and how: of one corpus alone, so many, or a random sample.
 
-    With `keys` there is also the column `sentence`, the id of the sentence, before the nodes.
+    With `keys` there is also the column `sentence`, the id of the sentence, before the nodes. With
+    `is_wide` nodes that attention or coreference alone ties may stand in several sentences, and
+    each has its own in a column `N.sent_id`.
     """
 
     corpus: str | None = None
@@ -50,12 +52,49 @@ class Choice:
     sample: int | None = None
     seed: int = 0
     keys: bool = False
+    is_wide: bool = False
     run: RunFacts | None = None
 
 
 def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
     """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
     return _Builder(checked, choice or Choice()).select()
+
+
+def counts_of(checked: Checked, choice: Choice) -> exp.Select:
+    """The SELECT that counts a request's hits by its keys: each key, `n`, and `share` in [0, 1]."""
+    hits = _Builder(checked, replace(choice, limit=None)).select()
+    hits.set("order", None)
+    with_ = hits.args.get("with_") or exp.With(expressions=[])
+    hits.set("with_", None)
+    with_.append(
+        "expressions", exp.CTE(this=hits, alias=exp.TableAlias(this=terms.identifier("hit")))
+    )
+    names = list(dict.fromkeys(map(str, checked.keys)))
+    keys = [exp.Column(this=exp.Identifier(this=name, quoted=True), table=terms.identifier("hit"))
+            for name in names]  # fmt: skip
+    count = exp.Count(this=exp.Star(), big_int=True)
+    total = exp.Window(this=exp.Sum(this=count.copy()))
+    every = exp.Nullif(this=total, expression=terms.number(0))
+    share = exp.Div(this=terms.plain_double(count.copy()), expression=every)
+    made = exp.Select(
+        expressions=[
+            *keys,
+            terms.named(count, "n"),
+            terms.named(share, "share"),
+        ],
+        from_=exp.From(this=terms.table("hit")),
+        with_=with_,
+    )
+    if choice.run is not None:
+        made.append("expressions", terms.named(terms.text(choice.run.name), "run"))
+    if keys:
+        made.set("group", exp.Group(expressions=[each.copy() for each in keys]))
+    order = [exp.Ordered(this=count.copy(), desc=True)]
+    made.set("order", exp.Order(expressions=order + [exp.Ordered(this=k.copy()) for k in keys]))
+    if choice.limit is not None:
+        made.set("limit", exp.Limit(expression=terms.number(choice.limit)))
+    return made
 
 
 class _Builder:
@@ -67,29 +106,31 @@ class _Builder:
         self._aliases = Aliases()
         self._with: list[exp.CTE] = []
         self._words: str | None = None
+        self._of_group: dict[int, str] = {}
 
     def select(self) -> exp.Select:
         checked, choice = self._checked, self._choice
-        pattern = plan(checked, checked.pattern, None, self._aliases)
+        pattern = plan(checked, checked.pattern, None, self._aliases, is_wide=choice.is_wide)
         self._add_clauses(pattern)
         conditions = [each.expression for each in self._loose(pattern)]
-        base = column(pattern.sources[0].alias, "sentence") if pattern.sources else None
+        self._place(pattern)
         for scope in checked.blocks:
-            block = plan(checked, scope, pattern, self._aliases)
+            block = plan(checked, scope, pattern, self._aliases, is_wide=choice.is_wide)
             self._add_clauses(block)
-            found = self._exists(block, base)
+            found = self._exists(block)
             conditions.append(found if scope.kind == "with" else terms.never(found))
         conditions += sentences.conditions(checked.sentence_tests)
         if checked.attends:
             assert choice.run is not None
-            within = column(TABLE, "id") if base is None else base.copy()
-            read = exp.Subquery(this=attention.read_sentences(choice.run))
-            conditions.append(exp.In(this=within, query=read))
+            for group in self._of_group:
+                read = exp.Subquery(this=attention.read_sentences(choice.run))
+                conditions.append(exp.In(this=self._sentence(group), query=read))
         if choice.corpus is not None:
             conditions.append(terms.equal(column("corpus", "name"), terms.text(choice.corpus)))
-        joins = [*self._joins(pattern), *self._sentence_joins(base)]
+        joins, _ = self._joins(pattern, {})
+        joins += self._sentence_joins(has_base=bool(pattern.sources))
         made = exp.Select(expressions=self._columns(pattern))
-        if base is None:
+        if not pattern.sources:
             made.set("from_", exp.From(this=terms.table("sentence", TABLE)))
         else:
             made.set("from_", exp.From(this=self._source(pattern.sources[0])))
@@ -111,6 +152,19 @@ class _Builder:
         self._with += clauses.add(planned, self._aliases)
         planned.sources.sort(key=lambda source: not source.has_sentence)
 
+    def _place(self, pattern: Planned) -> None:
+        """Keep a row of each sentence that the nodes of the pattern stand in."""
+        for source in pattern.sources:
+            if source.has_sentence:
+                self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
+        if not pattern.sources:
+            self._of_group[0] = TABLE
+
+    def _sentence(self, group: int) -> exp.Expr:
+        """The id of a sentence that the nodes of the pattern stand in."""
+        row = self._of_group[group]
+        return column(row, "id" if row == TABLE else "sentence")
+
     def _columns(self, pattern: Planned) -> list[exp.Expr]:
         found = [terms.named(column(TABLE, "name"), "sent_id")]
         if self._choice.keys or self._choice.sample is not None:
@@ -123,14 +177,33 @@ class _Builder:
             for name in self._checked.pattern.named
         ]
         found += [
-            terms.named(clauses.key_value(pattern, key), str(key)) for key in self._checked.keys
+            terms.named(self._key_value(pattern, key), str(key)) for key in self._checked.keys
         ]
+        if self._choice.is_wide:
+            found += [
+                terms.named(column(_table(pattern.group[name]), "name"), f"{name}.sent_id")
+                for name in self._checked.pattern.nodes
+            ]
+        if self._choice.is_wide and self._choice.keys:
+            found += [
+                terms.named(column(_table(pattern.group[name]), "id"), f"{name}.sentence")
+                for name in self._checked.pattern.nodes
+            ]
         if self._choice.run is not None:
             found.append(terms.named(terms.text(self._choice.run.name), "run"))
         return found
 
+    def _key_value(self, pattern: Planned, key: tree.Key) -> exp.Expr:
+        """What describes a hit: a feature, a distance, or whether a nested pattern holds."""
+        if not isinstance(key, tree.Nested):
+            return clauses.key_value(pattern, key)
+        scope = self._checked.nested[key]
+        block = plan(self._checked, scope, pattern, self._aliases, is_wide=self._choice.is_wide)
+        self._add_clauses(block)
+        return exp.Coalesce(this=self._exists(block), expressions=[exp.false()])
+
     def _order(self, pattern: Planned) -> list[exp.Expr]:
-        keys: list[exp.Expr] = [column(TABLE, "id")]
+        keys: list[exp.Expr] = [column(_table(group), "id") for group in self._of_group]
         keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
         keys += [column(alias, "index") for alias in pattern.hidden]
         keys += [
@@ -144,7 +217,7 @@ class _Builder:
             joined = exp.ConcatWs(expressions=[terms.text(" "), *seeded])
             keys = [exp.MD5(this=joined), *(each.copy() for each in keys)]
         else:
-            keys = [clauses.key_value(pattern, key) for key in self._checked.sort] + keys
+            keys = [self._key_value(pattern, key) for key in self._checked.sort] + keys
         return [exp.Ordered(this=each) for each in keys]
 
     def _source(self, source: Source) -> exp.Table:
@@ -155,15 +228,18 @@ class _Builder:
             self._with.insert(0, _words_and_anchors(self._words))
         return terms.table(self._words, source.alias)
 
-    def _joins(self, planned: Planned) -> list[exp.Join]:
-        """The rows after the first, each joined to one before it that it is tied to."""
-        if not planned.sources:
-            return []
-        first, *waiting = planned.sources
-        placed = [first.alias]
-        with_sentence = [first.alias]  # a row that has none comes after all that have one
+    def _joins(
+        self, planned: Planned, around: dict[int, exp.Expr]
+    ) -> tuple[list[exp.Join], list[exp.Expr]]:
+        """The rows after the first, each joined to one before it that it is tied to.
+
+        `around` has the sentences of the pattern around a block; what ties the first row of each
+        to them comes beside the joins.
+        """
         ties = [each for each in planned.conditions if each.is_tie]
-        joins = []
+        waiting = list(planned.sources)
+        placed: list[str] = []
+        joins, outward = [], []
         while waiting:
             source = next(
                 (each for each in waiting if _tied_to(each.alias, placed, ties)), waiting[0]
@@ -171,16 +247,22 @@ class _Builder:
             waiting.remove(source)
             on = []
             if source.has_sentence:
-                near = _tied_to(source.alias, with_sentence, ties) or with_sentence[0]
-                same = terms.equal(column(source.alias, "sentence"), column(near, "sentence"))
-                on.append(same)
-                with_sentence.append(source.alias)
+                group = planned.row_group[source.alias]
+                same = [each for each in placed if planned.row_group.get(each) == group]
+                near = _tied_to(source.alias, same, ties) or next(iter(same), None)
+                own = column(source.alias, "sentence")
+                if near is not None:
+                    on.append(terms.equal(own, column(near, "sentence")))
+                elif group in around:
+                    outward.append(terms.equal(own, around[group].copy()))
             placed.append(source.alias)
             for tie in ties:
-                if source.alias in tie.rows and tie.rows <= set(placed):
+                if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1:
                     on.append(tie.expression)
-            joins.append(exp.Join(this=self._source(source), kind="INNER", on=terms.every(on)))
-        return joins
+            if len(placed) > 1:
+                table = self._source(source)
+                joins.append(exp.Join(this=table, kind="INNER", on=terms.every(on)))
+        return joins, outward
 
     def _loose(self, planned: Planned) -> list[Condition]:
         """The conditions that stand in the `where`: all but the ties of rows of this scope."""
@@ -191,29 +273,30 @@ class _Builder:
             if not (each.is_tie and each.rows <= own and len(each.rows) > 1)
         ]
 
-    def _exists(self, block: Planned, base: exp.Expr | None) -> exp.Expr:
+    def _exists(self, block: Planned) -> exp.Expr:
         conditions = [each.expression for each in self._loose(block)]
         if not block.sources:
             return exp.Paren(this=terms.every(conditions))
-        sentence = column(TABLE, "id") if base is None else base.copy()
-        if block.sources[0].has_sentence:
-            first = block.sources[0].alias
-            conditions.insert(0, terms.equal(column(first, "sentence"), sentence))
-        joins = self._joins(block)
+        joins, outward = self._joins(
+            block, {group: self._sentence(group) for group in self._of_group}
+        )
         select = exp.Select(
             expressions=[terms.number(1)],
             from_=exp.From(this=self._source(block.sources[0])),
-            where=exp.Where(this=terms.every(conditions)),
+            where=exp.Where(this=terms.every([*outward, *conditions])),
         )
         if joins:
             select.set("joins", joins)
         return exp.Exists(this=select)
 
-    def _sentence_joins(self, base: exp.Expr | None) -> list[exp.Join]:
+    def _sentence_joins(self, *, has_base: bool) -> list[exp.Join]:
         joins = []
         has_corpus = self._choice.corpus is not None
-        if base is not None:
-            joins.append(_join("sentence", terms.equal(column(TABLE, "id"), base.copy()), TABLE))
+        if has_base:
+            for group in self._of_group:
+                name = _table(group)
+                on = terms.equal(column(name, "id"), self._sentence(group))
+                joins.append(_join("sentence", on, name))
         if has_corpus or sentences.read_document(self._checked):
             on = terms.equal(column("document", "id"), column(TABLE, "document"))
             joins.append(_join("document", on))
@@ -221,6 +304,11 @@ class _Builder:
             on = terms.equal(column("corpus", "id"), column("document", "corpus"))
             joins.append(_join("corpus", on))
         return joins
+
+
+def _table(group: int) -> str:
+    """What table `sentence` is called for one of the sentences of a hit."""
+    return TABLE if group == 0 else f"{TABLE}_{group + 1}"
 
 
 def _join(table: str, on: exp.Expr, alias: str | None = None) -> exp.Join:

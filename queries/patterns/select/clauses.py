@@ -119,6 +119,7 @@ def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
     step = aliases.new("path")
     upper, lower = planned.bound[path.source.text], planned.bound[path.target.text]
     planned.sources.append(Source(step, table=name))
+    planned.row_group[step] = planned.group[path.target.text]
     for end, bound in (("descendant", lower), ("ancestor", upper)):
         tie = terms.equal(column(step, end), bound.index())
         planned.add(tie, step, bound.row, is_tie=True)

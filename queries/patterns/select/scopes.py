@@ -15,6 +15,7 @@ from sqlglot import exp
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, Scope
 from attnbank.queries.patterns.select import terms, values
+from attnbank.queries.patterns.select.groups import groups
 from attnbank.queries.patterns.select.terms import column
 
 _ROOTS = ("root", "ROOT")
@@ -74,6 +75,10 @@ class Planned:
     conditions: list[Condition] = field(default_factory=list)
     edges: dict[str, str] = field(default_factory=dict)
     """The row of the dependent of each named edge."""
+    group: dict[str, int] = field(default_factory=dict)
+    """The number of the sentence of each node."""
+    row_group: dict[str, int] = field(default_factory=dict)
+    """The number of the sentence of each row that has one."""
     hidden: list[str] = field(default_factory=list)
     """Rows that stand for a star, and are no columns of the result."""
 
@@ -161,15 +166,22 @@ def may_be_anchor(scope: Scope, name: str) -> bool:
     )
 
 
-def plan(checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases) -> Planned:
-    """The tables and conditions of a scope within what the pattern around it has bound."""
+def plan(
+    checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases, *, is_wide: bool
+) -> Planned:
+    """The tables and conditions of a scope within what the pattern around it has bound.
+
+    With `is_wide` nodes that no tree ties may stand in several sentences of a document.
+    """
     planned = Planned(scope, dict(outer.bound) if outer else {})
     if outer:
         planned.edges.update(outer.edges)
+    planned.group = groups(scope, outer.group if outer else {}, is_wide=is_wide)
     rows = [name for name in scope.nodes if not _is_bare_head(checked, scope, name)]
     for name in rows:
         alias = aliases.new(name)
         planned.bound[name] = Bound(alias)
+        planned.row_group[alias] = planned.group[name]
         planned.sources.append(Source(alias, may_be_anchor(scope, name)))
     for name in scope.nodes:
         if name not in rows:
@@ -238,6 +250,7 @@ def _add_star(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
         planned.add(found, head.row)
         return
     planned.sources.append(Source(star))
+    planned.row_group[star] = planned.group[edge.source.text]
     planned.hidden.append(star)
     planned.add(tie, star, head.row, is_tie=True)
     for test in tests:
@@ -257,9 +270,9 @@ def exists(tables: list[exp.Table], conditions: list[exp.Expr]) -> exp.Expr:
 
 
 def _add_tests(planned: Planned) -> None:
-    for name, groups in planned.scope.tests.items():
+    for name, tests in planned.scope.tests.items():
         bound = planned.bound[name]
-        for group in groups:
+        for group in tests:
             if not any(group):
                 continue
             alternatives = [
@@ -282,7 +295,11 @@ def _add_distinctness(planned: Planned) -> None:
         left, right = planned.bound[one], planned.bound[other]
         if left.is_head != right.is_head and left.row == right.row:
             continue  # no word is its own head
-        planned.add(terms.unequal(left.index(), right.index()), left.row, right.row)
+        apart_here: exp.Expr = terms.unequal(left.index(), right.index())
+        if planned.group[one] != planned.group[other]:
+            elsewhere = terms.unequal(left.sentence(), right.sentence())
+            apart_here = exp.Paren(this=terms.either([elsewhere, apart_here]))
+        planned.add(apart_here, left.row, right.row)
 
 
 def _known_apart(scope: Scope) -> set[frozenset[str]]:

@@ -157,5 +157,5 @@ def named(value: exp.Expr, alias: str) -> exp.Expr:
 _COLUMNS = frozenset({
     "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "head_index", "deprel",
     "space_after", "surface", "misc", "id", "sent_id", "ancestor", "descendant", "words",
-    "looking", "looked_at", "label", "weight", "run", "one", "other",
+    "looking", "looked_at", "label", "weight", "run", "n", "share", "one", "other",
 })  # fmt: skip

@@ -1,0 +1,156 @@
+"""`attnbank count REQUEST --by KEYS`: how often, by features, labels, distances, patterns."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from attnbank.cli.apart import read_apart
+from attnbank.cli.completion import names
+from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
+from attnbank.cli.printing import say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_COLUMNS = 12
+"""Values of a second key that stand side by side; more stand below each other."""
+
+
+@output_options
+@click.command(cls=BankCommand)
+@click.argument("request")
+@click.option(
+    "--by",
+    default="",
+    metavar="KEYS",
+    help="What to count by: V.lemma,O.upos,e.label,delta(V,O),document.genre,{ O =[3-1]=> V }.",
+)
+@click.option(
+    "--corpus", shell_complete=names("corpus"), help="Read this corpus alone, by its name."
+)
+@click.option(
+    "--run",
+    shell_complete=names("run"),
+    help="The run whose attention is read, by name or id; by default as for an analysis.",
+)
+@click.option(
+    "--within",
+    type=click.Choice(["sentence", "document"]),
+    default="sentence",
+    show_default=True,
+    help="Whether nodes that only attention or coreference ties may stand in several sentences.",
+)
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The N most frequent alone.")
+@click.option("--show", is_flag=True, help="For each row, the find that lists its hits.")
+@click.option(
+    "--timeout",
+    type=Seconds(),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it may take.",
+)
+@click.option("--show-sql", is_flag=True, help="Print the SELECT instead of running it.")
+@click.option("--dialect", default="duckdb", show_default=True, help="The dialect of --show-sql.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    request: str,
+    by: str,
+    corpus: str | None,
+    run: str | None,
+    within: str,
+    limit: int | None,
+    show: bool,
+    timeout: float,
+    show_sql: bool,
+    dialect: str,
+    format_: str | None,
+    output: str | None,
+) -> None:
+    """Count what a request describes.
+
+    REQUEST is that of find. With two keys people see a cross table where it has room.
+
+    \b
+    Example:
+      attnbank count 'pattern { V -[obj]-> O }' --by O.upos
+    """
+    from attnbank.cli.output import check_output, is_for_people, write_frame
+    from attnbank.queries.patterns import (
+        Choice,
+        RunFacts,
+        asks_about_attention,
+        listing,
+        statement,
+    )
+
+    text = sys.stdin.read() if request == "-" else request
+    people = is_for_people(check_output(ctx, format_, output))
+    choice = Choice(corpus, limit, is_wide=within == "document")
+    if show_sql:
+        if asks_about_attention(text, by):
+            with open_named_bank(ctx) as bank:
+                of = bank.run_of_request(text, run, within, by)
+                choice = replace(choice, run=None if of is None else RunFacts.of(of))
+        made = statement(text, columns=by, choice=choice, dialect=dialect, counts=True)
+        say(*made.split("\n"))
+        return
+
+    def answer() -> None:
+        with open_named_bank(ctx) as bank:
+            of = bank.run_of_request(text, run, within, by)
+            asked = choice if of is None else replace(choice, run=RunFacts.of(of))
+            if people and not show:  # rows of a cross table are whole, or what is missing reads 0
+                asked = replace(asked, limit=None)
+            found = bank.hits(text, asked, by, "", timeout, counts=True)
+        keys = [name for name in found.columns if name not in ("n", "share", "run")]
+        title = None if of is None or not people else f"Run: {of.name}"
+        if show:
+            import polars as pl
+
+            rows = found.select(keys).rows() or [()] * found.height
+            given = {
+                "--corpus": corpus,
+                "--run": run,
+                "--within": within if choice.is_wide else None,
+            }
+            options = [part for name, value in given.items() if value for part in (name, value)]
+            finds = [
+                shlex.join(["attnbank", "find", listing(text, by, row), *options]) for row in rows
+            ]
+            found = found.with_columns(pl.Series("find", finds, pl.String))
+        elif people and len(keys) == 2 and found[keys[1]].n_unique() <= _MOST_COLUMNS:
+            found = _crossed(found, *keys)
+        found = found if limit is None else found.head(limit)
+        write_frame(ctx, found, format_, output, title=title, wraps=show)
+
+    read_apart(ctx, answer)
+
+
+def _crossed(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
+    """A cross table of counts: the values of one key below, of the other side by side."""
+    import polars as pl
+
+    values = found.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)
+    words = {None: "none", True: "yes", False: "no"}
+    names = {
+        value: words[value] if value is None or isinstance(value, bool) else str(value)
+        for value in values[columns]
+    }
+    table = found.select(pl.col(rows).unique(maintain_order=True))
+    for value, name in names.items():
+        own = pl.col(columns).is_null() if value is None else pl.col(columns) == value
+        part = found.filter(own).select(rows, pl.col("n").alias(f"{columns}={name}"))
+        table = table.join(part, on=rows, how="left", nulls_equal=True, maintain_order="left")
+    table = table.with_columns(pl.exclude(rows).fill_null(0))
+    total = table.select(pl.sum_horizontal(pl.exclude(rows)).alias("n"))
+    return pl.concat([table, total], how="horizontal").sort("n", descending=True)
+
+
+command.name = "count"

@@ -1,0 +1,95 @@
+"""`count` is what loops over the hits of `find` count."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from attnbank.cli.app import run
+from attnbank.queries import open_bank
+
+OBJECTS = "pattern { e: V -[1=obj]-> O }"
+KEYS = (
+    "V.lemma",
+    "O.upos, delta(V, O)",
+    "e.label",
+    "O.Number",
+    "document.genre, O.upos",
+    "{ O -[det]-> D }",
+    "{ O =[3-1]=> V }, V.lemma",
+    "{ O =[*]=> V; V << O }",
+    "{ V -> S; S << V }, O.upos, length(V, O)",
+)
+
+
+@pytest.mark.parametrize("by", KEYS)
+def test_counts_are_those_of_the_hits(by: str, sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        hits = bank.find(OBJECTS, columns=by)
+        found = bank.count(OBJECTS, by)
+        own = [name for name in found.columns if name not in ("n", "share", "run")]
+        assert ", ".join(own) == by
+        expected = Counter(hits.select(own).rows())
+        assert {row[: len(own)]: row[len(own)] for row in found.rows()} == expected
+        assert found["n"].to_list() == sorted(expected.values(), reverse=True)
+        assert found["share"].to_list() == [n / hits.height for n in found["n"]]
+        assert ("run" in found.columns) == ("=[" in by)
+        assert bank.count(OBJECTS, by, limit=2).equals(found.head(2))
+
+
+def test_without_keys(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        assert bank.count(OBJECTS).rows() == [(bank.find(OBJECTS).height, 1.0)]
+        assert bank.count("pattern { A [form=nowhere] }").rows() == [(0, None)]
+
+
+def test_a_nested_pattern_splits_the_hits(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        found = dict(bank.count(OBJECTS, "{ O =[3-1]=> V }").select("{ O =[3-1]=> V }", "n").rows())
+        assert found[True] == bank.find(f"{OBJECTS} with {{ O =[3-1]=> V }}").height
+        assert found[False] == bank.find(f"{OBJECTS} without {{ O =[3-1]=> V }}").height
+
+
+@pytest.mark.parametrize("by", KEYS)
+def test_each_row_has_the_find_that_lists_its_hits(
+    by: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    args = ["-b", str(sample_bank)]
+    assert run([*args, "count", OBJECTS, "--by", by, "--show", "-f", "jsonl"]) == 0
+    import json
+
+    rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
+    for row in rows[:3] + rows[-3:]:
+        name, *command = shlex.split(row["find"])
+        assert name == "attnbank" and run([*args, *command, "-f", "csv"]) == 0
+        assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
+
+
+def test_people_see_a_cross_table(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    by = "O.upos,{ O =[3-1]=> V }"
+    args = ["-b", str(sample_bank), "count", OBJECTS, "--by", by]
+    assert run(args) == 0
+    title, head, _, *lines = capfd.readouterr()[0].splitlines()
+    assert title == "Run: sample/minilm"
+    assert head.split()[0] == "O.upos" and head.split()[-1] == "n"
+    with open_bank(sample_bank) as bank:
+        counted = {row[:2]: row[2] for row in bank.count(OBJECTS, by).rows()}
+    assert len(lines) == len({upos for upos, _ in counted})
+    order = [True, False] if head.index("=yes") < head.index("=no") else [False, True]
+    for line in lines:
+        upos, *numbers = line.split()
+        cells = [counted.get((upos, holds), 0) for holds in order]
+        assert list(map(int, numbers)) == [*cells, sum(cells)]
+    assert run([*args, "--limit", "1"]) == 0
+    assert capfd.readouterr()[0].splitlines()[3:] == lines[:1]
+
+
+def test_the_select_can_be_carried_on(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ["-b", str(sample_bank), "count", OBJECTS, "--by", "O.upos,{ O =[3-1]=> V }"]
+    assert run([*args, "--show-sql"]) == 0
+    with open_bank(sample_bank) as bank:
+        found = bank.sql(capfd.readouterr()[0])
+        assert found.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))
