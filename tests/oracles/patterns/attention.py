@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-
-import numpy as np
 
 from patterns.binding import Binding, Found, Place, Spot
-from patterns.corpus import Corpus, Input
+from patterns.corpus import Corpus
 from patterns.items import SPECIAL, STAR, Edge, Heads
 from patterns.regexes import RequestError
 
@@ -25,22 +22,8 @@ class Attention:
 
     def __init__(self, corpus: Corpus, wide: bool) -> None:
         self.inputs = corpus.inputs or []
+        self.positions = corpus.positions
         self.wide = wide
-
-    @cached_property
-    def positions(self) -> dict[Place, list[tuple[int, int]]]:
-        """Where each word stands in the inputs: the input and the position."""
-        found: dict[Place, list[tuple[int, int]]] = {}
-        for at, each in enumerate(self.inputs):
-            for position, (kind, sentence, index) in enumerate(each.positions):
-                if kind == "word":
-                    found.setdefault((sentence, index), []).append((at, position))
-        return found
-
-    @cached_property
-    def peaks(self) -> list[np.ndarray]:
-        """Of each input, [layers, heads, positions]: where each word looks most, -1 if nowhere."""
-        return [_peaks(each) for each in self.inputs]
 
     def read(self) -> list[Spot]:
         """The sentences that the run did not leave out."""
@@ -68,7 +51,7 @@ class Attention:
                     for head in range(weights.shape[1]) if how.head is None else [how.head - 1]:
                         weight = float(weights[layer, head, start, end])
                         if how.op is None:
-                            looks = self.peaks[at][layer, head, start] == end
+                            looks = self.inputs[at].peaks[layer, head, start] == end
                         else:
                             looks = OPS[how.op](weight, how.weight)
                         if looks:
@@ -93,6 +76,26 @@ class Attention:
             )
         ]
 
+    def others(self, place: Place, how: Heads, looking: bool) -> list[Place]:
+        """The words that one by these heads may be looking at, or (not `looking`) be seen from."""
+        found: dict[Place, None] = {}
+        layers = slice(None) if how.layer is None else slice(how.layer - 1, how.layer)
+        heads = slice(None) if how.head is None else slice(how.head - 1, how.head)
+        for at, position in self.positions.get(place, []):
+            given = self.inputs[at]
+            peaks, weights = (each[layers, heads] for each in (given.peaks, given.weights))
+            for other, (kind, sentence, index) in enumerate(given.positions):
+                start, end = (position, other) if looking else (other, position)
+                if how.op is None:
+                    looks = bool((peaks[:, :, start] == end).any())
+                else:
+                    looks = any(
+                        OPS[how.op](each, how.weight) for each in weights[:, :, start, end].flat
+                    )
+                if kind == "word" and looks:
+                    found[(sentence, index)] = None
+        return list(found)
+
     def place(self, at: int, position: int) -> Place:
         return self.inputs[at].positions[position][1:]
 
@@ -105,19 +108,3 @@ def check_ends(item: Edge) -> None:
         raise RequestError("what a word looks at most is a word: ask for a weight")
     if {item.source, item.target} <= {*SPECIAL, STAR}:
         raise RequestError("a word is due at one end of the attention")
-
-
-def _peaks(given: Input) -> np.ndarray:
-    """Where each word looks most among the other words; the leftmost of equals; -1 if nowhere."""
-    layers, heads, count, _ = given.weights.shape
-    found = np.full((layers, heads, count), -1)
-    words = [at for at, (kind, _, _) in enumerate(given.positions) if kind == "word"]
-    for layer in range(layers):
-        for head in range(heads):
-            for start in words:
-                best = 0.0
-                for end in words:
-                    weight = given.weights[layer, head, start, end]
-                    if end != start and weight > best:
-                        best, found[layer, head, start] = weight, end
-    return found

@@ -5,10 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
 import numpy as np
+
+from patterns.binding import Place
 
 ANCHOR = "__0__"
 
@@ -53,6 +56,18 @@ class Input:
     positions: list[tuple[str, int, int]]
     weights: np.ndarray
 
+    @cached_property
+    def peaks(self) -> np.ndarray:
+        """Where each word looks most, [layers, heads, positions]: -1 if at no other word.
+
+        Special tokens and the word itself are left out, and of equals the leftmost is taken.
+        """
+        words = np.array([kind == "word" for kind, _, _ in self.positions])
+        among = np.where(words[:, None] & words[None, :], self.weights, 0.0)
+        among[:, :, np.arange(len(words)), np.arange(len(words))] = 0.0
+        found: np.ndarray = np.where(among.max(axis=-1) > 0, among.argmax(axis=-1), -1)
+        return found
+
 
 @dataclass
 class Corpus:
@@ -60,6 +75,36 @@ class Corpus:
 
     sentences: list[Sentence]
     inputs: list[Input] | None = None
+
+    @cached_property
+    def positions(self) -> dict[Place, list[tuple[int, int]]]:
+        """Where each word stands in the inputs: the input and the position."""
+        found: dict[Place, list[tuple[int, int]]] = {}
+        for at, each in enumerate(self.inputs or []):
+            for position, (kind, sentence, index) in enumerate(each.positions):
+                if kind == "word":
+                    found.setdefault((sentence, index), []).append((at, position))
+        return found
+
+    @cached_property
+    def children(self) -> dict[Place, list[Place]]:
+        """The dependents of each word."""
+        found: dict[Place, list[Place]] = {}
+        for at, sentence in enumerate(self.sentences):
+            for index, word in enumerate(sentence.words):
+                if word.head is not None:
+                    found.setdefault((at, word.head), []).append((at, index))
+        return found
+
+    @cached_property
+    def referring(self) -> dict[str, list[Place]]:
+        """The head words of the mentions of each entity."""
+        found: dict[str, list[Place]] = {}
+        for at, sentence in enumerate(self.sentences):
+            for index, word in enumerate(sentence.words):
+                for mention in word.mentions:
+                    found.setdefault(mention.entity, []).append((at, index))
+        return found
 
 
 def anchor() -> Word:
@@ -210,11 +255,13 @@ def _inputs(
             ).fetchall()
         ]
         rows = connection.execute(
-            "select layer, head, from_position, weights from attention where sequence = ?",
+            "select layer, head, from_position, unnest(weights) as weight,"
+            " generate_subscripts(weights, 1) as at from attention where sequence = ?",
             [sequence],
-        ).fetchall()
-        layers, heads = (max(row[at] for row in rows) for at in (0, 1))
-        weights = np.zeros((layers, heads, count, count))
-        for layer, head, start, row in rows:
-            weights[layer - 1, head - 1, start] = row
+        ).fetchnumpy()
+        where = [rows[name] - 1 for name in ("layer", "head")]
+        layers, heads = (int(each.max()) + 1 for each in where)
+        weights = np.full((layers, heads, count, count), np.nan)
+        weights[(*where, rows["from_position"], rows["at"] - 1)] = rows["weight"]
+        assert not np.isnan(weights).any()
         yield Input(positions, weights)

@@ -23,11 +23,6 @@ class Facts:
         self.corpus = corpus
         self.wide = wide
         self.attention = Attention(corpus, wide)
-        self.children: dict[Place, list[Place]] = {}
-        for at, sentence in enumerate(corpus.sentences):
-            for index, word in enumerate(sentence.words):
-                if word.head is not None:
-                    self.children.setdefault((at, word.head), []).append((at, index))
 
     def word(self, place: Place) -> Word:
         return self.corpus.sentences[place[0]].words[place[1]]
@@ -36,11 +31,21 @@ class Facts:
         return [(at, index) for index in range(len(self.corpus.sentences[at].words))]
 
     def dependents(self, place: Place) -> list[Place]:
-        return self.children.get(place, [])
+        return self.corpus.children.get(place, [])
 
     def governors(self, place: Place) -> list[Place]:
         head = self.word(place).head
         return [] if head is None else [(place[0], head)]
+
+    def across(self, item: items.Join, place: Place, forward: bool) -> list[Place]:
+        """The words that one end of an edge could be, where the other end is bound."""
+        if isinstance(item, items.Corefer):
+            entities = dict.fromkeys(each.entity for each in self.word(place).mentions)
+            found = [each for name in entities for each in self.corpus.referring[name]]
+            return list(dict.fromkeys(found))
+        if isinstance(item.how, items.Heads):
+            return self.attention.others(place, item.how, forward)
+        return self.dependents(place) if forward else self.governors(place)
 
     def document(self, at: Spot) -> list[Spot]:
         """The sentences of a sentence's document."""

@@ -119,6 +119,7 @@ class Flag:
     wanted: bool
 
 
+Join = Edge | Corefer
 Item = Node | Edge | Corefer | Order | Comparison | Meta | Flag
 
 

@@ -224,33 +224,38 @@ class _Search:
 
     def next(
         self, new: list[str], waiting: list[Item], binding: Binding
-    ) -> tuple[str, Edge | None]:
-        """The node to bind next: one at the other end of a dependency, if there is one."""
+    ) -> tuple[str, items.Join | None]:
+        """The node to bind next: one at the other end of an edge, of a dependency if possible."""
+        ways = []
         for item in waiting:
-            if isinstance(item, Edge) and not isinstance(item.how, Heads):
-                ends = needs(item)
-                if len(ends) == 2 and (ends[0] in binding.nodes) != (ends[1] in binding.nodes):
-                    return (ends[1] if ends[0] in binding.nodes else ends[0]), item
+            if isinstance(item, items.Join) and len(needs(item)) == 2:
+                one, other = needs(item)
+                if (one in binding.nodes) != (other in binding.nodes):
+                    joined = isinstance(item, Edge) and isinstance(item.how, items.Label)
+                    ways.append((not joined, other if one in binding.nodes else one, item))
+        if ways:
+            _, name, guide = min(ways, key=lambda way: way[0])
+            return name, guide
         tested = {item.name for item in waiting if isinstance(item, items.Node)}
         return next((name for name in new if name in tested), new[0]), None
 
     def candidates(
         self,
         name: str,
-        guide: Edge | None,
+        guide: items.Join | None,
         binding: Binding,
         at: int,
         spots: list[int],
         tied: set[str],
     ) -> list[Place]:
         """The words that a node could be."""
-        if guide is not None and guide.source in binding.nodes:
-            return self.facts.dependents(binding.nodes[guide.source])
-        if guide is not None:
-            return self.facts.governors(binding.nodes[guide.target])
-        if name in tied:
-            return self.facts.words(at)
-        return [place for spot in spots for place in self.facts.words(spot)]
+        allowed = [at] if name in tied else spots
+        if guide is None:
+            return [place for spot in allowed for place in self.facts.words(spot)]
+        one, other = needs(guide)
+        forward = one in binding.nodes
+        found = self.facts.across(guide, binding.nodes[one if forward else other], forward)
+        return [place for place in found if place[0] in allowed]
 
     def tied(self, block: Block, bound: list[str], new: list[str]) -> set[str]:
         """The new nodes that must stand in the first node's sentence.
@@ -260,7 +265,7 @@ class _Search:
         joined = {name: {name} for name in [*bound, *new]}
         for item in block.items:
             ends = needs(item)
-            if isinstance(item, Edge | items.Corefer) and len(ends) == 2:
+            if isinstance(item, items.Join) and len(ends) == 2:
                 union = joined[ends[0]] | joined[ends[1]]
                 for name in union:
                     joined[name] = union
