@@ -34,7 +34,7 @@ SENTENCE = (
     "pattern { N [upos=NOUN]; N =[1-2]=> * } without { N -> * }",
     # Weights, and heads of a layer, of a place, of all.
     "pattern { A =[3-1 > 0.5]=> B }",
-    "pattern { A =[3-1 >= 0.25]=> B; A << B; A -> B }",
+    "pattern { A =[3-1 >= 0.05]=> B; A << B; A -> B }",
     "pattern { V -[obj]-> O; V =[3-1 < 0.001]=> O }",
     "pattern { V -[obj]-> O; O =[4-4 <= 0.05]=> V; O =[4-5 > 0.05]=> V }",
     "pattern { A =[2-* > 0.9]=> B }",
@@ -49,10 +49,10 @@ SENTENCE = (
     "pattern { d: N -[case]-> P; e: P =[6-*]=> N; d.length > 2 } without { e.weight < 0.1 }",
     "pattern { d: V -[advmod]-> A; e: X =[1-3]=> Y; X << d; Y$ [upos=VERB] }",
     # Special tokens.
-    "pattern { V -[obj]-> O; O =[3-1 > 0.5]=> SEP }",
+    "pattern { V -[obj]-> O; O =[2-9 > 0.15]=> SEP }",
     "pattern { X [upos=VERB]; X =[6-1 < 0.2]=> SEP; X =[6-1 < 0.2]=> CLS }",
-    "pattern { P [upos=PUNCT]; SEP =[2-5 > 0.1]=> P }",
-    "pattern { X [upos=ADV] } without { X =[4-* > 0.3]=> CLS }",
+    "pattern { P [upos=PUNCT]; SEP =[5-5 > 0.12]=> P }",
+    "pattern { X [upos=ADV] } without { X =[1-9 > 0.3]=> CLS }",
     # Coreference.
     "pattern { A ~ B; A << B }",
     "pattern { P [mention=pronoun]; P ~ N; N [upos=PROPN|NOUN] }",
@@ -84,7 +84,7 @@ DOCUMENT = (
     "pattern { P [mention=pronoun] } without { P ~ * }",
     "pattern { A [upos=VERB]; A =[4-6 > 0.1]=> B; B [upos=VERB] } without { A ->> B }",
     "pattern { A =[1-2]=> B; B.lemma = A.lemma }",
-    "pattern { V -[obj]-> O; O =[3-1 > 0.5]=> SEP; V [Tense=Past] }",
+    "pattern { V -[obj]-> O; O =[2-9 < 0.01]=> SEP; V [Tense=Past] }",
 )
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]")
