@@ -7,8 +7,7 @@ from patterns.attention import OPS, Attention
 from patterns.binding import Binding, Found, Place, Spot
 from patterns.corpus import Corpus, Word
 from patterns.items import STAR, Attribute, Comparison, Edge, Item, Label
-from patterns.parser import plain
-from patterns.regexes import Regex, RequestError
+from patterns.regexes import Regex, RequestError, plain
 
 Value = str | float
 

@@ -278,11 +278,6 @@ class _Search:
 
 def grew_hits(text: str, corpus: Corpus) -> list[tuple[str, dict[str, str]]]:
     """Hits as Grew writes them: the sentence, and the index of each node as text."""
-    loose = parse(text).pattern.loose
     return [
-        (
-            hit.sentence,
-            {f"{name}$" if name in loose else name: str(at) for name, (_, at) in hit.nodes},
-        )
-        for hit in hits(text, corpus)
+        (hit.sentence, {name: str(at) for name, (_, at) in hit.nodes}) for hit in hits(text, corpus)
     ]

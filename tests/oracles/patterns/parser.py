@@ -10,16 +10,17 @@ import unicodedata
 
 from patterns import items
 from patterns.items import Attribute, Block, Comparison, Edge, Flag, Item, Label, Order, Term, Test
-from patterns.regexes import Regex, RequestError, from_pcre, from_str
+from patterns.regexes import Regex, RequestError, from_pcre, from_str, plain
 
-_NAME = re.compile(r"[^\W\d](?:[\w'-]*[\w'])?")
-_KEY = re.compile(r"[1-9](?!\w)|[^\W\d]\w*")
-_LABEL = re.compile(r"[\w:@/.'-]+")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?![\w])")
+_NAME = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_'$-]*[A-Za-z0-9_'$])?")
+_KEY = re.compile(r"[1-9](?!\w)|[A-Za-z_][A-Za-z0-9_]*")
+_LABEL = re.compile(r"[A-Za-z0-9_:@/.'$-]+")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?!\w)")
 _KEYWORDS = (
-    *("pattern", "match", "with", "without", "global", "commands", "rule", "package", "strat"),
-    *("include", "import", "from", "file", "domain", "features", "labels"),
-    *("If", "Pick", "Alt", "Seq", "Iter", "Onf", "Try", "Empty"),
+    *("pattern", "with", "without", "global", "commands", "rule", "package", "strat", "include"),
+    *("import", "from", "add_edge", "del_edge", "shift_in", "shift_out", "shift", "add_node"),
+    *("del_node", "del_feat", "append_feats", "prepend_feats", "unorder", "insert"),
+    *("Pick", "Alt", "Seq", "Iter", "If", "Onf", "Try", "Empty"),
 )
 _COMPARISONS = ("<>", "<=", ">=", "=", "<", ">")
 
@@ -83,9 +84,9 @@ class _Reader:
         return found
 
     def node(self) -> str:
-        """A name, and the `$` behind it."""
+        """A name; one that ends in `$` may be another's word."""
         found = self.name()
-        if self.took("$"):
+        if found.endswith("$"):
             self.block.loose.add(found)
         return found
 
@@ -96,24 +97,25 @@ class _Reader:
     # Blocks.
 
     def request(self) -> items.Request:
-        patterns: list[Block] = []
+        pattern = Block("pattern")
         filters: list[Block] = []
         self.space()
         while self.at < len(self.text):
             kind = self.matched(_NAME)
             if kind not in ("pattern", "with", "without", "global"):
                 raise self.fail("pattern, with, without or global")
-            self.block = Block(kind)
+            self.block = pattern if kind == "pattern" else Block(kind)
             self.take("{")
             while not self.took("}"):
                 self.block.items.append(self.fact() if kind == "global" else self.item())
                 if not self.took(";") and not self.sees("}"):
                     raise self.fail("; or }")
-            (patterns if kind == "pattern" else filters).append(self.block)
+            if kind != "pattern":
+                filters.append(self.block)
             self.space()
-        if len(patterns) > 1 or not patterns + filters:
-            raise RequestError("one pattern is due")
-        return items.Request(patterns[0] if patterns else Block("pattern"), filters)
+        if "{" not in self.text:
+            raise RequestError("a block is due")
+        return items.Request(pattern, filters)
 
     def fact(self) -> Item:
         """An item of `global`."""
@@ -123,7 +125,10 @@ class _Reader:
         flag = _flag(key)
         if flag is not None:
             return flag
-        return items.Meta(self.test(key))
+        test = self.test(key)
+        if test.op == "some" and not self.text[: self.at].endswith("*"):
+            raise self.fail("= or <>")
+        return items.Meta(test)
 
     def item(self) -> Item:
         start = self.at
@@ -146,7 +151,7 @@ class _Reader:
             return self.compared(self.attribute(first))
         if self.took(":"):
             return self.edge(first, self.end())
-        if self.took("$"):
+        if first.endswith("$"):
             self.block.loose.add(first)
         if self.sees("["):
             return items.Node(first, self.alternatives())
@@ -375,10 +380,9 @@ class _Reader:
         text = self.string()
         if text is not None:
             return text
-        minus = self.took("-")
         number = self.matched(_NUMBER)
         if number is not None:
-            return -float(number) if minus else float(number)
+            return float(number)
         found = self.name(keywords=True)
         if found in ("delta", "length", "proj_size") and self.took("("):
             return self.measure(found)
@@ -387,11 +391,6 @@ class _Reader:
         if found in _KEYWORDS:
             raise self.fail("a value that is no keyword")
         return found
-
-
-def plain(number: float) -> str:
-    """A number as values write it: 007 is 7."""
-    return str(int(number)) if number == int(number) else str(number)
 
 
 def _flag(key: str) -> Flag | None:

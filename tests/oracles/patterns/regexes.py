@@ -1,4 +1,4 @@
-"""The two dialects of regular expressions, written as Python writes them."""
+"""How values are written: numbers, and regular expressions of two dialects as Python has them."""
 
 from __future__ import annotations
 
@@ -88,3 +88,8 @@ def from_pcre(text: str) -> str:
     except re.error as fault:
         raise RequestError(f"the regular expression {text!r} is wrong: {fault}") from fault
     return text
+
+
+def plain(number: float) -> str:
+    """A number as values write it: 007 is 7."""
+    return str(int(number)) if number == int(number) else str(number)

@@ -27,7 +27,7 @@ SENTENCE = (
     # Where it looks elsewhere.
     "pattern { V -[obj]-> O } without { O =[3-1]=> V }",
     "pattern { V -[obj]-> O; O =[3-1]=> X } without { O =[3-1]=> V }",
-    "pattern { V -[nsubj]-> S; S =[4-2]=> X; X$ [] } without { V -[punct]-> X }",
+    "pattern { V -[nsubj]-> S; S =[4-2]=> X$ } without { V -[punct]-> X$ }",
     "pattern { V -[obj]-> O } with { O =[3-*]=> V } without { O =[*-1]=> V }",
     "pattern { N [upos=NOUN] } without { X =[1-2]=> N }",
     "pattern { N [upos=NOUN] } without { * =[1-2]=> N }",
@@ -47,7 +47,7 @@ SENTENCE = (
     'pattern { N -[amod]-> A; e: A =[*-2]=> N; e.label = "3-2" }',
     "pattern { N -[amod]-> A; e: A =[5-*]=> N; f: N =[5-*]=> A; e.label = f.label }",
     "pattern { d: N -[case]-> P; e: P =[6-*]=> N; d.length > 2 } without { e.weight < 0.1 }",
-    "pattern { d: V -[advmod]-> A; e: X =[1-3]=> Y; X << d; Y$ [upos=VERB] }",
+    "pattern { d: V -[advmod]-> A; e: X =[1-3]=> Y$; X << d; Y$ [upos=VERB] }",
     # Special tokens.
     "pattern { V -[obj]-> O; O =[2-9 > 0.15]=> SEP }",
     "pattern { X [upos=VERB]; X =[6-1 < 0.2]=> SEP; X =[6-1 < 0.2]=> CLS }",
@@ -330,7 +330,7 @@ class _Drawer:
         if '"' not in value and "\\" not in value:
             ways.append(f'global {{ {key} = "{value}" }}')
         if key == "text":
-            ways += ['global { text = re".*the.*" }', 'global { text <> re"The.*" }']
+            ways += ['global { text = re".*the.*" }', 'global { text <> "x"|y }']
         return self.rng.choice(ways)
 
 
