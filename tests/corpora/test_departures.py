@@ -129,22 +129,27 @@ def test_strict_refuses(
     assert report.departures == [] and len(report.problems) == 2
 
 
+OTHERS = ("word", "position", "attention")
+
+
 def test_nothing_but_the_shown_text_depends_on_them(
     tmp_path: Path, corpus: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     right = tmp_path / "right.conllu"
     text = corpus.read_text(encoding="utf-8").replace("# text = Elle vint", "# text = Elle vient")
     right.write_text(text.replace("# text =\n", f"# text = {TEXT}\n"), encoding="utf-8")
-    rows = []
+    rows, kept = [], []
     for path in (corpus, right):
         bank = tmp_path / f"{path.stem}.duckdb"
         report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
         assert [each.count for each in report.departures] == ([2] if path == corpus else [])
         assert all(isinstance(each, Departures) for each in report.departures)
-        rows.append(
-            [_rows(bank, f"from {each}") for each in ("sentence", "word", "position", "attention")]
-        )
+        read = ("select * exclude (metadata) from sentence", *map("from {}".format, OTHERS))
+        rows.append([_rows(bank, each) for each in read])
+        kept.append(_rows(bank, "select metadata from sentence order by id"))
     assert rows[0] == rows[1]
+    given = [(None,), ({"text": "Elle vint du marché."},), ({"text": ""},)]
+    assert kept == [given, [(None,)] * 3]
 
 
 @pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev", "tr-dev", "zh-dev"])

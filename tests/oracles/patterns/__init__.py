@@ -1,0 +1,11 @@
+"""A slow, obvious matcher of requests, written apart from the program: no SQL, no grammar file.
+
+    corpus = of_conllu(path)                 # trees and metadata
+    corpus = of_bank(path, "sample/minilm")  # with mentions, and the inputs of a run of words
+    hits("pattern { V -[obj]-> O; e: O =[3-*]=> V }", corpus)
+    hits("pattern { A ~ B }", corpus, "document")
+    draw(seed, corpus)                       # a request that is true of some words of it
+
+A hit has the sent_id of its first node's sentence, (node, (sent_id, index)) for each node and
+(edge, label) for each named edge, both in the order of their names. `B$` is called so, as in Grew.
+"""

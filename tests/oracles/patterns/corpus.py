@@ -1,0 +1,267 @@
+"""The plain data that the slow matcher reads, from a CoNLL-U file or from the rows of a bank."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from patterns.binding import Place
+
+ANCHOR = "__0__"
+
+
+@dataclass
+class Mention:
+    """A mention that a word is the head of."""
+
+    entity: str
+    kind: str
+    type: str | None
+
+
+@dataclass
+class Word:
+    """A word, or the anchor: features under Grew's names, the index of its head, its relation."""
+
+    features: dict[str, str]
+    head: int | None = None
+    deprel: str | None = None
+    mentions: list[Mention] = field(default_factory=list)
+
+
+@dataclass
+class Sentence:
+    """Words from 1 on, after the anchor; `metadata` with its own keys before its document's."""
+
+    name: str
+    document: str
+    words: list[Word]
+    metadata: dict[str, str]
+
+
+@dataclass
+class Input:
+    """One input of a model: (kind, sentence, index of the word) of each position, and the maps.
+
+    `sentence` is a place in Corpus.sentences, and -1 for a special token; `weights` is
+    [layers, heads, positions, positions], from and to.
+    """
+
+    positions: list[tuple[str, int, int]]
+    weights: np.ndarray
+
+    @cached_property
+    def peaks(self) -> np.ndarray:
+        """Where each word looks most, [layers, heads, positions]: -1 if at no other word.
+
+        Special tokens and the word itself are left out, and of equals the leftmost is taken.
+        """
+        words = np.array([kind == "word" for kind, _, _ in self.positions])
+        among = np.where(words[:, None] & words[None, :], self.weights, 0.0)
+        among[:, :, np.arange(len(words)), np.arange(len(words))] = 0.0
+        found: np.ndarray = np.where(among.max(axis=-1) > 0, among.argmax(axis=-1), -1)
+        return found
+
+
+@dataclass
+class Corpus:
+    """Sentences in order, and the inputs of one run; None where no run was asked for."""
+
+    sentences: list[Sentence]
+    inputs: list[Input] | None = None
+
+    @cached_property
+    def positions(self) -> dict[Place, list[tuple[int, int]]]:
+        """Where each word stands in the inputs: the input and the position."""
+        found: dict[Place, list[tuple[int, int]]] = {}
+        for at, each in enumerate(self.inputs or []):
+            for position, (kind, sentence, index) in enumerate(each.positions):
+                if kind == "word":
+                    found.setdefault((sentence, index), []).append((at, position))
+        return found
+
+    @cached_property
+    def children(self) -> dict[Place, list[Place]]:
+        """The dependents of each word."""
+        found: dict[Place, list[Place]] = {}
+        for at, sentence in enumerate(self.sentences):
+            for index, word in enumerate(sentence.words):
+                if word.head is not None:
+                    found.setdefault((at, word.head), []).append((at, index))
+        return found
+
+    @cached_property
+    def referring(self) -> dict[str, list[Place]]:
+        """The head words of the mentions of each entity."""
+        found: dict[str, list[Place]] = {}
+        for at, sentence in enumerate(self.sentences):
+            for index, word in enumerate(sentence.words):
+                for mention in word.mentions:
+                    found.setdefault(mention.entity, []).append((at, index))
+        return found
+
+
+def anchor() -> Word:
+    return Word({"form": ANCHOR})
+
+
+def _features(
+    columns: Mapping[str, str | None], feats: str | None, misc: str | None
+) -> dict[str, str]:
+    """The columns, FEATS and MISC of a word as one; `Number[psor]` is called Number__psor."""
+    found: dict[str, str] = {}
+    for text in (misc, feats):
+        for pair in (text or "").split("|"):
+            name, equals, value = pair.partition("=")
+            if equals:
+                found[name.strip().replace("[", "__").replace("]", "")] = value.strip()
+    found |= {name: value for name, value in columns.items() if value is not None}
+    return {name: unicodedata.normalize("NFC", value) for name, value in found.items()}
+
+
+def of_conllu(path: Path) -> Corpus:
+    """The sentences of a CoNLL-U file; empty nodes, enhanced graphs and mentions left out."""
+    sentences: list[Sentence] = []
+    document, of_document = path.stem, dict[str, str]()
+    for comments, rows in _blocks(path.read_text(encoding="utf-8").split("\n")):
+        own: dict[str, str] = {}
+        for comment in comments:
+            key, _, value = (part.strip() for part in comment[1:].partition("="))
+            if key.startswith("newdoc"):
+                document, of_document = value or f"{path.stem}-{len(sentences)}", {}
+            elif key.startswith("meta::"):
+                of_document[key[6:]] = value
+            elif not key.startswith("newpar ") and key != "newpar" and "=" in comment:
+                own[key] = unicodedata.normalize("NFC", value)
+        words = [anchor()]
+        token = ""
+        last = 0
+        for cells in rows:
+            id, form, lemma, upos, xpos, feats, head, deprel, _, misc = cells
+            if "." in id:
+                continue
+            if "-" in id:
+                token, last = form, int(id.partition("-")[2])
+                continue
+            written = form
+            if int(id) <= last:
+                written, token = token or "_", ""
+            columns = {"form": form, "textform": written, "wordform": form}
+            for name, value in (("lemma", lemma), ("upos", upos), ("xpos", xpos)):
+                if value != "_":
+                    columns[name] = value
+            words.append(
+                Word(
+                    _features(columns, feats if feats != "_" else None, misc),
+                    None if head == "_" else int(head),
+                    None if deprel == "_" else deprel,
+                )
+            )
+        name = own.get("sent_id", f"{len(sentences) + 1}")
+        sentences.append(Sentence(name, document, words, {**of_document, **own}))
+    return Corpus(sentences)
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[tuple[list[str], list[list[str]]]]:
+    comments: list[str] = []
+    rows: list[list[str]] = []
+    for line in [*lines, ""]:
+        if line.startswith("#") and not rows:
+            comments.append(line)
+        elif line:
+            rows.append(line.split("\t"))
+        else:
+            if rows:
+                yield comments, rows
+            comments, rows = [], []
+
+
+def of_bank(path: Path, run: str | None = None) -> Corpus:
+    """The sentences of a bank and the inputs of a run of words; of all corpora without a run."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        chosen = connection.execute(
+            "select id, corpus from run where name = ?", [run]
+        ).fetchone() or (None, None)
+        sentences, places = _sentences(connection, chosen[1])
+        inputs = None if run is None else list(_inputs(connection, int(chosen[0]), places))
+    return Corpus(sentences, inputs)
+
+
+def _sentences(
+    connection: duckdb.DuckDBPyConnection, corpus: int | None
+) -> tuple[list[Sentence], dict[int, tuple[int, int]]]:
+    """The sentences, and where each word (by its id) stands: its sentence's place and its index."""
+    documents = {
+        id: (name, dict(metadata or {}))
+        for id, name, metadata in connection.execute(
+            "select id, name, metadata from document where corpus = coalesce(?, corpus)", [corpus]
+        ).fetchall()
+    }
+    sentences: list[Sentence] = []
+    at: dict[int, int] = {}
+    for id, document, name, text, metadata in connection.execute(
+        "select id, document, name, text, metadata from sentence order by id"
+    ).fetchall():
+        if document in documents:
+            at[id] = len(sentences)
+            known = {key: value for key, value in (("sent_id", name), ("text", text)) if value}
+            said = {**documents[document][1], **known, **dict(metadata or {})}
+            said = {key: unicodedata.normalize("NFC", value) for key, value in said.items()}
+            sentences.append(Sentence(name or "", str(document), [anchor()], said))
+    places: dict[int, tuple[int, int]] = {}
+    before: str | None = None
+    for row in connection.execute(
+        "select id, sentence, index, form, lemma, upos, xpos, feats, misc, space_after, surface,"
+        " head_index, deprel from word order by id"
+    ).fetchall():
+        id, sentence, index, form, lemma, upos, xpos, feats, misc, space, surface, head, rel = row
+        if sentence not in at:
+            continue
+        written = surface or form
+        if surface is not None and surface == before and index > 1:
+            written = "_"
+        before = surface
+        columns = {"form": form, "lemma": lemma, "upos": upos, "xpos": xpos}
+        columns |= {"textform": written, "wordform": form}
+        if surface is None and not space:
+            columns["SpaceAfter"] = "No"
+        places[id] = (at[sentence], index)
+        sentences[at[sentence]].words.append(Word(_features(columns, feats, misc), head, rel))
+    for head, entity, kind, type in connection.execute(
+        "select head_word, entity, kind, type from mention order by id"
+    ).fetchall():
+        if head in places:
+            sentence, index = places[head]
+            sentences[sentence].words[index].mentions.append(Mention(str(entity), kind, type))
+    return sentences, places
+
+
+def _inputs(
+    connection: duckdb.DuckDBPyConnection, run: int, places: dict[int, tuple[int, int]]
+) -> Iterator[Input]:
+    for sequence, count in connection.execute(
+        "select id, positions from sequence where run = ? order by id", [run]
+    ).fetchall():
+        positions = [
+            (kind, *places.get(word, (-1, 0)))
+            for kind, word in connection.execute(
+                "select kind, word from position where sequence = ? order by position", [sequence]
+            ).fetchall()
+        ]
+        rows = connection.execute(
+            "select layer, head, from_position, unnest(weights) as weight,"
+            " generate_subscripts(weights, 1) as at from attention where sequence = ?",
+            [sequence],
+        ).fetchnumpy()
+        where = [rows[name] - 1 for name in ("layer", "head")]
+        layers, heads = (int(each.max()) + 1 for each in where)
+        weights = np.full((layers, heads, count, count), np.nan)
+        weights[(*where, rows["from_position"], rows["at"] - 1)] = rows["weight"]
+        assert not np.isnan(weights).any()
+        yield Input(positions, weights)

@@ -1,0 +1,140 @@
+"""What a request says, item by item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from patterns.regexes import Regex
+
+STAR = "*"
+SPECIAL = ("CLS", "SEP")
+FLAGS = ("is_tree", "is_projective", "is_forest", "is_cyclic")
+
+
+@dataclass(frozen=True)
+class Test:
+    """What is asked of a feature, a part of a label, or metadata: `op` is =, <>, some or none."""
+
+    key: str
+    op: str
+    values: tuple[str, ...] = ()
+    regex: Regex | None = None
+
+    def holds(self, found: list[str]) -> bool:
+        """Whether it holds of the values that there are: none where the feature is missing."""
+        if self.op in ("some", "none"):
+            return bool(found) == (self.op == "some")
+        fitting = [self.regex.fits(each) if self.regex else each in self.values for each in found]
+        return any(each == (self.op == "=") for each in fitting)
+
+
+@dataclass(frozen=True)
+class Node:
+    """`N [..]|[..]`: one of the alternatives holds with all its tests."""
+
+    name: str
+    alternatives: tuple[tuple[Test, ...], ...]
+
+
+@dataclass(frozen=True)
+class Label:
+    """What is asked of the label of a dependency; nothing at all for `->`."""
+
+    whole: tuple[str, ...] | None = None
+    negated: bool = False
+    regex: Regex | None = None
+    parts: tuple[Test, ...] = ()
+
+
+@dataclass(frozen=True)
+class Heads:
+    """`3-1 > 0.5`: a layer, a head (None: any), and a bound on the weight (None: the peak)."""
+
+    layer: int | None
+    head: int | None
+    op: str | None = None
+    weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`e: A -[..]-> B` or `e: A =[..]=> B`; an end may be a star, or a special token."""
+
+    name: str | None
+    source: str
+    target: str
+    how: Label | Heads
+
+
+@dataclass(frozen=True)
+class Corefer:
+    """`A ~ B`."""
+
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """`A < B`, `A << B` or `A ->> B` of nodes; `<<`, `><` and `<>` of edges as well."""
+
+    one: str
+    op: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """`N.f`, `e.label`, or a measure: delta(A, B), length(A, B), proj_size(A)."""
+
+    owner: str
+    key: str
+    other: str | None = None
+
+
+Term = Attribute | str | float | Regex
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`N.f <> M.f`, `e.length > 3`, `N.f` alone (op some) and `!N.f` (op none)."""
+
+    left: Term
+    op: str
+    right: Term | None = None
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What is asked of the sentence's metadata."""
+
+    test: Test
+
+
+@dataclass(frozen=True)
+class Flag:
+    """`is_tree`, or `is_not_tree`."""
+
+    name: str
+    wanted: bool
+
+
+Join = Edge | Corefer
+Item = Node | Edge | Corefer | Order | Comparison | Meta | Flag
+
+
+@dataclass
+class Block:
+    """A pattern, a with or a without: its items, and the nodes that it lets be another's."""
+
+    kind: str
+    items: list[Item] = field(default_factory=list)
+    loose: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Request:
+    """A pattern, and the blocks that filter its hits."""
+
+    pattern: Block
+    filters: list[Block]

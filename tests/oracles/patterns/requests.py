@@ -1,0 +1,341 @@
+"""Requests to compare the program with the slow matcher on: written by hand, and drawn.
+
+The heads are those of a model of six layers of twelve heads. DOCUMENT is asked within documents.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+from patterns.binding import Place
+from patterns.corpus import Corpus, Word
+from patterns.facts import Facts
+
+SENTENCE = (
+    # What a word looks at most, from either end of a dependency.
+    "pattern { V -[obj]-> O; O =[3-1]=> V }",
+    "pattern { V -[nsubj]-> S; V =[2-4]=> S }",
+    "pattern { N -[det]-> D; D =[4-11]=> N; D < N }",
+    "pattern { A =[3-1]=> B; A -> B }",
+    "pattern { A =[3-1]=> B; B =[3-1]=> A; A.__id__ < B.__id__ }",
+    "pattern { A =[1-1]=> B; B =[1-1]=> C }",
+    'pattern { A [upos=ADJ]; A =[5-3]=> B; B [form=re"[a-m].*"] }',
+    "pattern { A =[2-2]=> B; A.upos = B.upos }",
+    "pattern { A =[2-2]=> B; delta(A, B) = -1; A [upos=PUNCT] }",
+    "pattern { A =[6-12]=> B; length(A, B) > 6 }",
+    # Where it looks elsewhere.
+    "pattern { V -[obj]-> O } without { O =[3-1]=> V }",
+    "pattern { V -[obj]-> O; O =[3-1]=> X } without { O =[3-1]=> V }",
+    "pattern { V -[nsubj]-> S; S =[4-2]=> X$ } without { V -[punct]-> X$ }",
+    "pattern { V -[obj]-> O } with { O =[3-*]=> V } without { O =[*-1]=> V }",
+    "pattern { N [upos=NOUN] } without { X =[1-2]=> N }",
+    "pattern { N [upos=NOUN] } without { * =[1-2]=> N }",
+    "pattern { N [upos=NOUN]; N =[1-2]=> * } without { N -> * }",
+    # Weights, and heads of a layer, of a place, of all.
+    "pattern { A =[3-1 > 0.5]=> B }",
+    "pattern { A =[3-1 >= 0.05]=> B; A << B; A -> B }",
+    "pattern { V -[obj]-> O; V =[3-1 < 0.001]=> O }",
+    "pattern { V -[obj]-> O; O =[4-4 <= 0.05]=> V; O =[4-5 > 0.05]=> V }",
+    "pattern { A =[2-* > 0.9]=> B }",
+    "pattern { A =[*-7 > 0.75]=> B; A [upos=DET] }",
+    "pattern { V -[iobj]-> I; V =[*]=> I }",
+    "pattern { V -[xcomp]-> X; X =[* > 0.6]=> V }",
+    # Named edges.
+    "pattern { V -[nsubj]-> S; e: S =[3-*]=> V }",
+    "pattern { V -[obj]-> O; e: O =[*]=> V; e.weight > 0.4 }",
+    'pattern { N -[amod]-> A; e: A =[*-2]=> N; e.label = "3-2" }',
+    "pattern { N -[amod]-> A; e: A =[5-*]=> N; f: N =[5-*]=> A; e.label = f.label }",
+    "pattern { d: N -[case]-> P; e: P =[6-*]=> N; d.length > 2 } without { e.weight < 0.1 }",
+    "pattern { d: V -[advmod]-> A; e: X =[1-3]=> Y$; X << d; Y$ [upos=VERB] }",
+    # Special tokens.
+    "pattern { V -[obj]-> O; O =[2-9 > 0.15]=> SEP }",
+    "pattern { X [upos=VERB]; X =[6-1 < 0.2]=> SEP; X =[6-1 < 0.2]=> CLS }",
+    "pattern { P [upos=PUNCT]; SEP =[5-5 > 0.12]=> P }",
+    "pattern { X [upos=ADV] } without { X =[1-9 > 0.3]=> CLS }",
+    # Coreference.
+    "pattern { A ~ B; A << B }",
+    "pattern { P [mention=pronoun]; P ~ N; N [upos=PROPN|NOUN] }",
+    "pattern { A ~ B; A =[5-4]=> B }",
+    "pattern { V -[nsubj]-> S; O ~ S; O -> P }",
+    "pattern { P [upos=PRON] } without { P ~ * }",
+    "pattern { M [mention=nominal]; V -[obj]-> M } without { M ~ X; X << M }",
+    "pattern { M [entity_type=person]; V -[1=nsubj]-> M }",
+    "pattern { M [entity_type<>person, mention=proper] }",
+    "pattern { M [!mention, upos=PRON] }",
+    "pattern { A ~ B; A.form <> B.form; A.__id__ < B.__id__ } with { V -[nsubj]-> A }",
+    "pattern { A ~ B; B ~ C; A << B; B << C }",
+    "pattern { V -[nsubj]-> S; S ~ O } without { V ->> O }",
+    # With metadata, and with what is around.
+    'global { text = re".*[?]" } pattern { A =[3-1]=> B; B [lemma="?"] }',
+    "pattern { meta.speaker; A ~ B; A =[2-1 < 0.1]=> B }",
+    "pattern { A -> B; A =[3-3]=> B; B -> C; B =[3-3]=> C }",
+)
+
+DOCUMENT = (
+    "pattern { A =[3-1]=> B; A [upos=PRON] }",
+    "pattern { P [mention=pronoun]; P ~ N; N [mention=proper] }",
+    "pattern { V -[nsubj]-> S; S [mention=pronoun]; S ~ N; W -[obj]-> N }",
+    "pattern { P [upos=PRON]; P ~ N; P =[5-4]=> N }",
+    "pattern { P [upos=PRON]; e: P =[*]=> N; P ~ N; N [upos=PROPN] }",
+    "pattern { A ~ B; A << B }",
+    "pattern { A ~ B; A =[2-* > 0.2]=> B } without { B -[det]-> D }",
+    "pattern { P [mention=pronoun] } without { P ~ N; N [mention=proper] }",
+    "pattern { P [mention=pronoun] } without { P ~ * }",
+    "pattern { A [upos=VERB]; A =[4-6 > 0.1]=> B; B [upos=VERB] } without { A ->> B }",
+    "pattern { A =[1-2]=> B; B.lemma = A.lemma }",
+    "pattern { V -[obj]-> O; O =[2-9 < 0.01]=> SEP; V [Tense=Past] }",
+)
+
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]")
+_WORDY = re.compile(r"[A-Za-z]{2,12}")
+_FEATURES = ("upos", "xpos", "lemma", "form")
+
+
+def draw(seed: int, corpus: Corpus) -> str:
+    """A request that says true things of some words of a corpus, and of others what may be true.
+
+    Attention is drawn where the corpus has inputs, coreference where it has mentions.
+    """
+    return _Drawer(random.Random(seed), corpus).request()
+
+
+class _Drawer:
+    def __init__(self, rng: random.Random, corpus: Corpus) -> None:
+        self.rng = rng
+        self.facts = Facts(corpus)
+        long = [at for at, each in enumerate(corpus.sentences) if len(each.words) > 5]
+        self.at = rng.choice(long)
+        self.sentence = corpus.sentences[self.at]
+        self.nodes: dict[str, Place] = {}
+        self.edges: list[str] = []
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def word(self, place: Place) -> Word:
+        return self.facts.word(place)
+
+    def request(self) -> str:
+        lines = [self.pattern()]
+        for _ in range(self.rng.choice((0, 0, 1, 1, 2))):
+            lines.append(self.filter())
+        if self.chance(0.1):
+            lines.insert(0, self.about())
+        if self.chance(0.1):
+            self.rng.shuffle(lines)
+        return " ".join(lines)
+
+    def pattern(self) -> str:
+        first = (self.at, self.rng.randrange(1, len(self.sentence.words)))
+        self.nodes["A"] = first
+        said = [self.node("A")]
+        for name in "BCD"[: self.rng.choice((0, 1, 1, 1, 2, 2, 3))]:
+            said += self.joined(name)
+        said += self.extra()
+        self.rng.shuffle(said)
+        return "pattern { " + "; ".join(said) + (" }" if self.chance(0.8) else "; }")
+
+    def joined(self, name: str) -> list[str]:
+        """A new node, joined by what is true to one that there is."""
+        old = self.rng.choice(list(self.nodes))
+        place = self.nodes[old]
+        ways = [self.above, self.below, self.below, self.beside]
+        if self.facts.corpus.inputs:
+            ways += [self.looked, self.looked, self.looked]
+        if self.word(place).mentions:
+            ways += [self.coreferent, self.coreferent]
+        for way in self.rng.sample(ways, len(ways)):
+            said = way(name, old, place)
+            if said:
+                break
+        if self.chance(0.3) and name in self.nodes:
+            said.append(self.node(name))
+        return said
+
+    def free(self, places: list[Place]) -> list[Place]:
+        return [each for each in places if each not in self.nodes.values()]
+
+    def above(self, name: str, old: str, place: Place) -> list[str]:
+        for each in self.free(self.facts.governors(place)):
+            self.nodes[name] = each
+            return [self.dependency(name, old, self.word(place).deprel or "")]
+        return []
+
+    def below(self, name: str, old: str, place: Place) -> list[str]:
+        found = self.free(self.facts.dependents(place))
+        if not found:
+            return []
+        self.nodes[name] = self.rng.choice(found)
+        return [self.dependency(old, name, self.word(self.nodes[name]).deprel or "")]
+
+    def beside(self, name: str, old: str, place: Place) -> list[str]:
+        after = (self.at, place[1] + 1)
+        found = self.free([each for each in self.facts.words(self.at) if each == after])
+        if not found:
+            return []
+        self.nodes[name] = found[0]
+        order = f"{old} < {name}" if self.chance(0.6) else f"{name} > {old}"
+        return [self.node(name), order]
+
+    def looked(self, name: str, old: str, place: Place) -> list[str]:
+        attention = self.facts.attention
+        positions = attention.positions.get(place, [])
+        if not positions:
+            return []
+        at, position = positions[0]
+        given = attention.inputs[at]
+        layer, head = (self.rng.randrange(count) for count in given.weights.shape[:2])
+        peak = int(given.peaks[layer, head, position])
+        found = self.free([attention.place(at, peak)] if peak >= 0 else [])
+        if not found or found[0][0] != self.at:
+            return []
+        self.nodes[name] = found[0]
+        weight = float(given.weights[layer, head, position, peak])
+        heads = self.rng.choice((f"{layer + 1}-{head + 1}",) * 3 + (f"{layer + 1}-*",))
+        bound = ""
+        if self.chance(0.35):
+            bound = self.rng.choice((f" > {weight * 0.9:.4f}", f" >= {weight * 0.8:.4f}"))
+        edge = f"{old} =[{heads}{bound}]=> {name}"
+        return [self.named(edge, f"{layer + 1}-{head + 1}", True), self.node(name)]
+
+    def coreferent(self, name: str, old: str, place: Place) -> list[str]:
+        entities = {each.entity for each in self.word(place).mentions}
+        found = [
+            each
+            for each in self.free(self.facts.words(self.at))
+            if entities & {mention.entity for mention in self.word(each).mentions}
+        ]
+        if not found:
+            return []
+        self.nodes[name] = self.rng.choice(found)
+        return [f"{old} ~ {name}" if self.chance(0.5) else f"{name} ~ {old}"]
+
+    # What is said of an edge.
+
+    def dependency(self, source: str, target: str, relation: str) -> str:
+        if self.chance(0.2):
+            return self.named(f"{source} -> {target}", relation, False)
+        return self.named(f"{source} -[{self.label(relation)}]-> {target}", relation, False)
+
+    def label(self, relation: str) -> str:
+        first, colon, second = relation.partition(":")
+        ways = [relation, f"1={first}", f"{relation}|punct", f're"{first}.*"', "^punct|det"]
+        ways += [f"1={first}, 2={second}", "2=*"] if colon else [f"1={first}, !2"]
+        ways += ["1<>punct|det", f'"{relation}"']
+        return self.rng.choice(ways)
+
+    def named(self, edge: str, label: str, attention: bool) -> str:
+        if not self.chance(0.3):
+            return edge
+        name = f"e{len(self.edges) + 1}"
+        self.edges.append(name)
+        ways = [f"{name}.length < 9", f"{name}.delta <> 5", f'{name}.label = "{label}"']
+        ways += [f"{name}.weight > 0.05"] if attention else [f"{name}.label <> foo"]
+        return f"{name}: {edge}" + (f"; {self.rng.choice(ways)}" if self.chance(0.6) else "")
+
+    # What is said of a node.
+
+    def node(self, name: str) -> str:
+        tests = [self.test(self.nodes[name]) for _ in range(self.rng.choice((1, 1, 1, 2)))]
+        said = ", ".join(dict.fromkeys(tests))
+        other = f"|[upos={self.rng.choice(('NOUN', 'PROPN', 'SYM'))}]" if self.chance(0.1) else ""
+        return f"{name} [{said}]{other}"
+
+    def test(self, place: Place) -> str:
+        word = self.word(place)
+        key, value = self.feature(word)
+        if word.mentions and self.chance(0.3):
+            kind = word.mentions[0].kind
+            return self.rng.choice((f"mention={kind}", "mention", f"mention=proper|{kind}"))
+        ways = [f"{key}={_written(value)}"] * 5 + [key, f"{key}={_written(value)}|foo"]
+        ways += [f"{key}<>foo|bar", "!NoSuchFeature", f"{key}=*"]
+        if _WORDY.fullmatch(value):
+            ways += [f'{key}=re"{value[0]}.*"', f'{key}=re".*{value[-2:]}\\|foo"']
+            ways += [f"{key}=/.*{value[-1]}/", f"{key}=/{value.upper()}/i", f'{key}<>re"q.*"']
+        return self.rng.choice(ways)
+
+    def feature(self, word: Word) -> tuple[str, str]:
+        """A feature that a word has; SpaceAfter of a multiword token's parts is the source's."""
+        keys = [each for each in word.features if each in _FEATURES or each[0].isupper()]
+        keys = [each for each in keys if each not in ("Entity", "SpaceAfter")]
+        common = [each for each in keys if each in ("upos", "lemma")]
+        key = self.rng.choice(common * 3 + sorted(keys))
+        return key, word.features[key]
+
+    # What is said of several, and in other blocks.
+
+    def extra(self) -> list[str]:
+        said = []
+        names = list(self.nodes)
+        if len(names) > 1 and self.chance(0.5):
+            one, other = self.rng.sample(names, 2)
+            (_, i), (_, j) = self.nodes[one], self.nodes[other]
+            left, right = (one, other) if i < j else (other, one)
+            ways = [f"{left} << {right}", f"{right} >> {left}", f"{one}.upos <> {other}.lemma"]
+            ways += [
+                f"delta({one}, {other}) = {j - i}",
+                f"length({one}, {other}) < {abs(i - j) + 2}",
+            ]
+            ways += [f"{left}.__id__ < {right}.__id__"]
+            if self.word(self.nodes[one]).features.get("upos"):
+                same = self.word(self.nodes[one]).features["upos"]
+                equal = same == self.word(self.nodes[other]).features.get("upos")
+                ways.append(f"{one}.upos {'=' if equal else '<>'} {other}.upos")
+            said.append(self.rng.choice(ways))
+        if self.chance(0.15):
+            name = self.rng.choice(names)
+            said.append(self.rng.choice((f"{name} -[^punct]-> *", f"* -> {name}")))
+        if len(self.edges) > 1 and self.chance(0.5):
+            one, other = self.edges[:2]
+            said.append(self.rng.choice((f"{one}.label <> {other}.label", f"{one} << {other}")))
+        return said
+
+    def filter(self) -> str:
+        name = self.rng.choice(list(self.nodes))
+        place = self.nodes[name]
+        relation = self.rng.choice(("nsubj", "obj", "det", "case", "1=advmod", "conj", "punct"))
+        ways = [
+            f"{name} -[{relation}]-> X",
+            f"X -[{relation}]-> {name}",
+            f"{name} -[{relation}]-> X; X << {name}",
+            f"{name} [{self.test(place)}]",
+            f"{name} [upos=VERB|AUX]",
+            f"{name} -[{relation}]-> X; X -> Y",
+            f"X [upos=ADV]; X < {name}",
+            f"{name} ->> X; X [upos=NUM]",
+            f"{name}.Number = Sing",
+            f"{name} -[{relation}]-> *",
+        ]
+        if self.facts.corpus.inputs:
+            layers, heads = self.facts.corpus.inputs[0].weights.shape[:2]
+            which = f"{self.rng.randrange(layers) + 1}-{self.rng.randrange(heads) + 1}"
+            ways += [
+                f"{name} =[{which}]=> X; X [upos=NOUN|PUNCT]",
+                f"{name} =[{which} > 0.3]=> X",
+                f"{name} =[{which}]=> X; X -> {name}",
+                f"{name} =[{which} > 0.4]=> SEP",
+                f"X =[{which}]=> {name}; X << {name}",
+            ]
+        if self.word(place).mentions:
+            ways += [f"{name} ~ X", f"{name} ~ X; X << {name}", f"{name} ~ X; X [mention=pronoun]"]
+        said = self.rng.choice(ways)
+        return f"{self.rng.choice(('without', 'without', 'with'))} {{ {said} }}"
+
+    def about(self) -> str:
+        keys = [each for each in self.sentence.metadata if _BARE.fullmatch(each)]
+        key = self.rng.choice(sorted({*keys, "text"}))
+        value = self.sentence.metadata.get(key, "")
+        ways = ["global { is_projective }", "global { is_tree }", f"global {{ !{key}x }}"]
+        if '"' not in value and "\\" not in value:
+            ways.append(f'global {{ {key} = "{value}" }}')
+        if key == "text":
+            ways += ['global { text = re".*the.*" }', 'global { text <> "x"|y }']
+        return self.rng.choice(ways)
+
+
+def _written(value: str) -> str:
+    if _BARE.fullmatch(value) and value not in ("with", "from", "If", "match", "file", "include"):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

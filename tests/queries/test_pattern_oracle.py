@@ -1,0 +1,281 @@
+"""The slow matcher of requests, against Grew's own hits and against what is counted by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from patterns.corpus import Corpus, Input, Mention, Sentence, Word, anchor, of_bank, of_conllu
+from patterns.matcher import grew_hits, hits
+from patterns.regexes import RequestError
+from patterns.requests import DOCUMENT, SENTENCE, draw
+
+DEPARTURES = {
+    "re_utf8_dot3": "a dot is a character, and not a byte",
+    "2_same_feat_re_eq": "a feature that one bracket names twice must pass both tests",
+    "3_q2": "a quotation mark is not escaped before a regular expression looks at it",
+    "3_q4": "a quotation mark is not escaped before a regular expression looks at it",
+    "3_q8": "a regular expression and a value in two brackets are both asked for",
+}
+"""Where the language departs from Grew's on purpose."""
+
+
+@cache
+def _read(path: Path) -> Corpus:
+    return of_conllu(path)
+
+
+def _requests(corpora: Path) -> list[dict[str, Any]]:
+    file = corpora / "../patterns/grew.jsonl"
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _agrees(request: str, corpus: Corpus, expected: dict[str, Any]) -> bool:
+    """Whether the hits are Grew's, one by one, or both refuse the request."""
+    try:
+        found = grew_hits(request, corpus)
+    except RequestError:
+        return "refused" in expected
+    lines = sorted(
+        json.dumps(list(hit), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        for hit in found
+    )
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return (len(lines), digest) == (expected.get("hits"), expected.get("sha256"))
+
+
+def _differing(corpora: Path, name: str, requests: list[dict[str, Any]]) -> set[str]:
+    corpus = _read(corpora / f"{name}.conllu")
+    return {each["id"] for each in requests if not _agrees(each["request"], corpus, each[name])}
+
+
+def test_some_of_grews_hits(corpora: Path) -> None:
+    some = _requests(corpora)[::9]
+    assert len(some) > 20
+    assert _differing(corpora, "gum-dev", some) == DEPARTURES.keys() & {each["id"] for each in some}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gum-dev", "ewt-dev"])
+def test_all_of_grews_hits(name: str, corpora: Path) -> None:
+    every = _requests(corpora)
+    assert len(every) == 201
+    assert _differing(corpora, name, every) == DEPARTURES.keys()
+
+
+def _word(form: str, upos: str, head: int, deprel: str, *mentions: Mention) -> Word:
+    return Word({"form": form, "upos": upos}, head, deprel, list(mentions))
+
+
+@pytest.fixture
+def two_sentences() -> Corpus:
+    """Ann saw Bob. She left. One input of both, and one layer of two heads.
+
+    By head 1 Ann and Bob look at `saw` most, `saw` at both alike, She at Ann and `left` at She;
+    by head 2 Ann looks at Bob, and every other word at [CLS] alone.
+    """
+    ann, she = Mention("e1", "proper", "person"), Mention("e1", "pronoun", "person")
+    first = [
+        anchor(),
+        _word("Ann", "PROPN", 2, "nsubj", ann),
+        _word("saw", "VERB", 0, "root"),
+        _word("Bob", "PROPN", 2, "obj", Mention("e2", "proper", "person")),
+        _word(".", "PUNCT", 2, "punct"),
+    ]
+    second = [
+        anchor(),
+        _word("She", "PRON", 2, "nsubj", she),
+        _word("left", "VERB", 0, "root"),
+        _word(".", "PUNCT", 2, "punct"),
+    ]
+    words = [("word", 0, index) for index in (1, 2, 3, 4)]
+    words += [("word", 1, index) for index in (1, 2, 3)]
+    weights = np.zeros((1, 2, 9, 9))
+    for start, end, weight in (
+        *(
+            (1, 2, 0.5),
+            (1, 8, 0.5),
+            (2, 1, 0.2),
+            (2, 3, 0.2),
+            (2, 8, 0.6),
+            (3, 2, 0.7),
+            (3, 0, 0.3),
+        ),
+        *((5, 1, 0.6), (5, 8, 0.4), (6, 5, 0.4), (6, 6, 0.6), (8, 4, 1.0)),
+    ):
+        weights[0, 0, start, end] = weight
+    weights[0, 1, :, 0] = 1.0
+    weights[0, 1, 1, [0, 3]] = [0.0, 1.0]
+    given = Input([("cls", -1, 0), *words, ("sep", -1, 0)], weights)
+    sentences = [
+        Sentence("s1", "d", first, {"text": "Ann saw Bob."}),
+        Sentence("s2", "d", second, {"text": "She left.", "speaker": "Bob"}),
+    ]
+    return Corpus(sentences, [given])
+
+
+COUNTED: tuple[tuple[str, list[str]], ...] = (
+    ("pattern { V -[obj]-> O; O =[1-1]=> V }", ["O=Bob V=saw"]),
+    ("pattern { A =[1-1]=> B }", ["A=Ann B=saw", "A=saw B=Ann", "A=Bob B=saw", "A=left B=She"]),
+    ("pattern { e: A =[*]=> B; B [upos=PROPN] }", ["A=saw B=Ann e=1-1", "A=Ann B=Bob e=1-2"]),
+    ("pattern { A =[1-1 >= 0.5]=> SEP }", ["A=Ann", "A=saw"]),
+    ("pattern { A =[1-1 > 0.5]=> SEP }", ["A=saw"]),
+    ("pattern { SEP =[1-1 > 0.5]=> A }", ["A=."]),
+    ("pattern { A [upos=PROPN] } without { A =[1-* > 0.2]=> CLS }", ["A=Ann"]),
+    ("pattern { e: A =[1-1]=> B; e.weight > 0.6 }", ["A=Bob B=saw e=1-1"]),
+    ("pattern { A [upos=PROPN] } without { * =[1-1]=> A }", ["A=Bob"]),
+    ("pattern { A [upos=VERB]; A =[1-1]=> * }", ["A=saw", "A=left"]),
+    (
+        "pattern { A =[1-1 < 0.2]=> B$; B$ [upos=VERB]; A [upos=VERB] }",
+        ["A=saw B$=saw"],
+    ),
+    ("pattern { A [upos=PRON]; A =[1-1]=> * }", []),
+    ("pattern { A [upos=PROPN]; B [upos=PROPN] }", ["A=Ann B=Bob", "A=Bob B=Ann"]),
+    ("pattern { A [upos=PRON] } pattern { B -> A }", ["A=She B=left"]),
+    ("pattern { A ~ B }", []),
+    ("pattern { M [mention=pronoun|nominal] }", ["M=She"]),
+    ("pattern { M [entity_type=person] } without { M [mention=pronoun] }", ["M=Ann", "M=Bob"]),
+    ("pattern { M [entity_type<>place, !mention] }", []),
+    ("global { speaker = Bob } pattern { A [upos=VERB] }", ["A=left"]),
+    ("pattern { meta.speaker <> Ann; A -[1=nsubj]-> B }", ["A=left B=She"]),
+)
+
+WITHIN_DOCUMENT: tuple[tuple[str, list[str]], ...] = (
+    ("pattern { A ~ B }", ["A=Ann B=She", "A=She B=Ann"]),
+    ("pattern { A ~ B; A << B }", []),
+    ("pattern { A [mention=pronoun]; A =[1-1]=> B }", ["A=She B=Ann"]),
+    (
+        "pattern { V -[nsubj]-> S; S ~ N; W -> N }",
+        ["N=She S=Ann V=saw W=left", "N=Ann S=She V=left W=saw"],
+    ),
+    ("pattern { S ~ N; X [upos=PUNCT] } with { N [upos=PRON] }", ["N=She S=Ann X=."]),
+    ("pattern { S ~ N } without { S =[1-1]=> N }", ["N=She S=Ann"]),
+    ("pattern { S [upos=PROPN] } without { S ~ * }", ["S=Bob"]),
+    ("pattern { A [upos=PRON]; A =[1-1]=> * }", ["A=She"]),
+    ("pattern { A [upos=PROPN] } without { * =[1-1]=> A }", ["A=Bob"]),
+    ("global { speaker = Bob } pattern { A ~ B }", ["A=She B=Ann"]),
+)
+
+
+def _written(corpus: Corpus, request: str, within: str) -> list[str]:
+    """Hits with each node as its word and each named edge as its label."""
+    forms = {
+        (each.name, index): word.features["form"]
+        for each in corpus.sentences
+        for index, word in enumerate(each.words)
+    }
+    return [
+        " ".join(
+            [*(f"{n}={forms[at]}" for n, at in hit.nodes), *(f"{n}={e}" for n, e in hit.edges)]
+        )
+        for hit in hits(request, corpus, within)
+    ]
+
+
+@pytest.mark.parametrize(("request_", "expected"), COUNTED)
+def test_what_is_counted_by_hand(request_: str, expected: list[str], two_sentences: Corpus) -> None:
+    assert sorted(_written(two_sentences, request_, "sentence")) == sorted(expected)
+
+
+@pytest.mark.parametrize(("request_", "expected"), WITHIN_DOCUMENT)
+def test_what_is_counted_by_hand_within_a_document(
+    request_: str, expected: list[str], two_sentences: Corpus
+) -> None:
+    assert sorted(_written(two_sentences, request_, "document")) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "pattern { A =[2-1]=> B }",
+        "pattern { A =[1-3]=> B }",
+        "pattern { A =[0-1]=> B }",
+        "pattern { A =[1]=> B }",
+        "pattern { A =[1-1]=> SEP }",
+        "pattern { e: A ~ B }",
+        "pattern { A [upos=NOUN] } without { B [upos=VERB]; C << B }",
+        "pattern { A [form=/(?=a)b/] }",
+        'pattern { A [form=re"\\(a\\)\\1"] }',
+        "pattern { A []; A$ < A }",
+        "global { speaker } pattern { }",
+        "pattern { A [lemma=insert] }",
+        "",
+    ],
+)
+def test_what_is_refused(request_: str, two_sentences: Corpus) -> None:
+    with pytest.raises(RequestError):
+        hits(request_, two_sentences)
+
+
+def test_without_a_run_there_is_no_attention(two_sentences: Corpus) -> None:
+    with pytest.raises(RequestError, match="needs a run"):
+        hits("pattern { A =[1-1]=> B }", Corpus(two_sentences.sentences))
+
+
+def test_sentences_that_the_run_left_out(two_sentences: Corpus) -> None:
+    assert two_sentences.inputs is not None
+    given = two_sentences.inputs[0]
+    kept = [0, 5, 6, 7, 8]
+    positions = [given.positions[at] for at in kept]
+    corpus = Corpus(
+        two_sentences.sentences, [Input(positions, given.weights[:, :, kept][:, :, :, kept])]
+    )
+    request = "pattern { A [upos=VERB] } without { A =[1-1 > 0.5]=> CLS }"
+    assert [hit.sentence for hit in hits(request, corpus)] == ["s2"]
+    assert len(hits("pattern { A [upos=VERB] }", corpus)) == 2
+
+
+@pytest.fixture(scope="module")
+def from_bank(sample_bank: Path) -> Corpus:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        ((run,),) = connection.execute("select name from run").fetchall()
+    return of_bank(sample_bank, run)
+
+
+def test_a_bank_holds_what_its_files_say(from_bank: Corpus, sample: Path) -> None:
+    from_files = [
+        sentence for path in sorted(sample.glob("*.conllu")) for sentence in _read(path).sentences
+    ]
+    assert len(from_files) == len(from_bank.sentences) > 100
+    for one, other in zip(from_files, from_bank.sentences, strict=True):
+        own = {key: value for key, value in one.metadata.items() if key != "global.Entity"}
+        assert (one.name, own) == (other.name, other.metadata)
+        for word, same in zip(one.words, other.words, strict=True):
+            features = {key: value for key, value in word.features.items() if key != "Entity"}
+            assert (features, word.head, word.deprel) == (same.features, same.head, same.deprel)
+
+
+def test_peaks_are_the_bank_s(from_bank: Corpus, sample_bank: Path) -> None:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        rows = connection.execute(
+            "select sequence, layer, head, position, most_attended from peak"
+        ).fetchall()
+    first = min(row[0] for row in rows)
+    assert from_bank.inputs is not None and len(rows) > 100_000
+    for sequence, layer, head, position, peak in rows:
+        found = from_bank.inputs[sequence - first].peaks[layer - 1, head - 1, position]
+        assert found == (-1 if peak is None else peak)
+
+
+def test_requests_find_something(from_bank: Corpus) -> None:
+    """Those by hand all do, and most of those that are drawn: else they would compare little."""
+    assert len(set(SENTENCE)) >= 40
+    assert [each for each in SENTENCE if not hits(each, from_bank)] == []
+    drawn = [draw(seed, from_bank) for seed in range(60)]
+    assert drawn == [draw(seed, from_bank) for seed in range(60)]
+    assert len([each for each in drawn if "=[" in each]) > 20
+    assert len([each for each in drawn if hits(each, from_bank)]) > 35
+
+
+@pytest.mark.parametrize("request_", DOCUMENT)
+def test_requests_within_a_document_are_read(request_: str, from_bank: Corpus) -> None:
+    within = {(each.sentence, each.nodes) for each in hits(request_, from_bank, "sentence")}
+    assert request_.count("without") or within <= {
+        (each.sentence, each.nodes) for each in hits(request_, from_bank, "document")
+    }
