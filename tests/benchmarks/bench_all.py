@@ -40,6 +40,7 @@ def main() -> int:
             for name, *options in (
                 ["bench_ingest", str(corpus), *rounds],
                 ["bench_best_head", str(words), *rounds],
+                ["bench_patterns", str(words), *rounds],
                 ["bench_head_distance", str(pairs), *rounds],
                 ["bench_analyses", "--bank", str(pairs)],
                 ["bench_probes", str(corpus), *rounds, "--sentences", "100"],

@@ -142,7 +142,16 @@ def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
     ordered = is_ordered or any(_is_number(planned, each) for each in (left, right))
     sides = [_side(planned, each, ordered) for each in (left, right)]
     rows = {*_rows(planned, left), *_rows(planned, right)}
-    planned.add(terms.compared(operator, *sides), *rows)
+    compared = terms.compared(operator, *sides)
+    if len(rows) > 1 and any(map(_is_looked_up, sides)):
+        # A comparison of two rows is computed on all of both before they are joined; this is not.
+        compared = exp.Coalesce(this=compared, expressions=[exp.false()])
+    planned.add(compared, *rows)
+
+
+def _is_looked_up(value: exp.Expr) -> bool:
+    """Whether a value takes longer than to read a column."""
+    return value.find(exp.RegexpExtract) is not None
 
 
 def label_of(planned: Planned, name: str) -> exp.Expr:

@@ -1,0 +1,123 @@
+"""Requests in an open bank, and against the SELECT that one would write by hand, in one run.
+
+    python tests/benchmarks/bench_patterns.py BANK [--requests grew.jsonl] [--rounds 5]
+
+What is timed is `bank.find`: reading the request, building its SELECT, planning and running it, and
+the frame. Nothing is kept from one round to the next but the open bank. Without --requests those
+of docs/patterns.md are asked; those with attention where the bank has a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.patterns import question
+from attnbank.queries.patterns.language.reading import read
+from attnbank.sql.errors import CallError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"
+BY_HAND = {
+    "pattern { V -[obj]-> O }": (
+        "select sentence.name as sent_id, o.head_index as V, o.index as O from word as o"
+        " inner join sentence on sentence.id = o.sentence where o.deprel = 'obj'"
+        " order by o.sentence, V, O"
+    ),
+    "pattern { D [upos=DET]; N [upos=NOUN]; D < N }": (
+        "select sentence.name as sent_id, d.index as D, n.index as N from word as d"
+        " inner join word as n on n.sentence = d.sentence and n.index = d.index + 1"
+        " inner join sentence on sentence.id = d.sentence"
+        " where d.upos = 'DET' and n.upos = 'NOUN' order by d.sentence, d.index, n.index"
+    ),
+    "pattern { V [upos=VERB] } without { V -[obj]-> O }": (
+        "select sentence.name as sent_id, v.index as V from word as v"
+        " anti join word as o on o.sentence = v.sentence and o.head_index = v.index"
+        " and o.deprel = 'obj' inner join sentence on sentence.id = v.sentence"
+        " where v.upos = 'VERB' order by v.sentence, v.index"
+    ),
+    "pattern { X -[nsubj]-> S; X -[obj]-> O }": (
+        "select sentence.name as sent_id, s.head_index as X, s.index as S, o.index as O"
+        " from word as s inner join word as o on o.sentence = s.sentence"
+        " and o.head_index = s.head_index inner join sentence on sentence.id = s.sentence"
+        " where s.deprel = 'nsubj' and o.deprel = 'obj' order by s.sentence, X, S, O"
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bank")
+    parser.add_argument("--requests", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with open_bank(arguments.bank) as bank:
+        _against_hand(bank, arguments.rounds)
+        _each(bank, _requests(arguments.requests), arguments.rounds)
+
+
+def _against_hand(bank: Bank, rounds: int) -> None:
+    ratios = []
+    for request, statement in BY_HAND.items():
+        assert bank.find(request).rows() == bank.sql(statement).rows(), request
+        ours, theirs = [], []
+        for _ in range(rounds):
+            ours.append(_seconds(partial(_find, bank, request)))
+            theirs.append(_seconds(partial(bank.sql, statement)))
+        ratios.append(min(ours) / min(theirs))
+        print(
+            f"{1e3 * min(ours):6.1f} ms, by hand {1e3 * min(theirs):6.1f} ms,"
+            f" ratio {ratios[-1]:.2f}  {request}"
+        )
+    print(f"median ratio {statistics.median(ratios):.2f}")
+
+
+def _each(bank: Bank, requests: list[str], rounds: int) -> None:
+    took: list[tuple[float, str]] = []
+    for request in requests:
+        try:
+            _find(bank, request)
+        except CallError:  # refused, as in Grew, or asks for a run that the bank does not have
+            continue
+        took.append((min(_seconds(partial(_find, bank, request)) for _ in range(rounds)), request))
+    took.sort()
+    times = [1e3 * seconds for seconds, _ in took]
+    print(
+        f"{len(took)} requests: median {statistics.median(times):.1f} ms, nine in ten below"
+        f" {times[int(0.9 * len(times))]:.1f} ms, all {sum(times) / 1e3:.2f} s; the slowest:"
+    )
+    for seconds, request in took[-5:]:
+        print(f"{1e3 * seconds:8.1f} ms  {request[:120]}")
+
+
+def _find(bank: Bank, request: str) -> None:
+    question.cache_clear()
+    read.cache_clear()
+    bank.find(request)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _requests(path: Path | None) -> list[str]:
+    if path is not None:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [each["request"] for each in map(json.loads, lines) if each["kind"] == "use"]
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```grew\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+if __name__ == "__main__":
+    main()
