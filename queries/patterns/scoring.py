@@ -37,6 +37,9 @@ RELATION = "(request)"
 """The name under which the pairs of a request are judged; no relation of a corpus has spaces or
 brackets."""
 _HIT = "hit"
+_GROUPED = (
+    "n", "accuracy", "low", "high", "offset_accuracy", "layer", "head", "direction", "offset", "run",
+)  # fmt: skip
 
 
 def pairs_of(
@@ -71,10 +74,12 @@ def pairs_of(
 
 def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on some pairs, tested: a row for the run, and one for its random control."""
+    if not pairs.height:
+        return _nothing("best_head_test").drop("relation")
     with judged_as_relation(bank.connection, pairs):
         found = _tested(bank, pairs, run)
         if not found.height:
-            return found
+            return found.drop("relation")
         statement = registry.statement("patterns/control_run")
         control = bank.connection.execute(statement, {"run": found["run"][0]}).fetchall()
         more = [bank.query("best_head_test", relation=RELATION, run=name) for (name,) in control]
@@ -83,6 +88,8 @@ def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame
 
 def every_head(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """Every head, in both directions, on some pairs: the rows of head_score."""
+    if not pairs.height:
+        return _nothing("head_score")
     with judged_as_relation(bank.connection, pairs):
         return bank.query("head_score", relation=RELATION, run=run)
 
@@ -94,10 +101,12 @@ def best_in_groups(
 
     A group is a value of each of the keys, columns of `pairs`; a pair that has several is in each.
     """
+    if not pairs.height:
+        return pl.DataFrame(schema=[*keys, *_GROUPED])
     with judged_as_relation(bank.connection, pairs):
         best = _tested(bank, pairs, run)
         if not best.height:
-            return pl.DataFrame(schema=[*keys, *best.columns])
+            return pl.DataFrame(schema=[*keys, *_GROUPED])
         (row,) = best.to_dicts()
         told = {name: row[name] for name in ("layer", "head", "direction", "offset", "run")}
         with grouped(bank.connection, pairs, keys) as groups:
@@ -109,6 +118,11 @@ def best_in_groups(
     return found.select(*keys, pl.exclude(keys)).with_columns(
         pl.lit(value).alias(name) for name, value in told.items()
     )
+
+
+def _nothing(name: str) -> pl.DataFrame:
+    """No row of an analysis."""
+    return pl.DataFrame(schema=[each.name for each in registry.find(name).columns])
 
 
 def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
