@@ -1,8 +1,8 @@
 """Reading, running and writing at the same time.
 
-Three threads hand batches on through short queues: one reads sentences and tokenises them,
-the caller's runs the model, one merges pieces, finds peaks and writes. Memory is bounded by
-the queues, not by the corpus.
+Four threads hand batches on through short queues: one reads sentences and tokenises them, the
+caller's runs the model, one merges pieces and finds peaks, one writes. Memory is bounded by the
+queues, not by the corpus.
 """
 
 from __future__ import annotations
@@ -142,6 +142,7 @@ def run_batches(
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
     computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
+    merged: _Pipe[BatchRows] = _Pipe(1, stop)
     room = threading.Semaphore(_IN_FLIGHT)
     is_planned = threading.Event()
     reading = connection.cursor()
@@ -175,18 +176,23 @@ def run_batches(
         tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
     writer = Writer(connection, facts, tally)
 
-    def write() -> None:
+    def merge() -> None:
         for each in computed:
             rows = rows_of(each.batch, each.attentions, facts, each.measured)
             each.forget()
             room.release()  # the next batch may be computed while this one is written
+            merged.put(rows)
+        merged.close()
+
+    def write() -> None:
+        for rows in merged:
             writer.add(rows)
             if is_planned.is_set():  # else the last ones are all written when the model is done
                 writer.commit()
             progress.written(rows.sentences)
         writer.commit()
 
-    workers = [Worker(read, stop), Worker(write, stop)]
+    workers = [Worker(read, stop), Worker(merge, stop), Worker(write, stop)]
 
     def interrupted() -> None:
         stop.set()

@@ -38,7 +38,8 @@ RELATION = "(request)"
 brackets."""
 _HIT = "hit"
 _GROUPED = (
-    "n", "accuracy", "low", "high", "offset_accuracy", "layer", "head", "direction", "offset", "run",
+    "n", "accuracy", "low", "high", "offset_accuracy",
+    "layer", "head", "direction", "offset", "run",
 )  # fmt: skip
 
 
