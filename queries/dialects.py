@@ -38,7 +38,7 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     arguments = {each: _expression(quoting.value(given[each])) for each in given}
     tree = _Inliner().statement(analysis, arguments)
     if dialect == "spark":
-        tree = tree.transform(_for_spark, copy=False)
+        tree = tree.transform(for_spark, copy=False)
     return tree.sql(dialect=dialect, pretty=True, copy=False)
 
 
@@ -56,15 +56,16 @@ _SPARK = {
 """DuckDB's functions that sqlglot leaves as they are, in the words of Spark."""
 
 
-def _for_spark(node: exp.Expr) -> exp.Expr:
+def for_spark(node: exp.Expr) -> exp.Expr:
+    """A node of a tree in the words of Spark, where DuckDB's are others; for `transform`."""
     if isinstance(node, exp.Length):  # len, which the analyses ask of lists alone
-        return exp.func("size", node.this.transform(_for_spark))
+        return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
         node.set("materialized", None)  # advice to DuckDB, which Spark has no word for
         return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
-    arguments = [each.transform(_for_spark).sql(dialect="spark") for each in node.expressions]
+    arguments = [each.transform(for_spark).sql(dialect="spark") for each in node.expressions]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 
 

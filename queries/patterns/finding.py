@@ -12,6 +12,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 from sqlglot import exp
 
+from attnbank.queries.dialects import for_spark
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, check
 from attnbank.queries.patterns.language.reading import read, read_keys
@@ -95,10 +96,13 @@ def statement(
             f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
         )
     _, made = _select(request, columns, sort, choice, counts)
-    if dialect != "duckdb":
+    tree_: exp.Expr = made
+    if dialect == "spark":
+        tree_ = made.transform(for_spark)
+    elif dialect != "duckdb":
         for each in made.find_all(exp.CTE):
             each.set("materialized", None)  # advice to DuckDB, which others have no word for
-    return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+    return tree_.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
 def _select(

@@ -83,6 +83,8 @@ def test_the_select_can_be_carried_on(
         assert counted["n"].to_list() == [expected.height]
     with duckdb.connect(str(sample_text_bank), read_only=True) as connection:
         assert connection.execute(out).fetchall() == expected.rows()
+    attention = "pattern { O =[3-1 > 0.5]=> V; V -[obj]-> O }"
+    assert _find(capfd, sample_text_bank, attention, "--show-sql")[0] == 1  # it has no run
     assert "`O`" in _find(capfd, sample_text_bank, OBJECTS, "--show-sql", "--dialect", "spark")[1]
 
 
