@@ -63,7 +63,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
         trust_remote_code=options.trust_remote_code,
     )
     masked = masked_passes(model.masked_lm, options)
-    max_tokens = longest_input(options, model.layout, model.facts.max_positions)
+    max_tokens = longest_input(options, model.input_tokenizer, model.facts.max_positions)
     with left_alone(), writing(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
@@ -82,10 +82,10 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
                 connection, corpus_id, model_id, model.facts, options, max_tokens,
                 str(model.device),
             )  # fmt: skip
-        planner = _planner(options, model.layout, max_tokens, run.batch_tokens)
+        planner = _planner(options, model.input_tokenizer, max_tokens, run.batch_tokens)
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, model.layout.unknown,
+            options.context, model.input_tokenizer.unknown,
         )  # fmt: skip
         with kept_memory():
             run_batches(
@@ -105,14 +105,14 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         masked_lm=options.masked,
         trust_remote_code=options.trust_remote_code,
     )
-    max_tokens = longest_input(options, described.layout, described.max_positions)
+    max_tokens = longest_input(options, described.input_tokenizer, described.max_positions)
     maps = described.layers * described.heads
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
         path = Path(folder, "estimate.duckdb")
         connection = open_to_write(path, provenance.version(), WRITER)
         problems = corpora.check(corpus, on_progress)
         corpus_id = corpora.write(connection, corpus, on_progress)
-        planner = _planner(options, described.layout, max_tokens, options.batch_tokens)
+        planner = _planner(options, described.input_tokenizer, max_tokens, options.batch_tokens)
         found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
         found.documents = _count(connection, "select count(*) from document")
         found.departures = _departures(connection, corpus_id)
@@ -131,7 +131,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
                 found.inputs += 1
                 found.sentences += len(each.sentences)
                 found.words += len(each.words)
-                found.unknown_words += each.encoded.words_with(described.layout.unknown)
+                found.unknown_words += each.encoded.words_with(described.input_tokenizer.unknown)
                 found.pieces += len(each.encoded.ids)
                 found.weights += maps * len(each.encoded.positions) ** 2
                 peaks += maps * len(each.encoded.positions)
@@ -234,10 +234,10 @@ def _check_masked_options(options: IngestOptions) -> None:
 
 
 def _planner(
-    options: IngestOptions, layout: InputTokenizer, max_tokens: int, batch_tokens: int
+    options: IngestOptions, input_tokenizer: InputTokenizer, max_tokens: int, batch_tokens: int
 ) -> Planner:
     return Planner(
-        layout,
+        input_tokenizer,
         options.unit,
         max_tokens,
         batch_tokens,
@@ -248,7 +248,9 @@ def _planner(
     )
 
 
-def longest_input(options: IngestOptions, layout: InputTokenizer, limit: int | None) -> int:
+def longest_input(
+    options: IngestOptions, input_tokenizer: InputTokenizer, limit: int | None
+) -> int:
     """The most tokens of an input: as asked, else as usual for its kind; within the model's limit.
 
     Raises CallError for more than the model takes, and for fewer than its special tokens need.
@@ -262,7 +264,7 @@ def longest_input(options: IngestOptions, layout: InputTokenizer, limit: int | N
             f" {options.max_tokens}.",
             f"Give at most {limit}, or leave it out.",
         )
-    special = (layout.pair if options.context == "pair" else layout.single).size
+    special = (input_tokenizer.pair if options.context == "pair" else input_tokenizer.single).size
     least = special + (2 if options.context == "pair" else 1)
     if options.max_tokens < least:
         raise CallError(

@@ -17,7 +17,7 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.cursors import Cursors
 from attnbank.queries.lazy import scan
-from attnbank.queries.own import join
+from attnbank.queries.own import as_declared, join
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
@@ -25,7 +25,7 @@ from attnbank.queries.scores import Scores
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import explained, is_damage
 from attnbank.sql.bank.opening import install_beside, open_to_read
-from attnbank.sql.errors import AttnbankWarning, QueryError
+from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.header import Analysis
 from attnbank.sql.macros import fingerprint
 from attnbank.sql.quoting import place
@@ -147,15 +147,7 @@ class Bank(Scores):
         if analysis.run is not None:
             with self._answering():
                 choose_run(self.connection, self.path, analysis, given)
-        found = self.sql(with_defaults(analysis, given), given)
-        declared = [each.name for each in analysis.columns]
-        if found.columns != declared:
-            raise QueryError(
-                f"{analysis.name}.sql has the columns {', '.join(found.columns)}; its header says"
-                f" {', '.join(declared)}.",
-                "Let the column lines of the header name them, in that order.",
-            )
-        return found
+        return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` with the same arguments reads; None where it reads no one run.

@@ -10,11 +10,15 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnbank.sql import registry
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.header import OWN, Analysis, parse
 from attnbank.sql.reading import statements
+
+if TYPE_CHECKING:
+    import polars as pl
 
 VARIABLE = "ATTNBANK_QUERIES"
 """The environment variable that names a folder of them."""
@@ -36,6 +40,18 @@ def join(folder: str | Path | None = None) -> None:
     named = folder or os.environ.get(VARIABLE)
     if named:
         registry.join(*_read_all(Path(named).expanduser()))
+
+
+def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
+    """The rows of an analysis. Raises QueryError where they have other columns than it declares."""
+    declared = [each.name for each in analysis.columns]
+    if found.columns != declared:
+        raise QueryError(
+            f"{analysis.name}.sql has the columns {', '.join(found.columns)}; its header says"
+            f" {', '.join(declared)}.",
+            "Let the column lines of the header name them, in that order.",
+        )
+    return found
 
 
 def _read_all(folder: Path) -> tuple[dict[str, Analysis], dict[str, CallError]]:

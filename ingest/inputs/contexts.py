@@ -25,13 +25,18 @@ class Context(Protocol):
 
 
 def context_of(
-    name: str, layout: InputTokenizer, max_tokens: int, *, truncate: bool = False, seed: int = 0
+    name: str,
+    input_tokenizer: InputTokenizer,
+    max_tokens: int,
+    *,
+    truncate: bool = False,
+    seed: int = 0,
 ) -> Context:
     """The context of this name (sentence, document or pair) for a tokenizer."""
     if name == "pair":
-        room = Room(max_tokens, layout.pair.size)
-        return PairContext(room, seed, parted=bool(layout.pair.around[1]))
-    room = Room(max_tokens, layout.single.size)
+        room = Room(max_tokens, input_tokenizer.pair.size)
+        return PairContext(room, seed, parted=bool(input_tokenizer.pair.around[1]))
+    room = Room(max_tokens, input_tokenizer.single.size)
     if name == "document":
         return DocumentContext(room, truncate)
     return SentenceContext(room)

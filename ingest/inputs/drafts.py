@@ -69,7 +69,7 @@ class Draft:
         """How many sentences it accounts for."""
         return len(self.sentences) + len(self.cut)
 
-    def finish(self, layout: InputTokenizer, unit: Unit, sequence: int) -> Input:
+    def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
         """Give it its special tokens and its place; number its words anew."""
         words: list[int] = []
         forms: list[str] = []
@@ -83,7 +83,7 @@ class Draft:
                     forms.append(sentence.forms[index])
                 pieces.append(Piece(id, text, len(words) - 1))
             segments.append(pieces)
-        encoded = layout.assemble(segments, forms, unit)
+        encoded = input_tokenizer.assemble(segments, forms, unit)
         return Input(sequence, self.sentences[0].document, self.sentences, tuple(words), encoded)
 
 
@@ -99,7 +99,7 @@ class Input:
 
 
 def tokenised(
-    connection: DuckDBPyConnection, corpus: int, layout: InputTokenizer
+    connection: DuckDBPyConnection, corpus: int, input_tokenizer: InputTokenizer
 ) -> Iterator[TokenisedSentence]:
     """Every sentence of a corpus in order, read and tokenised a window at a time."""
     extent = connection.execute(
@@ -113,14 +113,16 @@ def tokenised(
             {"first": start, "last": start + WINDOW - 1, "corpus": corpus},
         ).fetchall()
         forms = [(row[7] or (), row[8] or ()) for row in rows]
-        opening = layout.pieces(forms)
+        opening = input_tokenizer.pieces(forms)
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
         for at, row in enumerate(rows):
             if row[7] and row[1] == document:
                 follows[at] = space
             document, space = row[1], row[8][-1] if row[8] else space
         words = [rows[at][7][0] for at in follows]
-        first = dict(zip(follows, layout.following(words, list(follows.values())), strict=True))
+        first = dict(
+            zip(follows, input_tokenizer.following(words, list(follows.values())), strict=True)
+        )
         for at, (row, each) in enumerate(zip(rows, opening, strict=True)):
             yield _sentence(row, each, first.get(at))
 

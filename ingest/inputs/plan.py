@@ -68,7 +68,7 @@ class _Window:
 class Planner:
     """Makes the batches of a run from the corpus in the bank."""
 
-    layout: InputTokenizer
+    input_tokenizer: InputTokenizer
     unit: Unit
     max_tokens: int
     batch_tokens: int
@@ -96,9 +96,13 @@ class Planner:
 
         def drafts() -> Iterator[Draft | Skip]:
             context = context_of(
-                self.context, self.layout, self.max_tokens, truncate=self.truncate, seed=self.seed
+                self.context,
+                self.input_tokenizer,
+                self.max_tokens,
+                truncate=self.truncate,
+                seed=self.seed,
             )
-            return context.drafts(tokenised(connection, corpus, self.layout))
+            return context.drafts(tokenised(connection, corpus, self.input_tokenizer))
 
         if not self.is_part:
             extent = connection.execute(
@@ -129,7 +133,7 @@ class Planner:
                     number += 1
                     yield batch
                     batch = Batch(number + 1, is_part=self.is_part)
-                batch.inputs.append(draft.finish(self.layout, self.unit, sequences))
+                batch.inputs.append(draft.finish(self.input_tokenizer, self.unit, sequences))
                 sequences += 1
             if batch.inputs or batch.skips:
                 number += 1

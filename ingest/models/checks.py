@@ -195,14 +195,22 @@ def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
     _check_ids(name, blank, [vocabulary[last]], f" ({last[:40]!r})")
 
 
-def check_special_tokens(name: str, blank: Any, config: Any, layout: InputTokenizer) -> None:
+def check_special_tokens(
+    name: str, blank: Any, config: Any, input_tokenizer: InputTokenizer
+) -> None:
     """Raise ModelError where what stands around a text, or pads it, has no embedding."""
     specials = [
-        each for frame in (layout.single, layout.pair) for around in frame.around for each in around
+        each
+        for frame in (input_tokenizer.single, input_tokenizer.pair)
+        for around in frame.around
+        for each in around
     ]
-    _check_ids(name, blank, [layout.padding, *(each.id for each in specials)], "")
+    _check_ids(name, blank, [input_tokenizer.padding, *(each.id for each in specials)], "")
     types = getattr(config, "type_vocab_size", 0)
-    asked = [each.type for each in specials] + [*layout.single.types, *layout.pair.types]
+    asked = [each.type for each in specials] + [
+        *input_tokenizer.single.types,
+        *input_tokenizer.pair.types,
+    ]
     if isinstance(types, int) and types > 1 and max(asked) >= types:
         raise ModelError(
             f"The tokenizer of {name} has segments up to {max(asked)}, and the model has {types}.",

@@ -63,7 +63,7 @@ class Model:
     """A loaded model with its tokenizer."""
 
     facts: ModelFacts
-    layout: InputTokenizer
+    input_tokenizer: InputTokenizer
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
@@ -127,14 +127,14 @@ def load(
             max_positions=_max_positions(module, opened.config, opened.tokenizer),
         )
         head = _masked_lm(whole, target, takes_segments, opened.tokenizer) if masked_lm else None
-    return Model(facts, opened.layout, module, target, takes_segments, head)
+    return Model(facts, opened.input_tokenizer, module, target, takes_segments, head)
 
 
 @dataclass(frozen=True)
 class Described:
     """A model's size and tokenizer, without its weights."""
 
-    layout: InputTokenizer
+    input_tokenizer: InputTokenizer
     layers: int
     heads: int
     max_positions: int | None
@@ -155,7 +155,7 @@ def describe(
         opened = _open(name, revision, masked_lm, trust_remote_code)
         layers, heads = _shape(name, opened.blank, opened.config)
         longest = _max_positions(opened.blank, opened.config, opened.tokenizer)
-    return Described(opened.layout, layers, heads, longest)
+    return Described(opened.input_tokenizer, layers, heads, longest)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Opened:
 
     config: Any  # transformers.PreTrainedConfig
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
-    layout: InputTokenizer
+    input_tokenizer: InputTokenizer
     blank: Any  # the model on torch's meta device: shapes without numbers
     place: str
     version: str | None  # where that is not a hub's revision
@@ -191,9 +191,9 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
     with bounded(name):
         blank = read_module(name, place, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
-    layout = InputTokenizer.of(tokenizer)
-    check_special_tokens(name, blank, config, layout)
-    return _Opened(config, tokenizer, layout, blank, place, version, settings)
+    input_tokenizer = InputTokenizer.of(tokenizer)
+    check_special_tokens(name, blank, config, input_tokenizer)
+    return _Opened(config, tokenizer, input_tokenizer, blank, place, version, settings)
 
 
 def _remote(name: str, revision: str | None) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def _wait_for(room: threading.Semaphore, stop: threading.Event) -> None:
 def _forward(model: Model, batch: Batch, masked: MaskedPasses | None) -> _Computed:
     if not batch.inputs:
         return _Computed(batch, (), None)
-    inputs = padded(batch, model.layout.padding)
+    inputs = padded(batch, model.input_tokenizer.padding)
     attentions = model.attentions(*inputs)
     measured = None if masked is None else masked.measure(batch, *inputs)
     return _Computed(batch, attentions, measured)

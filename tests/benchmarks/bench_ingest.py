@@ -75,7 +75,7 @@ def main() -> None:
         (arguments.corpus,), Path("unused"), arguments.model, decimals=arguments.decimals
     )
     model = models.load(arguments.model)
-    max_tokens = longest_input(options, model.layout, model.facts.max_positions)
+    max_tokens = longest_input(options, model.input_tokenizer, model.facts.max_positions)
     ratios = []
     if arguments.beforehand:
         model = cast(models.Model, Remembered(model))
@@ -89,7 +89,7 @@ def main() -> None:
             for _ in write_corpus(connection, corpus.facts, corpus.items()):
                 pass
             connection.execute("commit")
-            planner = Planner(model.layout, "word", max_tokens, options.batch_tokens)
+            planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
             run = start_run(
                 connection, 1, model_id(connection, model.facts), model.facts, options,
                 max_tokens, "cpu",
@@ -118,7 +118,7 @@ def main() -> None:
             with kept_memory():
                 for batch in batches:
                     if batch.inputs:
-                        model.attentions(*padded(batch, model.layout.padding))
+                        model.attentions(*padded(batch, model.input_tokenizer.padding))
             bare, bare_cpu = time.perf_counter() - start, time.process_time() - cpu
             if number == 0:
                 _sizes(path)

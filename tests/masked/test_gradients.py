@@ -97,7 +97,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
     batch = _batch(loaded, texts)
     masked = [draw.of(each.encoded) for each in batch.inputs]
-    found = Gradients(loaded.masked_lm).of(*padded(batch, loaded.layout.padding), masked)
+    found = Gradients(loaded.masked_lm).of(*padded(batch, loaded.input_tokenizer.padding), masked)
 
     rng = np.random.default_rng(1)
     largest = 0.0
@@ -142,9 +142,9 @@ def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
 
     batch = Batch(1)
     for words in texts:
-        (pieces,) = loaded.layout.pieces([(words, [True] * len(words))])
+        (pieces,) = loaded.input_tokenizer.pieces([(words, [True] * len(words))])
         assert isinstance(pieces, tuple)
-        encoded = loaded.layout.assemble([pieces], words, "token")
+        encoded = loaded.input_tokenizer.assemble([pieces], words, "token")
         batch.inputs.append(Input(0, 1, (), (), encoded))
     return batch
 

@@ -21,8 +21,8 @@ def _layout(folder: Path) -> InputTokenizer:
     return InputTokenizer.of(tokenizer)
 
 
-def _encode(layout: InputTokenizer, words: list[str], after: list[bool]) -> Encoded:
-    (found,) = encoded(layout, [(words, after)], "word")
+def _encode(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]) -> Encoded:
+    (found,) = encoded(input_tokenizer, [(words, after)], "word")
     assert isinstance(found, Encoded)
     return found
 
@@ -43,9 +43,9 @@ def test_byte_level_pieces_spell_the_text_with_its_spaces(
     """The model reads "Don't worry, Maria's ...", and not a space before every word."""
     text = "Don't worry, Maria's train leaves at nine."
     for kind in ("roberta", "gpt2"):
-        layout = _layout(tiny_model(kind))
-        found = _encode(layout, WORDS, AFTER)
-        assert layout.tokenizer.decode(list(found.ids)) == text
+        input_tokenizer = _layout(tiny_model(kind))
+        found = _encode(input_tokenizer, WORDS, AFTER)
+        assert input_tokenizer.tokenizer.decode(list(found.ids)) == text
         words = [each for each in found.positions if each.kind == "word"]
         assert [each.text for each in words] == WORDS
     assert [each.kind for each in found.positions] == ["word"] * len(WORDS)  # GPT-2 adds none
@@ -61,10 +61,10 @@ def test_words_stand_at_their_own_index_where_there_is_a_cls(
 
 
 def test_a_word_without_pieces_is_reported() -> None:
-    layout = load("minilm").layout
+    input_tokenizer = load("minilm").input_tokenizer
     after = [True, True, True]
     found = encoded(
-        layout,
+        input_tokenizer,
         [(["a", "\u200b", "b"], after), (["a", "b", "\u00ad"], after), (["a", "b", "c"], after)],
         "word",
     )
@@ -73,8 +73,8 @@ def test_a_word_without_pieces_is_reported() -> None:
 
 
 def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> None:
-    layout = _layout(tiny_model("bert"))
-    (found,) = encoded(layout, [(WORDS, AFTER)], "token")
+    input_tokenizer = _layout(tiny_model("bert"))
+    (found,) = encoded(input_tokenizer, [(WORDS, AFTER)], "token")
     assert isinstance(found, Encoded)
     assert len(found.positions) == len(found.ids)
     assert all(one.end - one.start == 1 for one in found.positions)
@@ -85,15 +85,15 @@ def test_token_positions_know_their_word(tiny_model: Callable[[str], Path]) -> N
 
 def test_padding_and_truncation_of_the_tokenizer_file_are_off() -> None:
     """minilm's tokenizer.json pads to 128 tokens and cuts there: a bank must not."""
-    layout = load("minilm").layout
+    input_tokenizer = load("minilm").input_tokenizer
     long = ["word"] * 300
-    short = _encode(layout, ["one"], [True])
+    short = _encode(input_tokenizer, ["one"], [True])
     assert len(short.ids) == 3
-    assert len(_encode(layout, long, [True] * 300).ids) == 302
+    assert len(_encode(input_tokenizer, long, [True] * 300).ids) == 302
 
 
 def test_a_mark_of_the_vocabulary_in_the_text_is_a_word() -> None:
-    found = _encode(load("minilm").layout, ["see", "[SEP]", "there"], [True] * 3)
+    found = _encode(load("minilm").input_tokenizer, ["see", "[SEP]", "there"], [True] * 3)
     assert [one.kind for one in found.positions] == ["cls", "word", "word", "word", "sep"]
 
 
@@ -101,9 +101,9 @@ def test_a_mark_of_the_vocabulary_in_the_text_is_a_word() -> None:
 def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
     tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    layout = _layout(tiny_model(kind))
-    alone = _encode(layout, WORDS, AFTER)
-    batch = encoded(layout, [(["Yes", "."], [False, True]), (WORDS, AFTER)], "word")
+    input_tokenizer = _layout(tiny_model(kind))
+    alone = _encode(input_tokenizer, WORDS, AFTER)
+    batch = encoded(input_tokenizer, [(["Yes", "."], [False, True]), (WORDS, AFTER)], "word")
     assert batch[1] == alone
 
 

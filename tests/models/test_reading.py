@@ -28,9 +28,9 @@ def _layout(tokenizer: Tokenizer) -> InputTokenizer:
     return InputTokenizer.of(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer))
 
 
-def _own(layout: InputTokenizer, words: list[str], after: list[bool]) -> Pieces:
+def _own(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]) -> Pieces:
     """The pieces of each word as a bank has them."""
-    (found,) = layout.pieces([(words, after)])
+    (found,) = input_tokenizer.pieces([(words, after)])
     assert not isinstance(found, Unalignable)
     own: Pieces = [[] for _ in words]
     for piece in found:
@@ -66,12 +66,12 @@ def _of_the_text(
 
 def _compare(tokenizer: Tokenizer, trees: list[slow.Tree]) -> tuple[int, int, int]:
     """Words, words that no piece lies over the edge of, and those of them with other pieces."""
-    layout = _layout(tokenizer)
+    input_tokenizer = _layout(tokenizer)
     words = comparable = different = 0
     for tree in trees:
         after = [*tree.space_before[1:], True]
-        expected = _of_the_text(layout.tokenizer, tree.words, tree.space_before)
-        found = _own(layout, tree.words, after)
+        expected = _of_the_text(input_tokenizer.tokenizer, tree.words, tree.space_before)
+        found = _own(input_tokenizer, tree.words, after)
         words += len(found)
         comparable += sum(each is not None for each in expected)
         different += sum(
@@ -133,10 +133,10 @@ def test_pieces_of_mistral_are_those_of_gum_as_written(corpora: Path, mistral: P
 
 @pytest.mark.slow
 def test_mistral_reads_no_space_that_nobody_wrote(mistral: Path) -> None:
-    layout = _layout(Tokenizer.from_file(str(mistral / "tokenizer.json")))
+    input_tokenizer = _layout(Tokenizer.from_file(str(mistral / "tokenizer.json")))
     words = ["Maria", "'s", "train", ",", "which", "did", "n't", "stop", "."]
     after = [False, True, False, True, True, False, True, False, True]
-    assert _own(layout, words, after) == [
+    assert _own(input_tokenizer, words, after) == [
         ["▁Maria"], ["'", "s"], ["▁train"], [","], ["▁which"], ["▁did"], ["n", "'", "t"],
         ["▁stop"], ["."],
     ]  # fmt: skip
@@ -229,7 +229,7 @@ def test_every_kind_pads_and_cuts_nothing(sample_text: list[str]) -> None:
         tokenizer.add_special_tokens([AddedToken("[PAD]")])
         tokenizer.enable_padding(length=128)
         tokenizer.enable_truncation(16)
-        layout = _layout(tokenizer)
-        own = _own(layout, ["a", "b"] * 100, [True, False] * 100)
+        input_tokenizer = _layout(tokenizer)
+        own = _own(input_tokenizer, ["a", "b"] * 100, [True, False] * 100)
         assert len(own) == 200 and all(own)
         assert "[PAD]" not in {piece for pieces in own for piece in pieces}

@@ -1,7 +1,7 @@
 """The style of the .sql files, by sqlglot's tokens: lower case, four spaces, one idea in each CTE.
 
 sqlfluff cannot read a call with named arguments and parameters (`f(run := $run)`), and sqlglot's
-own formatter would undo the layout of lists and conditions.
+own formatter would undo the input_tokenizer of lists and conditions.
 """
 
 from __future__ import annotations

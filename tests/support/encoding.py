@@ -8,10 +8,14 @@ from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignabl
 
 
 def encoded(
-    layout: InputTokenizer, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]], unit: Unit
+    input_tokenizer: InputTokenizer,
+    inputs: Sequence[tuple[Sequence[str], Sequence[bool]]],
+    unit: Unit,
 ) -> list[Encoded | Unalignable]:
     """Encode words, each given with whether white space follows it."""
     return [
-        pieces if isinstance(pieces, Unalignable) else layout.assemble([pieces], words, unit)
-        for (words, _), pieces in zip(inputs, layout.pieces(inputs), strict=True)
+        pieces
+        if isinstance(pieces, Unalignable)
+        else input_tokenizer.assemble([pieces], words, unit)
+        for (words, _), pieces in zip(inputs, input_tokenizer.pieces(inputs), strict=True)
     ]

@@ -53,7 +53,7 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
 
 @cache
 def _layout(model: str) -> InputTokenizer:
-    return models.describe(model).layout
+    return models.describe(model).input_tokenizer
 
 
 def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[Batch]:

@@ -89,3 +89,4 @@ select
     (select chosen_run.name from chosen_run) as run
 from best
 left join held_out on true
+order by best.layer, best.head, best.direction

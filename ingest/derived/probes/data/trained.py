@@ -56,7 +56,9 @@ def input_embeddings(
             "Name the right one (--model FOLDER), or give other word vectors (--embeddings FILE).",
         )
     weight = model.module.get_input_embeddings().weight
-    return weight.detach().float().numpy(), model.layout.tokenizer.get_vocab(with_added_tokens=True)
+    return weight.detach().float().numpy(), model.input_tokenizer.tokenizer.get_vocab(
+        with_added_tokens=True
+    )
 
 
 def _is_hub_name(name: str) -> bool:
