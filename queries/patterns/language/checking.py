@@ -17,7 +17,7 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
-"""The special tokens that attention may go to, and their kind in table `position`."""
+"""The special tokens that attention may go to or come from, and their kind in table `position`."""
 MOST_NODES = 60
 SHAPES = frozenset({
     "is_tree", "is_not_tree", "is_forest", "is_not_forest", "is_cyclic", "is_not_cyclic",
@@ -158,10 +158,11 @@ def _scope(
             _declare(scope, clause.source, clause.target)
             scope.paths.append(clause)
         elif isinstance(clause, tree.Corefers):
-            _declare(scope, clause.one, clause.other)
+            _declare(scope, *(end for end in (clause.one, clause.other) if end is not None))
             scope.corefers.append(clause)
         elif isinstance(clause, tree.Attends):
-            _declare(scope, clause.source)
+            if clause.source is not None and clause.source.text not in SPECIAL:
+                _declare(scope, clause.source)
             scope.attends.append(clause)
             _name_edge(scope, clause)
         elif isinstance(clause, tree.Order):
@@ -171,7 +172,7 @@ def _scope(
         else:
             scope.presences.append(clause)
     for attends in scope.attends:  # SEP is a node where something else declares it
-        if attends.target.text not in SPECIAL:
+        if attends.target is not None and attends.target.text not in SPECIAL:
             _declare(scope, attends.target)
     return scope
 
@@ -201,6 +202,11 @@ def _check_names(scope: Scope) -> None:
         for end in (edge.source, edge.target):
             if end is not None:
                 _check_node(scope, end)
+    for attends in scope.attends:
+        if not any(scope.has_node(end) for end in attends.ends):
+            raise RequestError(
+                attends.place, "an edge has a node at one end at least.", "Name a word there."
+            )
     for order in scope.orders:
         ends = [order.left, order.right]
         edges = [_is_edge(scope, end) for end in ends]

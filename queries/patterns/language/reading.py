@@ -317,8 +317,8 @@ class _Actions:
         place = _place(written)
 
         def made(name: Any, source: Any, target: Any) -> tree.Attends:
-            if source is None or target is None:
-                raise RequestError(place, "an edge of attention has a node at both ends.")
+            if source is None and target is None:
+                raise RequestError(place, "an edge has a node at one end at least.")
             return tree.Attends(name, source, target, tree.Head(*ends), sign, least, place)  # type: ignore[arg-type]
 
         return made
@@ -358,4 +358,8 @@ class _Actions:
         return tree.Presence(children[0], False, children[0].place)
 
     def coreference(self, children: list[Any]) -> tree.Corefers:
-        return tree.Corefers(children[0], children[1], children[0].place)
+        one, other = children
+        near = one or other
+        if near is None:
+            raise RequestError(Place(1, 1), "~ has a node at one side at least.")
+        return tree.Corefers(one, other, near.place)

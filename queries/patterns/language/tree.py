@@ -133,26 +133,37 @@ class Head:
 class Attends:
     """`A =[3-1]=> B`: what A looks at most by the head is B.
 
-    With a sign and a threshold, `A =[3-1 > 0.5]=> B`: the weight from A to B is above it. The
-    target `SEP` or `CLS` is a special token, where no node is called so.
+    With a sign and a threshold, `A =[3-1 > 0.5]=> B`: the weight from A to B is above it. An end
+    that is `SEP` or `CLS` is a special token, where no node is called so; one that is None is a
+    star, some word.
     """
 
     name: Name | None
-    source: Name
-    target: Name
+    source: Name | None
+    target: Name | None
     head: Head
     sign: Operator | None
     threshold: float | None
     place: Place = field(compare=False)
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What its ends are called, but for a star."""
+        return tuple(end.text for end in (self.source, self.target) if end is not None)
+
 
 @dataclass(frozen=True)
 class Corefers:
-    """`A ~ B`: they are head words of mentions of one entity."""
+    """`A ~ B`: they are head words of two mentions of one entity. An end that is None is a star."""
 
-    one: Name
-    other: Name
+    one: Name | None
+    other: Name | None
     place: Place = field(compare=False)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What its ends are called, but for a star."""
+        return tuple(end.text for end in (self.one, self.other) if end is not None)
 
 
 @dataclass(frozen=True)

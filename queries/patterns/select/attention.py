@@ -1,8 +1,9 @@
 """What ties two nodes beside the tree: attention of a run, and mentions of one entity.
 
 Both become a common table expression of pairs of words, `word.id` by `word.id`, to which the nodes
-are joined. A tie that can hold in several ways (some head of a layer) must not multiply the hits
-where it has no name: in the pattern it becomes an `exists`, within an `exists` it does not matter.
+are joined. A star is a word that is joined, too, and is no column. A tie that can hold in several
+ways (some head of a layer) must not multiply the hits where it has no name: in the pattern it
+becomes an `exists`, within an `exists` it does not matter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import SPECIAL, Checked
 from attnbank.queries.patterns.language.faults import RequestError
 from attnbank.queries.patterns.select import terms
-from attnbank.queries.patterns.select.scopes import Aliases, Planned, Source
+from attnbank.queries.patterns.select.scopes import Aliases, Bound, Planned, Source
 from attnbank.queries.patterns.select.terms import column
 from attnbank.sql.runs import Run
 
@@ -52,64 +53,95 @@ def check_heads(checked: Checked, run: RunFacts) -> None:
                 )  # fmt: skip
 
 
-def add(planned: Planned, aliases: Aliases, run: RunFacts | None) -> list[exp.CTE]:
+def add(
+    planned: Planned, aliases: Aliases, run: RunFacts | None, *, is_wide: bool
+) -> list[exp.CTE]:
     """Add the ties of attention and of coreference of a scope; the pairs that they read.
 
-    Raises RequestError where a special token is asked to be the word that is looked at most.
+    With `is_wide` a star may stand in another sentence. Raises RequestError where no weight is
+    asked for between a word and a special token.
     """
     made = []
     for attends in planned.scope.attends:
         assert run is not None  # whoever asks about attention has chosen one
         name = aliases.new("looks")
-        special = _special(planned, attends)
+        special = {
+            end: _special(planned, attends, node)
+            for end, node in (("looking", attends.source), ("looked_at", attends.target))
+            if node is not None and not planned.scope.has_node(node.text)
+        }
         made.append(_as(name, _looks(attends, run, special)))
-        tie = {"looking": attends.source}
-        if special is None:
-            tie["looked_at"] = attends.target
+        tie = {"looking": attends.source, "looked_at": attends.target}
+        tie = {end: node for end, node in tie.items() if end not in special}
         is_one = attends.head.layer is not None and attends.head.head is not None
-        is_one = is_one and special is None
-        _join(planned, aliases, name, tie, attends.name, is_one=is_one)
+        is_one = is_one and not special
+        _join(planned, aliases, name, tie, attends.name, is_one=is_one, is_wide=is_wide)
     for pair in planned.scope.corefers:
         name = aliases.new("coreferent")
         made.append(_as(name, _coreferent()))
-        _join(planned, aliases, name, {"one": pair.one, "other": pair.other}, None, is_one=True)
+        tie = {"one": pair.one, "other": pair.other}
+        _join(planned, aliases, name, tie, None, is_one=True, is_wide=is_wide)
     return made
 
 
-def _special(planned: Planned, attends: tree.Attends) -> str | None:
-    """The kind of special token that is looked at; None where it is a word."""
-    if planned.scope.has_node(attends.target.text):
-        return None
+def _special(planned: Planned, attends: tree.Attends, token: tree.Name) -> str:
+    """The kind of the special token at an end."""
     if attends.sign is None:
+        source, target = attends.source or "*", attends.target or "*"
         raise RequestError(
-            attends.target.place,
-            f"{attends.target} is a special token, and the word that is looked at most is none.",
-            f"Ask for a weight: {attends.source} =[{attends.head} > 0.5]=> {attends.target}.",
+            token.place,
+            f"{token} is a special token: none looks at a word most, and none is looked at so.",
+            f"Ask for a weight: {source} =[{attends.head} > 0.5]=> {target}.",
         )
-    return SPECIAL[attends.target.text]
+    return SPECIAL[token.text]
 
 
 def _join(
-    planned: Planned, aliases: Aliases, pairs: str, ties: dict[str, tree.Name],
-    name: tree.Name | None, *, is_one: bool,
+    planned: Planned, aliases: Aliases, pairs: str, ties: dict[str, tree.Name | None],
+    name: tree.Name | None, *, is_one: bool, is_wide: bool,
 ) -> None:  # fmt: skip
-    """Tie nodes to the rows of some pairs, of which there is one at most where `is_one`."""
+    """Tie nodes to the rows of some pairs, of which there is one at most where `is_one`.
+
+    An end without a node is a star: some word, of the same sentence unless `is_wide`.
+    """
     alias = aliases.new(f"{pairs}_row")
-    rows = {end: planned.bound[node.text].row for end, node in ties.items()}
-    found = [terms.equal(column(alias, end), column(row, "id")) for end, row in rows.items()]
+    bound = {end: planned.bound[node.text] for end, node in ties.items() if node is not None}
+    near = next(iter(bound.values()))
+    star = next((end for end, node in ties.items() if node is None), None)
+    if star is not None:
+        is_one = False
+        bound[star] = Bound(aliases.new("star"))
+    found = [terms.equal(column(alias, end), column(each.row, "id")) for end, each in bound.items()]
     if name is None and not is_one and planned.scope.outer is None:
+        joins = []
+        if star is not None:
+            on = [found.pop()]
+            if not is_wide:
+                on.append(terms.equal(bound[star].sentence(), near.sentence()))
+            joins.append(_inner("word", bound[star].row, on))
         select = exp.Select(
             expressions=[terms.number(1)],
             from_=exp.From(this=terms.table(pairs, alias)),
+            joins=joins,
             where=exp.Where(this=terms.every(found)),
         )
-        planned.add(exp.Exists(this=select), *rows.values())
+        nodes = [each.row for end, each in bound.items() if end != star]
+        planned.add(exp.Exists(this=select), *nodes)
         return
+    if star is not None:
+        planned.sources.append(Source(bound[star].row, has_sentence=not is_wide))
+        planned.hidden.append(bound[star].row)
+        if not is_wide:
+            planned.row_group[bound[star].row] = planned.row_group[near.row]
     planned.sources.append(Source(alias, table=pairs, has_sentence=False))
-    for each, row in zip(found, rows.values(), strict=True):
-        planned.add(each, alias, row, is_tie=True)
+    for each, end in zip(found, bound.values(), strict=True):
+        planned.add(each, alias, end.row, is_tie=True)
     if name is not None:
         planned.edges[name.text] = alias
+        is_between_words = len(bound) == len(("looking", "looked_at"))
+        planned.ends[name.text] = (
+            (bound["looking"], bound["looked_at"]) if is_between_words else None
+        )
 
 
 def _as(name: str, select: exp.Expr) -> exp.CTE:
@@ -118,8 +150,11 @@ def _as(name: str, select: exp.Expr) -> exp.CTE:
     )
 
 
-def _looks(attends: tree.Attends, run: RunFacts, special: str | None) -> exp.Expr:
-    """Which word looks at which by the heads: at most, or with a weight that is wanted."""
+def _looks(attends: tree.Attends, run: RunFacts, special: dict[str, str]) -> exp.Expr:
+    """Which word looks at which by the heads: at most, or with a weight that is wanted.
+
+    `special` has the kind of special token that is wanted at an end.
+    """
     if attends.sign is None:
         table, place = "peak", "position"
         weight = terms.plain_double(column(table, "most_attended_weight"))
@@ -142,8 +177,9 @@ def _looks(attends: tree.Attends, run: RunFacts, special: str | None) -> exp.Exp
             if value is not None
         ),
     ]
-    if special is not None:
-        wanted.append(terms.equal(column("target", "kind"), terms.text(special)))
+    for end, kind in special.items():
+        position = "source" if end == "looking" else "target"
+        wanted.append(terms.equal(column(position, "kind"), terms.text(kind)))
     joins = [
         _inner(table, None, [terms.equal(column(table, "sequence"), column("sequence", "id"))]),
         _inner(
@@ -187,8 +223,9 @@ def _inner(table: str, alias: str | None, on: list[exp.Expr]) -> exp.Join:
 
 
 def _coreferent() -> exp.Expr:
-    """Pairs of head words of mentions of one entity, each pair once."""
+    """Pairs of head words of two mentions of one entity, each pair once."""
     same = terms.equal(column("other_mention", "entity"), column("one_mention", "entity"))
+    another = terms.unequal(column("other_mention", "id"), column("one_mention", "id"))
     return exp.Select(
         distinct=exp.Distinct(),
         expressions=[
@@ -196,7 +233,7 @@ def _coreferent() -> exp.Expr:
             terms.named(column("other_mention", "head_word"), "other"),
         ],
         from_=exp.From(this=terms.table("mention", "one_mention")),
-        joins=[_inner("mention", "other_mention", [same])],
+        joins=[_inner("mention", "other_mention", [same, another])],
     )
 
 

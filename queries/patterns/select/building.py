@@ -148,7 +148,9 @@ class _Builder:
         return made
 
     def _add_clauses(self, planned: Planned) -> None:
-        self._with += attention.add(planned, self._aliases, self._choice.run)
+        self._with += attention.add(
+            planned, self._aliases, self._choice.run, is_wide=self._choice.is_wide
+        )
         self._with += clauses.add(planned, self._aliases)
         planned.sources.sort(key=lambda source: not source.has_sentence)
 

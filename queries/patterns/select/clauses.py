@@ -9,8 +9,11 @@ from sqlglot import exp
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.faults import RequestError
 from attnbank.queries.patterns.select import sentences, terms, values
-from attnbank.queries.patterns.select.scopes import Aliases, Planned, Source
+from attnbank.queries.patterns.select.scopes import Aliases, Bound, Planned, Source
 from attnbank.queries.patterns.select.terms import column
+
+Ends = tuple[Bound, Bound]
+"""Where an edge begins and where it ends."""
 
 
 def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
@@ -29,17 +32,19 @@ def _add_order(planned: Planned, order: tree.Order) -> None:
     scope = planned.scope
     left, right = order.left.text, order.right.text
     if scope.is_edge(left):
-        one, other = planned.edges[left], planned.edges[right]
-        planned.add(_edges_lie(order.sign, one, other), one, other)
+        one, other = _ends(planned, order.left), _ends(planned, order.right)
+        lie = [*_in_one_sentence(planned, *one, *other), _edges_lie(order.sign, one, other)]
+        planned.add(terms.every(lie), *(end.row for end in (*one, *other)))
         return
     first = planned.bound[left]
     if scope.is_edge(right):
-        edge = planned.edges[right]
+        edge = _ends(planned, order.right)
         inside = [
-            exp.LT(this=sentences.begin(edge), expression=first.index()),
-            exp.LT(this=first.index(), expression=sentences.end(edge)),
+            *_in_one_sentence(planned, first, *edge),
+            exp.LT(this=sentences.begin(*edge), expression=first.index()),
+            exp.LT(this=first.index(), expression=sentences.end(*edge)),
         ]
-        planned.add(terms.every(inside), first.row, edge)
+        planned.add(terms.every(inside), first.row, *(end.row for end in edge))
         return
     second = planned.bound[right]
     if order.sign == "<":
@@ -51,9 +56,41 @@ def _add_order(planned: Planned, order: tree.Order) -> None:
         planned.add(before, first.row, second.row)
 
 
-def _edges_lie(sign: str, one: str, other: str) -> exp.Expr:
+def _ends(planned: Planned, name: tree.Name) -> Ends:
+    """Where a named edge begins and ends. Raises RequestError where that is a special token."""
+    if isinstance(planned.scope.edge(name.text), tree.Edge):
+        row = planned.edges[name.text]
+        return Bound(row, is_head=True), Bound(row)
+    found = planned.ends[name.text]
+    if found is None:
+        raise RequestError(
+            name.place, f"one end of {name} is a special token, which has no place among words.",
+            "Ask for its label (3-1) or its weight.",
+        )  # fmt: skip
+    return found
+
+
+def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[exp.Expr]:
+    """That words stand in one sentence, as far as that is not known."""
+    number = planned.row_group.get(first.row)
+    return [
+        terms.equal(each.sentence(), first.sentence())
+        for each in others
+        if number is None or planned.row_group.get(each.row) != number
+    ]
+
+
+def _edges_lie(sign: str, first: Ends, second: Ends) -> exp.Expr:
     """How the spans of two edges lie: inside, crossing, or apart."""
-    begin, end = sentences.begin, sentences.end
+    one, other = "one", "other"
+    ends = {one: first, other: second}
+
+    def begin(edge: str) -> exp.Expr:
+        return sentences.begin(*ends[edge])
+
+    def end(edge: str) -> exp.Expr:
+        return sentences.end(*ends[edge])
+
     if sign == "<>":
         apart = [
             exp.LTE(this=end(one), expression=begin(other)),
@@ -76,7 +113,11 @@ def _edges_lie(sign: str, one: str, other: str) -> exp.Expr:
         [
             exp.LTE(this=begin(other), expression=begin(one)),
             exp.LTE(this=end(one), expression=end(other)),
-            terms.unequal(column(one, "index"), column(other, "index")),
+            exp.Paren(
+                this=terms.either(
+                    [terms.unequal(begin(one), begin(other)), terms.unequal(end(one), end(other))]
+                )
+            ),
         ]
     )
 
@@ -209,7 +250,9 @@ def _rows(planned: Planned, side: tree.Term | tree.Literal_) -> list[str]:
     if planned.scope.has_node(side.owner.text):
         return [planned.bound[side.owner.text].row]
     if planned.scope.is_edge(side.owner.text):
-        return [planned.edges[side.owner.text]]
+        edge = side.owner.text
+        ends = planned.ends.get(edge) or ()
+        return [planned.edges[edge], *(end.row for end in ends)]
     return []
 
 
@@ -222,16 +265,19 @@ def _value(planned: Planned, reference: tree.Reference) -> exp.Expr:
     if not planned.scope.is_edge(name):
         return sentences.metadata(feature)
     row = planned.edges[name]
+    if feature in ("length", "delta"):
+        one, other = _ends(planned, reference.owner)
+        distance: exp.Expr = exp.Sub(this=other.index(), expression=one.index())
+        distance = exp.Abs(this=distance) if feature == "length" else exp.Paren(this=distance)
+        together = _in_one_sentence(planned, one, other)
+        return exp.Case(ifs=[exp.If(this=together[0], true=distance)]) if together else distance
     if isinstance(planned.scope.edge(name), tree.Attends):
         if feature not in ("label", "weight"):
             raise RequestError(
                 reference.place, f"an edge of attention has no {feature}.",
-                "It has a label (3-1) and a weight.",
+                "It has a label (3-1), a weight, a length and a delta.",
             )  # fmt: skip
         return column(row, feature)
-    if feature in ("length", "delta"):
-        distance = exp.Sub(this=column(row, "index"), expression=column(row, "head_index"))
-        return exp.Abs(this=distance) if feature == "length" else exp.Paren(this=distance)
     return values.label_part(feature, row)
 
 

@@ -75,10 +75,13 @@ def _node_of(scope: Scope, name: str) -> str | None:
 def _links(scope: Scope) -> Iterable[tuple[str, str]]:
     """The pairs of nodes that attention or coreference ties."""
     for attends in scope.attends:
-        if scope.has_node(attends.target.text):
-            yield attends.source.text, attends.target.text
+        match [end for end in attends.ends if scope.has_node(end)]:
+            case [one, other]:
+                yield one, other
     for pair in scope.corefers:
-        yield pair.one.text, pair.other.text
+        match pair.ends:
+            case [one, other]:
+                yield one, other
 
 
 class _Union:

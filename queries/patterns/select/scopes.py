@@ -74,7 +74,9 @@ class Planned:
     sources: list[Source] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     edges: dict[str, str] = field(default_factory=dict)
-    """The row of the dependent of each named edge."""
+    """The row of the dependent of each named edge; of one of attention, that of the look."""
+    ends: dict[str, tuple[Bound, Bound] | None] = field(default_factory=dict)
+    """Where each named edge of attention begins and ends; None where that is a special token."""
     group: dict[str, int] = field(default_factory=dict)
     """The number of the sentence of each node."""
     row_group: dict[str, int] = field(default_factory=dict)
@@ -123,9 +125,9 @@ def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
             return True
         if any(edge.target is not None and edge.target.text == name for edge in each.edges):
             return True
-        if any(name in (edge.source.text, edge.target.text) for edge in each.attends):
+        if any(name in attends.ends for attends in each.attends):
             return True
-        if any(name in (pair.one.text, pair.other.text) for pair in each.corefers):
+        if any(name in pair.ends for pair in each.corefers):
             return True
         if any(
             reference.owner.text == name and reference.feature != "__id__"
@@ -141,9 +143,9 @@ def may_be_anchor(scope: Scope, name: str) -> bool:
         return False
     if any(path.target.text == name for path in scope.paths):
         return False
-    if any(name in (edge.source.text, edge.target.text) for edge in scope.attends):
+    if any(name in attends.ends for attends in scope.attends):
         return False
-    if any(name in (pair.one.text, pair.other.text) for pair in scope.corefers):
+    if any(name in pair.ends for pair in scope.corefers):
         return False
     for order in scope.orders:
         if order.right.text == name and scope.has_node(order.left.text):
@@ -176,6 +178,8 @@ def plan(
     planned = Planned(scope, dict(outer.bound) if outer else {})
     if outer:
         planned.edges.update(outer.edges)
+        planned.ends.update(outer.ends)
+        planned.row_group.update(outer.row_group)
     planned.group = groups(scope, outer.group if outer else {}, is_wide=is_wide)
     rows = [name for name in scope.nodes if not _is_bare_head(checked, scope, name)]
     for name in rows:

@@ -7,6 +7,7 @@ from sqlglot import exp
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import SHAPES, Checked, check_shape
 from attnbank.queries.patterns.select import terms, values
+from attnbank.queries.patterns.select.scopes import Bound
 from attnbank.queries.patterns.select.terms import column
 
 TABLE = "this_sentence"
@@ -87,11 +88,12 @@ def _has_word_without_head() -> exp.Expr:
 
 def _has_crossing() -> exp.Expr:
     one, other = "left_edge", "right_edge"
+    left, right = ((Bound(row, is_head=True), Bound(row)) for row in (one, other))
     on = [
         terms.equal(column(other, "sentence"), column(one, "sentence")),
-        exp.LT(this=begin(one), expression=begin(other)),
-        exp.LT(this=begin(other), expression=end(one)),
-        exp.LT(this=end(one), expression=end(other)),
+        exp.LT(this=begin(*left), expression=begin(*right)),
+        exp.LT(this=begin(*right), expression=end(*left)),
+        exp.LT(this=end(*left), expression=end(*right)),
     ]
     select = exp.Select(
         expressions=[terms.number(1)],
@@ -102,15 +104,11 @@ def _has_crossing() -> exp.Expr:
     return exp.Exists(this=select)
 
 
-def begin(row: str) -> exp.Expr:
-    """The left end of the edge to the word in a row."""
-    return exp.Least(
-        this=column(row, "index"), expressions=[column(row, "head_index")], ignore_nulls=True
-    )
+def begin(one: Bound, other: Bound) -> exp.Expr:
+    """The left end of an edge between two words."""
+    return exp.Least(this=other.index(), expressions=[one.index()], ignore_nulls=True)
 
 
-def end(row: str) -> exp.Expr:
-    """The right end of the edge to the word in a row."""
-    return exp.Greatest(
-        this=column(row, "index"), expressions=[column(row, "head_index")], ignore_nulls=True
-    )
+def end(one: Bound, other: Bound) -> exp.Expr:
+    """The right end of an edge between two words."""
+    return exp.Greatest(this=other.index(), expressions=[one.index()], ignore_nulls=True)
