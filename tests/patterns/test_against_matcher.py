@@ -21,6 +21,12 @@ Hits = list[tuple[Any, ...]]
 Judged = tuple[Bank, Corpus]
 
 DRAWN = 30
+SIZES = (
+    "pattern { A [upos=VERB]; proj_size(A) > 9 }",
+    "pattern { A -> B; B [upos=NOUN] } without { proj_size(A) < 12 }",
+    "pattern { A [upos=PUNCT]; proj_size(A) = 0 }",
+    "pattern { A -> B; A -> C; B << C; proj_size(B) = proj_size(C) }",
+)
 
 
 def _judged(path: Path, run: str | None) -> Iterator[Judged]:
@@ -79,6 +85,10 @@ def _check(requests: Iterable[str], judged: Judged, within: str = "sentence") ->
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_by_hand(of_sentences: Judged) -> None:
     assert _check(SENTENCE, of_sentences) == len(SENTENCE) >= 50
+
+
+def test_sizes_of_what_is_below_a_word(of_sentences: Judged) -> None:
+    assert _check(SIZES, of_sentences) == len(SIZES)
 
 
 @pytest.mark.filterwarnings("ignore:No word has")

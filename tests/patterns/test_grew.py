@@ -20,7 +20,6 @@ DEPARTURES = {
     "3_q2": 'Grew writes a quotation mark as two characters before re".." looks at it',
     "3_q4": 'Grew writes a quotation mark as two characters before re".." looks at it',
     "3_q8": "two conditions on a feature in two brackets hold together; Grew refuses them",
-    "2_proj": "proj_size is not supported, and is refused by name",
 }
 """Where we differ from Grew on purpose, and why."""
 

@@ -52,7 +52,6 @@ def test_every_command_of_the_manual_runs(
         "pattern { A [form=/a++/] }",
         r'pattern { A [form=re"\(a\)\1"] }',
         "pattern { A [lemma=Mr.] }",
-        "pattern { A -> B; proj_size(A) > 3 }",
         "pattern { A [lemma=lex.field] } lexicon { }",
         "pattern { A <-[obj]- B }",
         "rule r { pattern { A [] } commands { } }",

@@ -25,7 +25,7 @@ from attnbank.sql.errors import CallError
         ("pattern { e: A -> B; e: A -> C }", 1, 22, "named twice"),
         ("pattern { e: e -> B }", 1, 14, "a node and an edge"),
         ("pattern { A -> B; A.form < B.form }", 1, 19, "a text"),
-        ("pattern { A -> B; proj_size(A) > 3 }", 1, 19, "proj_size is not supported"),
+        ("pattern { A -> B; proj_size(A, B) > 3 }", 1, 19, "proj_size is of one node"),
         ("pattern { A -> B; e: A -> B; e.weight > 3 }", 1, 30, "has no weight"),
         ("pattern { A -> B; delta(A, B) > x }", 1, 33, "followed by a number"),
         ("global { is_tee }", 1, 10, "Did you mean is_tree"),

@@ -340,7 +340,9 @@ class _Actions:
     def measure(self, children: list[Any]) -> tree.Measure:
         kind, *names = children
         if str(kind) == "proj_size":
-            raise RequestError(_place(kind), "proj_size is not supported.", "Leave it out.")
+            if len(names) != 1:
+                raise RequestError(_place(kind), "proj_size is of one node.", "Write proj_size(A).")
+            names *= 2
         if len(names) != 2:
             raise RequestError(_place(kind), f"{kind} is of two nodes.", f"Write {kind}(A, B).")
         return tree.Measure(str(kind), names[0], names[1], _place(kind))

@@ -190,7 +190,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Measure:
-    """`delta(A, B)`, `length(A, B)`, in words."""
+    """`delta(A, B)`, `length(A, B)` and `proj_size(A)`, in words.
+
+    `proj_size`, how many words but punctuation a node and what is below it are, has its node twice.
+    """
 
     kind: str
     one: Name
@@ -198,7 +201,8 @@ class Measure:
     place: Place = field(compare=False)
 
     def __str__(self) -> str:
-        return f"{self.kind}({self.one}, {self.other})"
+        nodes = str(self.one) if self.kind == "proj_size" else f"{self.one}, {self.other}"
+        return f"{self.kind}({nodes})"
 
 
 Term = Reference | Measure

@@ -222,10 +222,54 @@ def _side(planned: Planned, side: tree.Term | tree.Literal_,
         return terms.double(side.value)
     if isinstance(side, tree.Measure):
         one, other = planned.bound[side.one.text], planned.bound[side.other.text]
+        if side.kind == "proj_size":
+            return _size(one)
         distance = exp.Sub(this=other.index(), expression=one.index())
         return exp.Abs(this=distance) if side.kind == "length" else exp.Paren(this=distance)
     value = _value(planned, side)
     return terms.as_double(value) if is_number and not _is_number(planned, side) else value
+
+
+def _size(node: Bound) -> exp.Expr:
+    """How many words but punctuation a node and what is below it are.
+
+    Each word climbs, one head at a time, and counts wherever it comes by.
+    """
+    is_punctuation = exp.NullSafeEQ(this=column("start", "upos"), expression=terms.text("PUNCT"))
+    first = exp.Select(
+        expressions=[
+            column("start", "sentence"),
+            terms.named(column("start", "index"), "ancestor"),
+        ],
+        from_=exp.From(this=terms.table("word", "start")),
+        where=exp.Where(this=exp.Not(this=is_punctuation)),
+    )
+    on = [
+        terms.equal(column("above", "sentence"), column("climb", "sentence")),
+        terms.equal(column("above", "index"), column("climb", "ancestor")),
+        terms.not_null(column("above", "head_index")),
+    ]
+    further = exp.Select(
+        expressions=[column("climb", "sentence"), column("above", "head_index")],
+        from_=exp.From(this=terms.table("climb")),
+        joins=[exp.Join(this=terms.table("word", "above"), kind="INNER", on=terms.every(on))],
+    )
+    union = exp.Union(this=first, expression=further, distinct=False)
+    climb = exp.CTE(this=union, alias=exp.TableAlias(this=terms.identifier("climb")))
+    same = [
+        terms.equal(column("climb", "sentence"), node.sentence()),
+        terms.equal(column("climb", "ancestor"), node.index()),
+    ]
+    count = exp.Select(
+        expressions=[exp.Count(this=exp.Star(), big_int=True)],
+        from_=exp.From(this=terms.table("climb")),
+        where=exp.Where(this=terms.every(same)),
+        with_=exp.With(expressions=[climb], recursive=True),
+    )
+    # The node before the first word is no row of `word`, and one of those that are counted.
+    is_anchor = terms.equal(node.index(), terms.number(0))
+    itself = exp.Case(ifs=[exp.If(this=is_anchor, true=terms.number(1))], default=terms.number(0))
+    return exp.Paren(this=exp.Add(this=exp.Subquery(this=count), expression=itself))
 
 
 def _is_integer(text: str) -> bool:
