@@ -99,15 +99,16 @@ def feature_test(test: tree.Test, row: str) -> exp.Expr:
 
 
 def _mention_test(test: tree.Test, row: str) -> exp.Expr:
-    """A test of what is said of the mentions whose head word stands in the row."""
+    """A test of what is said of the mentions whose head word stands in the row.
+
+    A word may be the head of several: the test holds where it does of one of them.
+    """
     some = _mentioned(row, terms.not_null(column("mention", MENTIONS[test.feature])))
     if test.kind == "present":
         return some
     if test.kind == "absent":
         return exp.Not(this=some)
-    wanted = matches(lambda: column("mention", MENTIONS[test.feature]), test.values)
-    found = _mentioned(row, wanted)
-    return found if test.kind == "equal" else terms.every([some, exp.Not(this=found)])
+    return _mentioned(row, fits(test, lambda: column("mention", MENTIONS[test.feature])))
 
 
 def _mentioned(row: str, condition: exp.Expr) -> exp.Expr:
