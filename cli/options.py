@@ -113,11 +113,15 @@ def debugs(ctx: click.Context) -> bool:
     return bool(ctx.meta.get(_DEBUG, False))
 
 
-def open_named_bank(ctx: click.Context) -> Bank:
-    """The bank that was named, open to read. Raises BankError where it cannot be."""
-    from attnbank.queries import open_bank
+def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
+    """The bank that was named, open to read; for requests of so many seconds alone, where given.
 
-    return open_bank(bank_path(ctx))
+    Raises BankError where it cannot be.
+    """
+    from attnbank.queries.bank import open_bank, open_for_requests
+
+    path = bank_path(ctx)
+    return open_bank(path) if seconds is None else open_for_requests(path, seconds)
 
 
 class BankCommand(click.Command):

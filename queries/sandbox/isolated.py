@@ -22,7 +22,6 @@ from types import TracebackType
 from typing import Any
 
 import polars as pl
-import psutil
 
 from attnbank.queries.sandbox import worker
 from attnbank.queries.sandbox.processes import end
@@ -190,6 +189,8 @@ class Isolated:
 
     def _watch(self) -> None:
         """End the process where it takes more time or memory than it may."""
+        import psutil  # no other command takes the time for it
+
         with suppress(psutil.Error):  # it has ended by itself
             looked_at = psutil.Process(self._process.pid)
             while self._process.poll() is None:

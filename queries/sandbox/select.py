@@ -46,30 +46,21 @@ _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
 class Sandbox:
     """One bank, to be read by statements that nobody has read before, from any thread."""
 
-    def __init__(self, path: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        seconds: float = SECONDS,
+        memory: int = MEMORY,
+        opened: tuple[Cursors, bool] | None = None,
+    ) -> None:
+        """Open the bank, unless it is `opened` with these `settings` already.
+
+        With that comes whether another version wrote its analyses. Raises BankError.
+        """
         self.seconds = seconds
         self.memory = memory
         self._path = path
-        connection = open_to_read(
-            path,
-            (
-                f"set memory_limit = '{memory} bytes'",
-                f"set threads = {os.cpu_count() or 1}",
-                f"set global max_execution_time = {max(1, round(seconds * 1000))}",
-            ),
-            spills=False,
-        )
-        try:
-            is_old = connection.execute("select analyses from bank").fetchall() != [
-                (fingerprint(),)
-            ]
-        except BaseException:
-            connection.close()
-            raise
-        self._is_other_version = is_old
-        self._cursors = Cursors(
-            connection, path, lambda cursor: install_beside(cursor, path) if is_old else None
-        )
+        self._cursors, self._is_other_version = opened or _open(path, seconds, memory)
 
     def close(self) -> None:
         """Let go of the bank."""
@@ -142,6 +133,29 @@ class Sandbox:
             if is_damage(error):
                 raise damaged(self._path, error) from error
             raise query_error(error) from error
+
+
+def settings(seconds: float, memory: int) -> tuple[str, ...]:
+    """The statements that give a connection its limits: seconds and bytes."""
+    return (
+        f"set memory_limit = '{memory} bytes'",
+        f"set threads = {os.cpu_count() or 1}",
+        f"set global max_execution_time = {max(1, round(seconds * 1000))}",
+    )
+
+
+def _open(path: Path, seconds: float, memory: int) -> tuple[Cursors, bool]:
+    """A bank in which nothing else can be reached; whether another version wrote its analyses."""
+    connection = open_to_read(path, settings(seconds, memory), spills=False)
+    try:
+        written = connection.execute("select analyses from bank").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    is_old = written != [(fingerprint(),)]
+    return Cursors(
+        connection, path, lambda cursor: install_beside(cursor, path) if is_old else None
+    ), is_old
 
 
 def out_of_time(seconds: float) -> QueryError:

@@ -103,7 +103,7 @@ def command(
         return
 
     def answer() -> None:
-        with open_named_bank(ctx) as bank:
+        with open_named_bank(ctx, timeout) as bank:
             of = bank.run_of_request(text, run, within, by)
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             if people and not show:  # rows of a cross table are whole, or what is missing reads 0

@@ -118,7 +118,7 @@ def command(
         return
 
     def answer() -> None:
-        with open_named_bank(ctx) as bank:
+        with open_named_bank(ctx, timeout) as bank:
             of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             found = bank.hits(text, asked, columns, sort, timeout)
