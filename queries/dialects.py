@@ -58,7 +58,7 @@ _SPARK = {
 
 def for_spark(node: exp.Expr) -> exp.Expr:
     """A node of a tree in the words of Spark, where DuckDB's are others; for `transform`."""
-    if isinstance(node, exp.Length):  # len, which the analyses ask of lists alone
+    if isinstance(node, exp.Length) and _is_of_list(node):
         return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
         node.set("materialized", None)  # advice to DuckDB, which Spark has no word for
@@ -67,6 +67,15 @@ def for_spark(node: exp.Expr) -> exp.Expr:
         return node
     arguments = [each.transform(for_spark).sql(dialect="spark") for each in node.expressions]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
+
+
+def _is_of_list(node: exp.Length) -> bool:
+    """Whether a length was written as len, as of lists; length and char_length are of texts.
+
+    The parser makes one node of them, and keeps where the word began and ended.
+    """
+    start, end = (int(node.meta.get(each, 0)) for each in ("start", "end"))
+    return end - start + 1 == len("len")
 
 
 class _Inliner:

@@ -70,7 +70,11 @@ def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.
 
     Raises QueryError for a value that a frame cannot hold.
     """
-    for name, column in zip(table.schema.names, table.columns, strict=True):
+    names = table.schema.names
+    twice = [name for at, name in enumerate(names) if name in names[:at]]
+    if twice:
+        raise QueryError(f"Two columns are called {twice[0]}.", "Name one otherwise: ... as NAME.")
+    for name, column in zip(names, table.columns, strict=True):
         for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             _check_dates(name, part)
     try:

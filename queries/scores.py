@@ -25,6 +25,7 @@ class Scores:
         every: bool = False,
         corpus: str | None = None,
         run: str | int | None = None,
+        within: str = "sentence",
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> pl.DataFrame:
@@ -34,7 +35,8 @@ class Scores:
         dependency. One row: the best head of a run, as analysis `best_head_test` has it, and
         another one for the run's control of random weights, where the bank has one. With `every`,
         all heads, as `head_score` has them; with `by`, keys as `columns` of `find`, the accuracy of
-        the best head in each group.
+        the best head in each group. `within="document"` judges pairs that coreference or attention
+        ties over sentences, in a run that reads documents.
 
         Raises as `find` and `query` do, CallError for a node that the request has not. Warns with
         AttnbankWarning where pairs stand in no input of the run.
@@ -44,9 +46,10 @@ class Scores:
         bank = cast("Bank", self)
         pairs, keys, _ = scoring.pairs_of(
             bank, request, dependent, head,
-            by=by, corpus=corpus, run=run, timeout=timeout, memory=memory,
+            by=by, corpus=corpus, run=run, within=within, timeout=timeout, memory=memory,
         )  # fmt: skip
-        name = None if run is None else str(run)
+        with bank._answering():
+            name = scoring.run_over(bank, within, run)
         if every:
             return scoring.every_head(bank, pairs, name)
         if by:
@@ -60,6 +63,7 @@ class Scores:
         dependent: str,
         head: str,
         run: str | int | None = None,
+        within: str = "sentence",
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> tuple[pl.DataFrame, str]:
@@ -70,8 +74,9 @@ class Scores:
         from attnbank.queries.patterns import scoring
 
         pairs, _, statement = scoring.pairs_of(
-            cast("Bank", self), request, dependent, head, run=run, timeout=timeout, memory=memory
-        )
+            cast("Bank", self), request, dependent, head,
+            run=run, within=within, timeout=timeout, memory=memory,
+        )  # fmt: skip
         return pairs, statement
 
     def saved(self) -> pl.DataFrame:

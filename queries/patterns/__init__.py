@@ -4,6 +4,7 @@ from attnbank.queries.patterns.finding import (
     SECONDS,
     Question,
     asks_about_attention,
+    head_keys,
     listing,
     question,
     statement,
@@ -13,6 +14,7 @@ from attnbank.queries.patterns.select.attention import RunFacts
 from attnbank.queries.patterns.select.building import Choice
 
 __all__ = [
-    "SECONDS", "Choice", "Question", "RequestError", "RunFacts", "asks_about_attention", "listing",
+    "SECONDS", "Choice", "Question", "RequestError", "RunFacts", "asks_about_attention",
+    "head_keys", "listing",
     "question", "statement",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from attnbank.queries.dialects import for_spark
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, check
 from attnbank.queries.patterns.language.reading import read, read_keys
-from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.select import sentences, values
 from attnbank.queries.patterns.select.attention import check_heads
 from attnbank.queries.patterns.select.building import (
     Choice,
@@ -189,14 +189,64 @@ def listing(request: str, by: str, values: Sequence[Any]) -> str:
     for key, value in zip(_keys(by), values, strict=True):
         if isinstance(key, tree.Nested):
             parts.append(f"{'with' if value else 'without'} {key}")
+        elif isinstance(key, tree.Looks):
+            parts.append(_listing_looks(key, value))
         elif value is None:
             parts.append(f"with {{ !{key} }}")
         elif isinstance(value, str):
-            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-            parts.append(f'with {{ {key} = "{escaped}" }}')
+            parts.append(f"with {{ {key} = {_quoted(value)} }}")
         else:
             parts.append(f"with {{ {key} = {value} }}")
     return " ".join(parts)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _listing_looks(key: tree.Looks, value: Any) -> str:
+    """The block that holds where a key has a value. Raises CallError for a weight."""
+    if key.feature == "weight":
+        raise CallError(
+            f"No request says that {key} is just {value}.", "Leave out --show, or that key."
+        )
+    looks = f"{key.source} =[{key.head}]=> looked_at"
+    if value is None:
+        return f"without {{ {looks}; looked_at.{key.feature} }}"
+    if key.feature == "deprel":
+        return f"with {{ {looks}; * -[{_quoted(value)}]-> looked_at }}"
+    return f"with {{ {looks}; looked_at.{key.feature} = {_quoted(str(value))} }}"
+
+
+def head_keys(request: str, heads: str, source: str | None, target: str | None) -> str:
+    """The keys that say what some heads, "3-1,5-2", look at from one node of a request.
+
+    The weight from `source` to `target`, what is looked at most in its place, and with what weight.
+    Without names these are the dependent and the head of the request's first edge of the tree, or
+    the ends of its first edge of attention; a request of one node has that one alone. Raises
+    RequestError as `question` does, CallError where the request says of no two nodes what they are.
+    """
+    scope = check(read(request)).pattern
+    if source is None and target is None:
+        pairs = [(edge.target, edge.source) for edge in scope.edges]
+        pairs += [(each.source, each.target) for each in scope.attends]
+        found = [(one.text, other.text) for one, other in pairs if one and other]
+        if found:
+            source, target = found[0]
+        elif len(scope.nodes) == 1:
+            source = scope.nodes[0]
+    if source is None:
+        raise CallError(
+            "The request does not say from which word the head looks.",
+            f"Give --from and --to: two of {listed(scope.nodes)}.",
+        )
+    keys = []
+    for head in (each.strip() for each in heads.split(",")):
+        if target is not None:
+            keys.append(f"weight({head}, {source}, {target})")
+        keys += [f"looks_at({head}, {source})", f"looks_at({head}, {source}).weight"]
+    return ", ".join(keys)
 
 
 def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
@@ -230,6 +280,42 @@ def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[
         for name in features:
             if name not in known:
                 yield f"No word has the feature {name}. {did_you_mean(name, known)}".strip()
+    yield from _without_metadata(connection, checked)
+
+
+def _without_metadata(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
+    """The keys of metadata that are asked for and that no sentence and no document has."""
+    tests = [each.feature for each in checked.sentence_tests]
+    references = [
+        each.feature
+        for scope in checked.scopes()
+        for each in scope.references()
+        if scope.is_metadata(each)
+    ]
+    keys = [
+        each
+        for each in dict.fromkeys([*tests, *references])
+        if each not in sentences.COLUMNS and not each.startswith("is_")
+    ]
+    if not keys:
+        return
+    rows = connection.execute(
+        "select distinct unnest(map_keys(metadata)) from sentence union"
+        " select distinct unnest(map_keys(metadata)) from document"
+    ).fetchall()
+    known = {row[0] for row in rows}
+    kept = connection.execute(
+        "select exists(select 1 from sentence where metadata is not null)"
+    ).fetchall()[0][0]
+    for name in keys:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            if not kept:
+                hint = (
+                    f"{hint} The bank keeps no metadata of sentences: the source has none, or"
+                    " attnbank read it before it kept them. Ingest it again, into a new bank."
+                ).strip()
+            yield f"No sentence or document has the metadata {name}. {hint}".strip()
 
 
 def _labels(checked: Checked) -> Iterator[str]:

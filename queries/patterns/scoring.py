@@ -20,6 +20,8 @@ from attnbank.queries.patterns.finding import (
     Question,
     asks_about_attention,
     check_corpus,
+    choose,
+    is_document,
     question,
     unknown_names,
 )
@@ -52,18 +54,24 @@ def pairs_of(
     by: str = "",
     corpus: str | None = None,
     run: str | int | None = None,
+    within: str = "sentence",
     timeout: float,
     memory: int,
 ) -> tuple[pl.DataFrame, list[str], str]:
     """The pairs of words that a request finds, the names of its keys, and the SELECT.
 
+    `within` is as in `find`: in a document the two words may stand in different sentences.
+
     The columns are word and head_word, both word.id, and one for each key of `by`. Raises as
     Bank.find does, CallError for a node that the request has not.
     """
-    facts = bank.run_of_request(request, run) if asks_about_attention(request) else None
+    is_wide = is_document(within)
+    is_asked = asks_about_attention(request, by)
+    facts = bank.run_of_request(request, run, within, by) if is_asked else None
     chosen = None if facts is None else RunFacts.of(facts)
-    asked = question(request, columns=by, choice=Choice(corpus, keys=True, run=chosen))
-    statement = pairs_statement(asked, dependent, head)
+    choice = Choice(corpus, keys=True, is_wide=is_wide, run=chosen)
+    asked = question(request, columns=by, choice=choice)
+    statement = pairs_statement(asked, dependent, head, is_wide=is_wide)
     if corpus is not None:
         check_corpus(bank.connection, corpus)
     pairs = bank.sql(statement, seconds=timeout, memory=memory)
@@ -71,6 +79,19 @@ def pairs_of(
         for told in unknown_names(bank.connection, asked.checked):
             warnings.warn(told, AttnbankWarning, stacklevel=4)
     return pairs, [str(each) for each in asked.checked.keys], statement
+
+
+def run_over(bank: Bank, within: str, run: str | int | None) -> str | None:
+    """The run whose heads are judged, as far as that is not left to the analysis.
+
+    Pairs over sentences are judged in a run that reads documents, unless a run is named.
+    """
+    if run is not None:
+        return str(run)
+    if not is_document(within):
+        return None
+    found = choose(bank.connection, bank.path, None, reads=True, is_wide=True)
+    return None if found is None else str(found.id)
 
 
 def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
@@ -141,7 +162,7 @@ def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     return found
 
 
-def pairs_statement(question: Question, dependent: str, head: str) -> str:
+def pairs_statement(question: Question, dependent: str, head: str, *, is_wide: bool = False) -> str:
     """The SELECT of the pairs of a request: word, head_word (both word.id), and its further keys.
 
     `question` must have the column `sentence` (Choice.keys). Pairs with the node before the first
@@ -172,10 +193,11 @@ def pairs_statement(question: Question, dependent: str, head: str) -> str:
     made = made.from_(exp.Subquery(this=hits, alias=exp.TableAlias(this=exp.to_identifier(_HIT))))
     for alias, node in (("dependent_word", dependent), ("governing_word", head)):
         index = exp.column(exp.to_identifier(node, quoted=True), _HIT)
+        sentence = exp.to_identifier(f"{node}.sentence" if is_wide else "sentence", quoted=is_wide)
         made = made.join(
             exp.table_("word").as_(alias),
             on=exp.and_(
-                exp.column("sentence", alias).eq(exp.column("sentence", _HIT)),
+                exp.column("sentence", alias).eq(exp.column(sentence, _HIT)),
                 exp.column("index", alias).eq(index),
             ),
         )

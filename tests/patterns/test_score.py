@@ -200,3 +200,38 @@ def test_pairs_go_with_their_corpus(own: Path) -> None:
     assert run(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"]) == 0
     with open_bank(own) as bank:
         assert bank.saved()["pairs"].to_list() == [0]
+
+
+def test_pairs_over_sentences_are_judged_in_a_run_over_documents(full_bank: Path) -> None:
+    """Each pronoun with an antecedent, against loops over mentions and peaks."""
+    request = "pattern { P [mention=pronoun]; P ~ A; A [mention=proper] }"
+    with open_bank(full_bank) as bank:
+        runs = bank.runs()
+        name = runs.filter(runs["context"] == "document")["name"][0]
+        found = bank.score(request, dependent="P", head="A", every=True, within="document")
+        mentions = bank.sql("select head_word, entity, kind from mention").rows()
+        pairs = {
+            (p, a)
+            for p, entity, kind in mentions if kind == "pronoun"
+            for a, other, what in mentions if other == entity and what == "proper" and a != p
+        }  # fmt: skip
+        sentence = dict(bank.sql("select id, sentence from word").rows())
+        peaks = bank.sql(
+            "select peak.layer, peak.head, one.word, other.word as other, sequence.id from peak"
+            " inner join sequence on sequence.id = peak.sequence"
+            " inner join run on run.id = sequence.run"
+            " inner join position as one on one.sequence = sequence.id"
+            " and one.position = peak.position"
+            " left join position as other on other.sequence = sequence.id"
+            " and other.position = peak.most_attended where run.name = $name", {"name": name}
+        ).rows()  # fmt: skip
+    input_of = {word: sequence for _, _, word, _, sequence in peaks}
+    judged = {(p, a) for p, a in pairs if p in input_of and input_of[p] == input_of.get(a)}
+    assert any(sentence[p] != sentence[a] for p, a in judged)
+    heads: dict[tuple[int, int], int] = defaultdict(int)
+    for layer, head, word, other, _ in peaks:
+        heads[layer, head] += (word, other) in judged
+    looking = found.filter(pl.col("direction") == "dependent_to_head")
+    assert found["run"].unique().to_list() == [name]
+    assert set(looking["n"]) == {len(judged)} and len(judged) > 5
+    assert {row[:2]: row[2] for row in looking.select("layer", "head", "correct").rows()} == heads

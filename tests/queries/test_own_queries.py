@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlglot
 
 from attnbank.cli.app import run
 from attnbank.queries import open_bank
@@ -68,6 +69,23 @@ def test_it_is_a_command_with_options_and_help(
     assert "NOUN" in capsys.readouterr().err
     assert run(["queries", "--queries", str(folder)]) == 0
     assert "long_words" in capsys.readouterr().out.split("Your own")[1]
+
+
+def test_the_length_of_a_text_is_one_on_spark_too(
+    folder: Path, sample_bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB's len is the one for lists, which Spark calls size; length is the one for texts."""
+    (folder / "pieces.sql").write_text(
+        "-- title: Pieces\n-- grain: one row per word\n-- column n bigint: pieces\n"
+        "select len(position.pieces) as n from position where length(position.text) > 3 order by n"
+    )
+    for name, calls in (("long-words", {"length"}), ("pieces", {"length", "size"})):
+        call = ["-b", str(sample_bank), "query", "--queries", str(folder), name, "--show-sql"]
+        assert run([*call, "--dialect", "spark"]) == 0
+        statement = sqlglot.parse_one(capsys.readouterr().out, read="spark")
+        found = {each.sql("spark").partition("(")[0].lower() for each in statement.find_all(
+            sqlglot.exp.Length, sqlglot.exp.ArraySize)}  # fmt: skip
+        assert found == calls
 
 
 def test_it_is_a_call(folder: Path, sample_bank: Path) -> None:

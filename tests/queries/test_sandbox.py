@@ -200,3 +200,9 @@ def test_the_bank_can_be_asked_in_both_ways_in_turn(bank: Bank) -> None:
         assert bank.sql("from best_head(relation := 'obj')").equals(asked)
     with open_bank(bank.path) as second:  # a second one of the same file, at the same time
         assert second.query("best_head").height == bank.sql("from best_head()").height
+
+
+def test_two_columns_of_one_name_are_told(bank: Bank) -> None:
+    with pytest.raises(QueryError, match="Two columns are called form") as told:
+        bank.sql("select form, upper(form) as form from word limit 1")
+    assert "as NAME" in str(told.value.remedy)

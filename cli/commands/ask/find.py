@@ -34,6 +34,20 @@ _USUAL = 10
     help="Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.",
 )
 @click.option(
+    "--head",
+    "heads",
+    default="",
+    metavar="HEADS",
+    help="For these heads (3-1,5-2): the weight from --from to --to, and what is looked at most.",
+)
+@click.option(
+    "--from",
+    "source",
+    metavar="NODE",
+    help="The node that --head looks from; by default the dependent of the first edge.",
+)
+@click.option("--to", "target", metavar="NODE", help="The node to which the weight is told.")
+@click.option(
     "--run",
     shell_complete=names("run"),
     help="The run whose attention is read, by name or id; by default as for an analysis.",
@@ -71,6 +85,9 @@ def command(
     request: str,
     corpus: str | None,
     columns: str,
+    heads: str,
+    source: str | None,
+    target: str | None,
     run: str | None,
     within: str,
     sort: str,
@@ -101,9 +118,20 @@ def command(
         terminal_width,
         write_frames,
     )
-    from attnbank.queries.patterns import Choice, RunFacts, asks_about_attention, statement
+    from attnbank.queries.patterns import (
+        Choice,
+        RunFacts,
+        asks_about_attention,
+        head_keys,
+        statement,
+    )
+    from attnbank.sql.errors import CallError
 
     text = sys.stdin.read() if request == "-" else request
+    if heads:
+        columns = ", ".join(filter(None, (columns, head_keys(text, heads, source, target))))
+    elif source or target:
+        raise CallError("--from and --to are for --head.", "Give --head 3-1, or leave them out.")
     chosen = check_output(ctx, format_, output)
     people = is_for_people(chosen)
     choice = Choice(corpus, limit, sample, seed, keys=people and not show_sql)

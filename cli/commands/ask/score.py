@@ -32,6 +32,13 @@ from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_o
     help="The run whose heads are judged, by name or id; by default as for an analysis.",
 )
 @click.option(
+    "--within",
+    type=click.Choice(["sentence", "document"]),
+    default="sentence",
+    show_default=True,
+    help="Whether the two words may stand in several sentences: of a run over documents.",
+)
+@click.option(
     "--timeout",
     type=Seconds(),
     default=30.0,
@@ -49,6 +56,7 @@ def command(
     every: bool,
     corpus: str | None,
     run: str | None,
+    within: str,
     timeout: float,
     format_: str | None,
     output: str | None,
@@ -77,7 +85,7 @@ def command(
         with open_named_bank(ctx) as bank:
             frame = bank.score(
                 text, dependent=dependent, head=head, by=by, every=every, corpus=corpus, run=run,
-                timeout=timeout,
+                within=within, timeout=timeout,
             )  # fmt: skip
         name = f"Run: {frame['run'][0]}" if (by or every) and frame.height else None
         write_frame(

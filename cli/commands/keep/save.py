@@ -21,6 +21,13 @@ from attnbank.cli.printing import say
 @click.option("--meaning", metavar="TEXT", help="What the relation means, in words.")
 @click.option("--run", help="The run whose attention the request reads, by name or id.")
 @click.option(
+    "--within",
+    type=click.Choice(["sentence", "document"]),
+    default="sentence",
+    show_default=True,
+    help="Whether the two words may stand in several sentences: of a run over documents.",
+)
+@click.option(
     "--timeout",
     type=Seconds(),
     default=30.0,
@@ -39,6 +46,7 @@ def command(
     head: str,
     meaning: str | None,
     run: str | None,
+    within: str,
     timeout: float,
     replace: bool,
     quiet: bool,
@@ -58,7 +66,7 @@ def command(
     text = sys.stdin.read() if request == "-" else request
     with open_named_bank(ctx) as bank:
         pairs, statement = bank.pairs(
-            text, dependent=dependent, head=head, run=run, timeout=timeout
+            text, dependent=dependent, head=head, run=run, within=within, timeout=timeout
         )
     relation = Relation(name, text, dependent, head, meaning, statement)
     count = save(bank_path(ctx), relation, pairs.to_arrow(), replace=replace)

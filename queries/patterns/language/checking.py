@@ -28,6 +28,9 @@ _TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
 _EDGE_FEATURES = frozenset({"label", "length", "delta", "weight"})
 _RESERVED = frozenset({"sent_id", "sentence", "run", "global", "meta", "document"})
 
+_NOT_OF_LOOKS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
+"""Features that take more than the row of a word."""
+
 AnyEdge = tree.Edge | tree.Attends
 
 
@@ -105,7 +108,11 @@ class Checked:
     @property
     def attends(self) -> bool:
         """Whether the request asks about attention, and needs a run."""
-        return any(scope.attends for scope in self.scopes())
+        return any(scope.attends for scope in self.scopes()) or any(self.looks())
+
+    def looks(self) -> Iterator[tree.Looks]:
+        """The keys that say what a head looks at."""
+        return (each for each in (*self.keys, *self.sort) if isinstance(each, tree.Looks))
 
 
 def check(
@@ -126,6 +133,8 @@ def check(
     for key in (*keys, *sort):
         if isinstance(key, tree.Nested):
             made.nested[key] = _scope("with", key.clauses, pattern)
+        elif isinstance(key, tree.Looks):
+            _check_looks(pattern, key)
         else:
             _check_term(pattern, key)
     for scope in made.scopes():
@@ -262,6 +271,17 @@ def _check_term(scope: Scope, term: tree.Term) -> None:
         return
     _check_node(scope, term.one)
     _check_node(scope, term.other)
+
+
+def _check_looks(scope: Scope, key: tree.Looks) -> None:
+    _check_node(scope, key.source)
+    if key.target is not None and key.target.text not in SPECIAL:
+        _check_node(scope, key.target)
+    if key.feature in _NOT_OF_LOOKS:
+        raise RequestError(
+            key.place, f"{key.feature} of what a head looks at cannot be told.",
+            "Name it in the request: A =[3-1]=> B, and B in the keys.",
+        )  # fmt: skip
 
 
 def _check_reference(scope: Scope, reference: tree.Reference) -> None:

@@ -32,7 +32,7 @@ _WORDS = {
     "STR_REGEX": 're"a regular expression"', "PCRE": "/a regular expression/",
     "HEAD": "a head as in 3-1", "NUMBER": "a number", "MINUS": "a negative number",
     "ORDER": "<, <<, >, >>, <> or ><", "COMPARE": "=, <= or >=", "SIGN": "<, <=, > or >=",
-    "MEASURE": "delta(..)", "STAR": "*", "$END": "the end",
+    "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
 }  # fmt: skip
 """What each terminal of the grammar is called in an error."""
 _MOST_EXPECTED = 8
@@ -183,6 +183,11 @@ def _test(kind: Any, feature: Any, values: tuple[tree.Value, ...] = ()) -> tree.
     return tree.Test(_plain(feature), kind, values, _place(feature))
 
 
+def _head(token: Any) -> tree.Head:
+    layer, _, head = str(token).partition("-")
+    return tree.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
+
+
 def _edge(name: Any, source: Any, target: Any, label: Any) -> tree.Edge:
     if source is None and target is None:
         raise RequestError(Place(1, 1), "an edge has a node at one end at least.")
@@ -310,8 +315,7 @@ class _Actions:
 
     def attention(self, children: list[Any]) -> Any:
         written, *threshold = children
-        layer, _, head = str(written).partition("-")
-        ends = [None if each in ("*", "") else int(each) for each in (layer, head)]
+        asked = _head(written)
         sign = str(threshold[0]) if threshold else None
         least = float(threshold[1]) if threshold else None
         place = _place(written)
@@ -319,7 +323,7 @@ class _Actions:
         def made(name: Any, source: Any, target: Any) -> tree.Attends:
             if source is None and target is None:
                 raise RequestError(place, "an edge has a node at one end at least.")
-            return tree.Attends(name, source, target, tree.Head(*ends), sign, least, place)  # type: ignore[arg-type]
+            return tree.Attends(name, source, target, asked, sign, least, place)  # type: ignore[arg-type]
 
         return made
 
@@ -346,6 +350,26 @@ class _Actions:
         if len(names) != 2:
             raise RequestError(_place(kind), f"{kind} is of two nodes.", f"Write {kind}(A, B).")
         return tree.Measure(str(kind), names[0], names[1], _place(kind))
+
+    def looks(self, children: list[Any]) -> tree.Looks:
+        kind, written, *rest = children
+        names = [each for each in rest if isinstance(each, tree.Name)]
+        features = [str(each) for each in rest[len(names) :]]
+        asked = _head(written)
+        if asked.layer is None or asked.head is None:
+            raise RequestError(
+                _place(written), f"{kind} is of one head.", f"Write {kind}(3-1, ..)."
+            )
+        if str(kind) == "weight":
+            if len(names) != 2 or features:
+                raise RequestError(
+                    _place(kind), "weight is between two nodes.", "Write weight(3-1, A, B)."
+                )
+            return tree.Looks("weight", asked, names[0], names[1], "weight", _place(kind))
+        if len(names) != 1:
+            raise RequestError(_place(kind), "looks_at is of one node.", "Write looks_at(3-1, A).")
+        feature = features[0] if features else "form"
+        return tree.Looks("looks_at", asked, names[0], None, feature, _place(kind))
 
     def comparison(self, children: list[Any]) -> tree.Comparison:
         left, operator, right = children

@@ -274,4 +274,31 @@ class Nested:
         return self.text
 
 
-Key = Term | Nested
+@dataclass(frozen=True)
+class Looks:
+    """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, as a key.
+
+    The first is the weight from A to B by the head, the second what A looks at most by it: the form
+    of that word, another feature of it, or the weight (`looks_at(3-1, A).weight`).
+    """
+
+    kind: Literal["weight", "looks_at"]
+    head: Head
+    source: Name
+    target: Name | None
+    feature: str
+    place: Place = field(compare=False)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What the nodes are called that it is of."""
+        return tuple(each.text for each in (self.source, self.target) if each is not None)
+
+    def __str__(self) -> str:
+        if self.target is not None:
+            return f"weight({self.head}, {self.source}, {self.target})"
+        asked = "" if self.feature == "form" else f".{self.feature}"
+        return f"looks_at({self.head}, {self.source}){asked}"
+
+
+Key = Term | Nested | Looks

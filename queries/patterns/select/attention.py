@@ -39,18 +39,19 @@ class RunFacts:
 
 def check_heads(checked: Checked, run: RunFacts) -> None:
     """Raise RequestError for a head that the model of the run does not have."""
-    for scope in checked.scopes():
-        for attends in scope.attends:
-            layer, head = attends.head.layer, attends.head.head
-            if not (
-                (layer is None or 1 <= layer <= run.layers)
-                and (head is None or 1 <= head <= run.heads)
-            ):
-                raise RequestError(
-                    attends.place, f"the model of the run {run.name} has no head {attends.head}.",
-                    f"It has {run.layers} layers of {run.heads} heads: 1-1 to"
-                    f" {run.layers}-{run.heads}.",
-                )  # fmt: skip
+    asked: list[tree.Attends | tree.Looks] = [
+        each for scope in checked.scopes() for each in scope.attends
+    ]
+    for each in [*asked, *checked.looks()]:
+        layer, head = each.head.layer, each.head.head
+        if not (
+            (layer is None or 1 <= layer <= run.layers) and (head is None or 1 <= head <= run.heads)
+        ):
+            raise RequestError(
+                each.place, f"the model of the run {run.name} has no head {each.head}.",
+                f"It has {run.layers} layers of {run.heads} heads: 1-1 to"
+                f" {run.layers}-{run.heads}.",
+            )  # fmt: skip
 
 
 def add(

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked
-from attnbank.queries.patterns.select import attention, clauses, sentences, terms
+from attnbank.queries.patterns.select import attention, clauses, looks, sentences, terms
 from attnbank.queries.patterns.select.attention import RunFacts
 from attnbank.queries.patterns.select.scopes import Aliases, Condition, Planned, Source, plan
 from attnbank.queries.patterns.select.sentences import TABLE
@@ -197,6 +197,9 @@ class _Builder:
 
     def _key_value(self, pattern: Planned, key: tree.Key) -> exp.Expr:
         """What describes a hit: a feature, a distance, or whether a nested pattern holds."""
+        if isinstance(key, tree.Looks):
+            assert self._choice.run is not None
+            return looks.key_value(pattern, key, self._choice.run)
         if not isinstance(key, tree.Nested):
             return clauses.key_value(pattern, key)
         scope = self._checked.nested[key]

@@ -112,7 +112,8 @@ class Aliases:
 def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
     """Whether a node that the scope declares is asked for more than its place."""
     if scope.outer is None and any(
-        isinstance(key, tree.Reference) and key.owner.text == name
+        (isinstance(key, tree.Reference) and key.owner.text == name)
+        or (isinstance(key, tree.Looks) and name in key.ends)
         for key in (*checked.keys, *checked.sort)
     ):
         return True

@@ -12,7 +12,8 @@ from attnbank.queries.patterns.select.terms import column
 
 TABLE = "this_sentence"
 """What table `sentence` is called in a SELECT: `word` has a column of the table's own name."""
-_COLUMNS = {"sent_id": "name", "text": "text"}
+COLUMNS = {"sent_id": "name", "text": "text"}
+"""Keys of metadata that are columns of table `sentence`."""
 
 
 def conditions(tests: list[tree.Test]) -> list[exp.Expr]:
@@ -30,8 +31,8 @@ def condition(test: tree.Test) -> exp.Expr:
 
 def metadata(key: str) -> exp.Expr:
     """What a sentence, or else its document, says under a key; null where neither does."""
-    if key in _COLUMNS:
-        return column(TABLE, _COLUMNS[key])
+    if key in COLUMNS:
+        return column(TABLE, COLUMNS[key])
     found = [
         exp.Bracket(this=column(table, "metadata"), expressions=[terms.text(key)])
         for table in (TABLE, "document")
@@ -49,7 +50,7 @@ def read_document(checked: Checked) -> bool:
         for each in (*checked.keys, *checked.sort)
         if isinstance(each, tree.Reference) and checked.pattern.is_metadata(each)
     }
-    return any(key not in _COLUMNS and key not in SHAPES for key in keys)
+    return any(key not in COLUMNS and key not in SHAPES for key in keys)
 
 
 def shape(name: str) -> exp.Expr:
