@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.lazy import scan
+from attnbank.queries.connections.lazy import scan
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
