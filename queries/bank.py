@@ -18,6 +18,7 @@ from attnbank.queries import contents, parameters
 from attnbank.queries.cursors import Cursors
 from attnbank.queries.lazy import scan
 from attnbank.queries.own import as_declared, join
+from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
@@ -50,7 +51,7 @@ def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
     return Bank(path)
 
 
-class Bank(Scores):
+class Bank(Scores, Plots):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but
