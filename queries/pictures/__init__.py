@@ -8,9 +8,10 @@ SQL here and no file: `Bank.plot` and the command ask the bank, the command writ
 
 from __future__ import annotations
 
-from attnbank.queries.pictures.drawing import Size, check_has_picture, draw, specification
+from attnbank.queries.pictures.drawing import check_has_picture, draw, specification
 from attnbank.queries.pictures.facts import Facts
 from attnbank.queries.pictures.formats import ENDINGS, as_bytes
+from attnbank.queries.pictures.parts import Size
 from attnbank.queries.pictures.theme import THEMES
 
 __all__ = [

@@ -21,7 +21,7 @@ from attnbank.queries.pictures.parts import (
     words,
     wrapped,
 )
-from attnbank.queries.pictures.rows import NO_VALUE, label, labels
+from attnbank.queries.pictures.rows import label, labels
 
 _GREY = "Grey: no value"
 
@@ -42,8 +42,8 @@ def grid(scene: Scene, panel: list[Spec]) -> Drawn:
     for column in columns:
         title = scene.caption((column,), 44)
         if kinds:
-            values = clean(scene.rows, column)
-            color = kind_colors(scene, column, values, words(column))["color"]
+            source, values = clean(scene.rows, column)
+            color = kind_colors(scene, source, values, words(column))["color"]
         else:
             shown = None if len(columns) > 1 else wrapped(title, 26)
             color = amount_color(scene, columns, column, shown)
@@ -65,7 +65,7 @@ def grid(scene: Scene, panel: list[Spec]) -> Drawn:
         panels.append(unit)
     # Each combination of the two axes that a panel does not have is grey, as is each null.
     whole = len(across) * len(down)
-    has_gaps = any(row[each] in (None, NO_VALUE) for row in scene.rows for each in columns)
+    has_gaps = any(row[each] is None for row in scene.rows for each in columns)
     notes = [_GREY] if has_gaps or len(here) < whole else []
     if plot.scale == "sqrt":
         notes.append("Colours by the square root")
@@ -108,12 +108,12 @@ def matrix(scene: Scene, panel: list[Spec]) -> Drawn:
     if size.width is None:
         step = high = min(14.0, max(3.0, step // 1))
     title = scene.caption((column,))
-    axes = [
+    axes: list[Spec] = [
         names_axis(order, _thing(plot.x), is_across=is_across, theme=scene.theme)
         for is_across in (True, False)
     ]
     color = amount_color(scene, (column,), column, wrapped(title, 26))
-    sides = [
+    sides: list[Spec] = [
         {
             "mark": {"type": "rect"},
             "encoding": {

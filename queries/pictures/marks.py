@@ -100,10 +100,10 @@ def _along(scene: Scene, panel: list[Spec]) -> tuple[Spec, str, Spec, list[Spec]
         only = {"color": {"value": scene.theme.palette[0]}}
         return {"colors": only, "groups": []}, plot.y[0], across, []
     column = plot.color[0]
-    values = clean(scene.rows, column)
+    source, values = clean(scene.rows, column)
     shown = labels(rows_in(scene.rows, panel), (column,))
-    colors = kind_colors(scene, column, values, None, shown=shown)
-    return {"colors": colors, "groups": [column]}, plot.y[0], across, []
+    colors = kind_colors(scene, source, values, None, shown=shown)
+    return {"colors": colors, "groups": [source]}, plot.y[0], across, []
 
 
 def _by_color(drawn: Spec) -> Spec:
@@ -171,7 +171,7 @@ def bars(scene: Scene, panel: list[Spec]) -> Drawn:
     here = list(dict.fromkeys(row[MARK] for row in rows_in(scene.rows, panel)))
     down = names_axis(here, scene.caption(plot.y), is_across=False, theme=theme) | {"field": MARK}
     if plot.label:
-        down["axis"]["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
+        down["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
     down["axis"]["labelOverlap"] = False
     shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     ends = amount_domain(scene, shown)
@@ -241,7 +241,8 @@ def scatter(scene: Scene, panel: list[Spec]) -> Drawn:
                 colors["color"]["scale"]["domain"] = [min(found), max(found)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
-            colors = kind_colors(scene, column, clean(scene.rows, column), words(column))
+            source, values = clean(scene.rows, column)
+            colors = kind_colors(scene, source, values, words(column))
         # The lightest colours would be lost on paper.
         edge = {"stroke": theme.ink, "strokeWidth": 0.5} if "shape" not in colors else {}
         layers: list[Spec] = [

@@ -114,8 +114,8 @@ def names_axis(domain: list[str], title: str, *, is_across: bool, theme: Theme) 
         "field": X if is_across else Y,
         "type": "ordinal",
         "scale": {"domain": domain},
+        "title": title,
         "axis": {
-            "title": title,
             "labelAngle": (0 if is_short else -45) if is_across else 0,
             "labelOverlap": "greedy",
             "labelSeparation": 3,
@@ -192,14 +192,15 @@ def is_amount(rows: list[Row], column: str) -> bool:
     return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in found)
 
 
-def clean(rows: list[Row], column: str) -> list[str]:
-    """Make the texts of a column plain, in the rows; the different ones in order, `other` last.
+def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
+    """Put the texts of a column into the rows as a picture shows them; a dash for no value.
 
-    What has no value is a dash.
+    The field that has them, and the different ones in order, `other` last.
     """
+    source = f"{column} label"
     for row in rows:
-        row[column] = label(row, (column,))
-    return sorted(labels(rows, (column,)), key=lambda name: name == "other")
+        row[source] = label(row, (column,))
+    return source, sorted(labels(rows, (column,)), key=lambda name: name == "other")
 
 
 def rows_in(rows: list[Row], panel: list[Spec]) -> list[Row]:

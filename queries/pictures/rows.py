@@ -40,19 +40,26 @@ def _json(value: Any) -> Any:
         return float(value) if value.is_finite() else None
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
-    if isinstance(value, (str, int, bool)) or value is None:
+    if isinstance(value, (int, bool)) or value is None:
         return value
-    return str(value)
+    return harmless(str(value))
+
+
+def harmless(text: str) -> str:
+    """Foreign text with a mark of replacement for each character that could harm a picture.
+
+    These are control characters, which SVG forbids, and those that turn the direction of what
+    stands beside them.
+    """
+    return "".join("\ufffd" if _is_harmful(each) else each for each in text)
 
 
 def plain(text: str) -> str:
-    """Foreign text as one line that cannot harm a picture.
+    """Foreign text as a short line that cannot harm a picture; a long text is cut.
 
-    Control characters, which SVG forbids, and characters that turn the direction of what stands
-    beside them become a mark of replacement; a long text is cut. A text from right to left is set
-    apart from its neighbours.
+    A text from right to left is set apart from its neighbours.
     """
-    shown = "".join("\ufffd" if _is_harmful(each) else each for each in text[: LONGEST + 1])
+    shown = harmless(text[: LONGEST + 1])
     if len(text) > LONGEST:
         shown = f"{shown[: LONGEST - 1]}…"
     if any(unicodedata.bidirectional(each) in ("R", "AL", "AN") for each in shown):

@@ -47,7 +47,7 @@ THEMES = {
         faint="#3a3e46",
         missing="#2c2f36",
         palette=("#56b4e9", "#e69f00", "#1fc39a", "#e495c2", "#f0e442", "#ff8a5c"),
-        sequence=("#46419a", "#3f6fa8", "#2a9d8f", "#7fd35a", "#fdf06a"),
+        sequence=("#2d2b62", "#3f6fa8", "#2a9d8f", "#7fd35a", "#fdf06a"),
         diverging=("#f1a340", "#23262c", "#6ab7f2"),
     ),
 }
