@@ -13,6 +13,7 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.lazy import scan
 from attnbank.queries.own import as_declared, join
+from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
@@ -49,7 +50,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(Requests, Scores):
+class Bank(Plots, Requests, Scores):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but
