@@ -22,6 +22,7 @@ from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.queries.scores import Scores
+from attnbank.queries.sentences.showing import Sentences
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import explained, is_damage
 from attnbank.sql.bank.opening import install_beside, open_to_read
@@ -50,7 +51,7 @@ def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
     return Bank(path)
 
 
-class Bank(Scores):
+class Bank(Scores, Sentences):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but

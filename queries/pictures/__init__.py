@@ -1,0 +1,1 @@
+"""Pictures: frames in, text out; no SQL and no files."""

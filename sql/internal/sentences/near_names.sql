@@ -1,0 +1,6 @@
+-- The names of sentences that are spelled most like the one that is asked for.
+select sentence.name
+from sentence
+where sentence.name is not null
+order by levenshtein(sentence.name, $name), sentence.id
+limit 3
