@@ -73,12 +73,11 @@ def called(connection: DuckDBPyConnection, asked: str, corpus: str | None) -> Ch
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not found:
         near = [row[0] for row in _rows(connection, "near_names", {"name": asked})]
+        nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
             f"No sentence{where} is called {_shortened(asked)}.",
-            f"Nearest: {', '.join(near)}. Give a sent_id, the number of a sentence (sentence.id),"
-            " or a request: 'pattern { N [upos=NOUN] }'.".removeprefix(
-                "" if near else "Nearest: . "
-            ),
+            f"{nearest}Give a sent_id, a number (sentence.id), or a request:"
+            " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
         f"{len(found)} sentences{where} are called {_shortened(asked)}.",
@@ -124,9 +123,11 @@ def run_over(
     if not found:
         if not usable:
             choose_run(connection, path, analysis, {})  # which says why
+        over = connection.execute("select id from run where corpus = ?", [corpus[0]]).fetchall()
+        those = [str(each) for each in fits if (each.id,) in over]
         raise QueryError(
-            f"No run over the corpus {corpus[1]} answers unasked.",
-            f"Name one (--run, run=), or ingest it. Runs: {listed(map(str, fits), 8)}.",
+            f"No run over the corpus {corpus[1]} answers: {listed(those, 8) or 'there is none'}.",
+            "Name another run (--run, run=), or ingest the corpus; attnbank info lists all.",
         )
     name, among = found[0]
     run = choose_run(connection, path, analysis, {"run": name})

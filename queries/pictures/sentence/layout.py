@@ -36,7 +36,8 @@ SMALL = Scale(font=9, row=12.5, across=58, title=11)
 class Place:
     """Where a panel stands, and what stands where in it.
 
-    `left` and `right` are the x of the inner edges of the two columns, `rows` the y of the middle
+    `left` and `right` are the x of the inner edges of the two columns, `column` is how wide one is,
+    `rows` the y of the middle
     of each position; ELSEWHERE is below them, where there is such a line. `lanes` is how many lanes
     of mentions each column has beside it.
     """
@@ -49,6 +50,7 @@ class Place:
     height: float
     left: float
     right: float
+    column: float
     rows: dict[int, float]
     lanes: int
 
@@ -114,7 +116,7 @@ def _sized(panel: Panel, scale: Scale, *, is_titled: bool) -> Place:
     beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
     lanes = max(lanes_of(panel), default=-1) + 1
     room = lanes * LANE
-    head = scale.title * 2.2 if is_titled else 0.0
+    head = scale.title * 1.8 if is_titled else 0.0
     rows = {
         position: head + (at + 0.5) * scale.row
         for at, position in enumerate(panel.words["position"])
@@ -126,10 +128,11 @@ def _sized(panel: Panel, scale: Scale, *, is_titled: bool) -> Place:
         scale=scale,
         x=0.0,
         y=0.0,
-        width=room + column + scale.across + beyond + room,
+        width=room + column + scale.across + max(beyond, column + room),
         height=head + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
         left=room + column,
         right=room + column + scale.across,
+        column=column,
         rows=rows,
         lanes=lanes,
     )

@@ -21,12 +21,12 @@ from attnbank.queries.pictures.sentence.palette import Palette, letter, palette
 from attnbank.queries.pictures.sentence.panel import ELSEWHERE, Facts, Panel
 from attnbank.queries.pictures.sentence.text import (
     FONT,
-    is_right_to_left,
+    isolated,
     width,
     wrapped,
     written,
 )
-from attnbank.queries.pictures.sentence.tree import drawn_tree
+from attnbank.queries.pictures.sentence.tree import drawn_tree, tree_width
 
 _TITLE = 17.0
 _NOTE = 12.0
@@ -40,7 +40,8 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
     """The panels as one SVG document. Raises CallError for an unknown theme."""
     colours = palette(theme)
     wide = max(place.x + place.width for place in places(panels, 0.0)) + MARGIN
-    wide = max(wide, _NARROWEST)
+    trees = [tree_width(tree) + 2 * MARGIN for tree in facts.trees.values()]
+    wide = max(wide, _NARROWEST, *trees)
     title = _title(panels)
     parts, y = [], MARGIN
     for line in wrapped(title, wide - 2 * MARGIN, _TITLE):
@@ -103,6 +104,7 @@ def _title(panels: Sequence[Panel]) -> str:
     else:
         those = f"Heads {', '.join(heads)}"
     where = sentences[0] if len(sentences) == 1 else f"{len(sentences)} sentences"
+    where = f"sentence {where}" if where.isdecimal() else where
     return f"{those} on {written(where, _LONGEST_NAME)}"
 
 
@@ -112,8 +114,8 @@ def _legend(facts: Facts, top: float, room: float, colours: Palette) -> tuple[li
     way = "head to dependent" if facts.direction == "head_to_dependent" else "dependent to head"
     parts, x, y = [], 0.0, top + _NOTE * 1.7
     for dash, told in (
-        ("", f"{arcs}, {way}: the largest weight of a word"),
-        (' stroke-dasharray="5 3"', "another word has a larger one"),
+        ("", f"{arcs}, {way}: the word that is looked at most"),
+        (' stroke-dasharray="5 3"', "another word is looked at more"),
     ):
         taken = 32 + width(told, _NOTE)
         if x and x + taken > room:
@@ -215,7 +217,8 @@ def _mentions(place: Place, colours: Palette) -> Iterator[str]:
         colour = colours.entity(entity)
         top = place.rows[first] - scale.row * 0.4
         bottom = place.rows[last] + scale.row * 0.4
-        for x in (LANE * (lane + 0.5), place.width - LANE * (lane + 0.5)):
+        aside = LANE * (lane + 0.5)
+        for x in (place.lanes * LANE - aside, place.right + place.column + aside - 4):
             yield (
                 f'<rect class="mention" x="{x - 1.5:.1f}" y="{top:.1f}" width="3"'
                 f' height="{bottom - top:.1f}" rx="1.5" fill="{colour}" data-entity="{entity}"'
@@ -246,14 +249,11 @@ def _text(
     text: str, x: float, y: float, size: float, colour: str, *, anchor: str = "start",
     bold: bool = False, attributes: str = "",
 ) -> str:  # fmt: skip
-    if is_right_to_left(text):  # the start of such a text is its right end
-        anchor = {"start": "end", "end": "start"}.get(anchor, anchor)
-        attributes += ' direction="rtl"'
     weight = ' font-weight="bold"' if bold else ""
     at = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}"{at}{weight}'
-        f' xml:space="preserve"{attributes}>{escape(text)}</text>'
+        f' xml:space="preserve"{attributes}>{escape(isolated(text))}</text>'
     )
 
 

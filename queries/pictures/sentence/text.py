@@ -11,6 +11,7 @@ FONT = (
 )
 """The first is the one that vl-convert brings; the others are for what it has no letters of."""
 _LONGEST = 40
+_ISOLATE, _END = "\u2067", "\u2069"
 _SHARES = {
     sign: share
     for share, signs in (
@@ -46,6 +47,14 @@ def is_right_to_left(text: str) -> bool:
         if direction == "L":
             return False
     return False
+
+
+def isolated(text: str) -> str:
+    """A text that runs from right to left, isolated from what stands beside it; others as they are.
+
+    Attribute direction would turn the text's anchor in browsers, and vl-convert does not know it.
+    """
+    return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
 
 
 def written(text: str, longest: int = _LONGEST) -> str:

@@ -2,5 +2,6 @@
 select sentence.name
 from sentence
 where sentence.name is not null
-order by levenshtein(sentence.name, $name), sentence.id
+group by sentence.name
+order by levenshtein(sentence.name, $name), sentence.name
 limit 3
