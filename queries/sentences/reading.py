@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import polars as pl
@@ -27,7 +28,8 @@ class Asked:
     """What of a sentence is asked for, beside its heads.
 
     `relation` is one of the trees (without subtype all of its subtypes, or all), or a saved one.
-    `words` are the first and the last index of the words that are shown.
+    `words` are the first and the last index of the words that are shown, `before` is how many
+    sentences of the same input are shown before the sentence.
     """
 
     relation: str | None = None
@@ -35,18 +37,20 @@ class Asked:
     coreference: bool = False
     special: bool = True
     words: tuple[int, int] | None = None
+    before: int = 0
 
 
 @dataclass(frozen=True)
 class Read:
-    """What one sentence has to show: a row a word and head, a panel a head, and the tree.
+    """What one sentence has to show: a row a word of it and head, a panel a head, and the tree.
 
-    `notes` are whole sentences about what is not shown.
+    `left_out` are whole sentences about what of it is not shown; `notes` about what else there is.
     """
 
     rows: pl.DataFrame
     panels: tuple[Panel, ...]
     tree: Tree | None
+    left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -81,9 +85,12 @@ def names(connection: DuckDBPyConnection, run: Run) -> dict[str, str]:
     """What a title says of a run: its name, its model and its corpus."""
     found = _frame(connection, "facts", run=run.id).row(0, named=True)
     random = found["random_seed"] is not None
+    model = found["model"]
+    if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
+        model = PurePath(model.replace("\\", "/")).name
     return {
         "run": found["name"],
-        "model": f"{found['model']}{' (random weights)' if random else ''}",
+        "model": f"{model}{' (random weights)' if random else ''}",
         "corpus": found["corpus"],
     }
 
@@ -102,50 +109,65 @@ def read(
     inputs = _frame(connection, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
     every = _frame(connection, "positions", sequence=sequence)
-    own = pl.col("sentence") == chosen.id
-    shown, notes = _shown(every, own, asked)
+    own = (pl.col("sentence") == chosen.id).fill_null(False)
+    before = _before(every, chosen, asked.before)
+    shown, left_out = _shown(every, own, before, asked)
+    if len(before) < asked.before:
+        left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
+                        f" {asked.before} that are asked for.")  # fmt: skip
     if in_input < all_words:
-        notes.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
-    others = every.filter(pl.col("kind").is_in(_KINDS) & own.not_().fill_null(True)).height
-    if others:
+        left_out.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
+    is_word = pl.col("kind").is_in(_KINDS)
+    notes = []
+    if every.filter(is_word).height > shown.filter(is_word).height:
         notes.append(
-            f"The input holds more than {chosen.name}: {size} positions. What goes to those that"
-            " are not shown is elsewhere."
+            f"The input has {size} positions; what goes to words that are not shown is elsewhere."
         )
+    if not asked.special and every.height > every.filter(is_word).height:
+        notes.append("Special tokens are left out, and what goes to them.")
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(connection, "maps", sequence=sequence, heads=names)
     peaks = _frame(connection, "peaks", sequence=sequence, heads=names)
     is_saved = asked.relation is not None and _is_saved(connection, asked.relation)
-    pairs = _gold(connection, chosen, every, asked, is_saved=is_saved)
+    pairs = _gold(connection, every, [*before, chosen.id], asked, is_saved=is_saved)
     judged = _as_saved(every, shown, pairs, asked) if is_saved else shown
     words = shown.select(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
         is_special=pl.col("kind").is_in(_KINDS).not_(),
-        is_matched=pl.col("index").is_in(list(chosen.matched)).fill_null(False),
+        is_matched=own & pl.col("index").is_in(list(chosen.matched)).fill_null(False),
     )
-    mentions = _mentions(connection, chosen, shown) if asked.coreference else _NO_MENTIONS
+    mentions = _mentions(connection, shown) if asked.coreference else _NO_MENTIONS
     tops, panels = [], []
     for layer, head in heads:
         of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
-        top = _tops(every, judged, maps.filter(of_head), peaks.filter(of_head), asked)
+        top = _tops(every, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked)
         tops.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
-            Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), shown),
-                  _arcs(pairs, every, shown, top, asked), mentions)
+            Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), every, shown),
+                  _arcs(pairs, every, shown, peaks.filter(of_head), asked), mentions)
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    return Read(rows, tuple(panels), _tree(shown), tuple(notes))
+    return Read(rows, tuple(panels), _tree(shown), tuple(left_out), tuple(notes))
 
 
-def _shown(every: pl.DataFrame, own: pl.Expr, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
+def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
+    """The sentences that stand before the chosen one in its input, so many at most."""
+    ids = [each for each in every["sentence"].unique(maintain_order=True) if each is not None]
+    at = ids.index(chosen.id)
+    return ids[max(0, at - count) : at]
+
+
+def _shown(
+    every: pl.DataFrame, own: pl.Expr, before: list[int], asked: Asked
+) -> tuple[pl.DataFrame, list[str]]:
     """The positions of an input that are shown, and a word about those that are not."""
     notes = []
     kept = own
@@ -153,7 +175,9 @@ def _shown(every: pl.DataFrame, own: pl.Expr, asked: Asked) -> tuple[pl.DataFram
         first, last = asked.words
         kept = own & pl.col("index").is_between(first, last)
     words = every.filter(kept)
-    if not words.height:
+    if words.height:
+        words = every.filter(kept | pl.col("sentence").is_in(before).fill_null(False))
+    else:
         least, most = every.filter(own).select(
             pl.col("index").min().alias("least"), pl.col("index").max().alias("most")
         ).row(0)  # fmt: skip
@@ -161,26 +185,31 @@ def _shown(every: pl.DataFrame, own: pl.Expr, asked: Asked) -> tuple[pl.DataFram
             "The sentence has no such words.", f"It has the words {least} to {most} (--words)."
         )
     if words.height > MOST:
-        last = words["index"][MOST - 1]
-        words = words.head(MOST)
+        words = words.tail(MOST) if before else words.head(MOST)
+        part = "The last" if before else "The first"
         notes.append(
-            f"Words up to {last} alone are shown ({MOST} at most); for others: --words FROM-TO."
+            f"{part} {MOST} positions alone are shown, up to word {words['index'][-1]}; for others:"
+            " --words FROM-TO."
         )
     special = every.filter(pl.col("kind").is_in(_KINDS).not_()) if asked.special else every.clear()
     return pl.concat([words, special]).sort("position"), notes
 
 
-def _lines(maps: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
-    """The weights between the positions that are shown, and what is left of each row."""
+def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    """The weights between the positions that are shown, and the sum of those to other words.
+
+    Special tokens that are left out are left out of the sum, too.
+    """
     places = shown["position"].to_list()
+    words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
+    others = sorted(set(words) - set(places))
+    weights_of = dict(maps.select("from_position", "weights").rows())
     rows = []
-    for place, weights in maps.select("from_position", "weights").rows():
-        if place not in (kept := set(places)):
-            continue
+    for place in places:
+        weights = weights_of[place]
         rows += [(place, to, weights[to]) for to in places]
-        rest = [weight for to, weight in enumerate(weights) if to not in kept]
-        if rest:
-            rows.append((place, ELSEWHERE, sum(rest)))
+        if others:
+            rows.append((place, ELSEWHERE, sum(weights[to] for to in others)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -233,8 +262,8 @@ def _tops(
 
 def _gold(
     connection: DuckDBPyConnection,
-    chosen: Chosen,
     every: pl.DataFrame,
+    sentences: list[int],
     asked: Asked,
     *,
     is_saved: bool,
@@ -243,10 +272,10 @@ def _gold(
     if asked.relation is None:
         return []
     if is_saved:
-        saved = _frame(connection, "saved_pairs", relation=asked.relation, sentence=chosen.id)
+        saved = _frame(connection, "saved_pairs", relation=asked.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
     own = every.filter(
-        (pl.col("sentence") == chosen.id) & pl.col("head_word").is_not_null()
+        pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
     ).unique(["word"], maintain_order=True)
     return [
         (word, head)
@@ -276,7 +305,7 @@ def _arcs(
     pairs: Sequence[tuple[int, int]],
     every: pl.DataFrame,
     shown: pl.DataFrame,
-    top: pl.DataFrame,
+    peaks: pl.DataFrame,
     asked: Asked,
 ) -> pl.DataFrame:
     """The gold arcs as lines: from the word that should look to the one that it should look at.
@@ -285,11 +314,11 @@ def _arcs(
     dependent's tokens has one of the head's at its peak.
     """
     backward = asked.direction == "head_to_dependent"
-    name = "looked_at_by" if backward else "looks_at"
+    taken = "most_attending" if backward else "most_attended"
     word_at = dict(every.select("position", "word").rows())
     peak_of = {
         (word_at[place], word_at.get(found))
-        for place, found in top.select("position", f"{name}_position").rows()
+        for place, found in peaks.select("position", taken).rows()
     }
     first: dict[int, int] = {}
     for place, word in shown.select("position", "word").rows():
@@ -309,9 +338,10 @@ _NO_MENTIONS = pl.DataFrame(
 )
 
 
-def _mentions(connection: DuckDBPyConnection, chosen: Chosen, shown: pl.DataFrame) -> pl.DataFrame:
-    """The mentions of entities that have several in the sentence, as spans of positions."""
-    found = _frame(connection, "mentions", sentence=chosen.id)
+def _mentions(connection: DuckDBPyConnection, shown: pl.DataFrame) -> pl.DataFrame:
+    """The mentions of entities that have several among the words shown, as spans of positions."""
+    words = shown["word"]
+    found = _frame(connection, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     places: dict[int, list[int]] = {}
     for place, word in shown.select("position", "word").rows():

@@ -95,6 +95,7 @@ class Sentences:
         tree: bool = False,
         special: bool = True,
         words: tuple[int, int] | None = None,
+        before: int = 0,
         hits: int = 1,
         least: float = 0.01,
         timeout: float = 30.0,
@@ -107,7 +108,8 @@ class Sentences:
         one) are drawn in colour; with the `direction` head_to_dependent, from the head to the
         dependent. `coreference` colours the mentions of each entity, `tree` adds the tree, without
         `special` special tokens are left out. `words` are the first and the last index of the words
-        to show. Weights under `least` are not drawn.
+        to show, `before` is how many sentences of the same input are drawn above it. Weights under
+        `least` are not drawn.
 
         The run is chosen as for an analysis, among those over the sentence's corpus. Raises
         CallError for a sentence, head, relation or run that is not there, QueryError where no run
@@ -121,7 +123,7 @@ class Sentences:
         bank = cast("Bank", self)
         _check(direction, hits, least, words)
         asked_run = None if run is None else str(run)
-        asked = reading.Asked(relation, direction, coreference, special, words)
+        asked = reading.Asked(relation, direction, coreference, special, words, before)
         with bank._answering():
             needs = reading.needs(bank.connection, asked, tree)
         if choosing.is_request(str(sentence)):
@@ -137,9 +139,10 @@ class Sentences:
         if not taken.is_finished:
             told = f"The run {taken.name} is not finished: it has read a part of its corpus."
             warnings.warn(told, UnfinishedRunWarning, stacklevel=2)
-        notes = tuple(dict.fromkeys(note for each in found for note in each.notes))
-        for note in notes:
-            warnings.warn(note, AttnbankWarning, stacklevel=2)
+        left_out = dict.fromkeys(told for each in found for told in each.left_out)
+        for told in left_out:
+            warnings.warn(told, AttnbankWarning, stacklevel=2)
+        notes = (*left_out, *dict.fromkeys(told for each in found for told in each.notes))
         trees: dict[str, Any] = {}
         if tree:
             trees = {one.name: each.tree for one, each in zip(chosen, found, strict=True)}

@@ -75,6 +75,14 @@ class Words(click.ParamType[tuple[int, int]]):
 )
 @click.option("--words", type=Words(), metavar="FROM-TO", help="These words alone, as 1-20.")
 @click.option(
+    "--before",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Draw N sentences of the same input above it (runs over documents).",
+)
+@click.option(
     "--hits",
     type=click.IntRange(min=1),
     default=1,
@@ -137,6 +145,7 @@ def command(
     tree: bool,
     special: bool,
     words: tuple[int, int] | None,
+    before: int,
     hits: int,
     least: float,
     theme: str,
@@ -172,7 +181,7 @@ def command(
             shown = bank.show(
                 sentence, heads, layer=layer, run=run, corpus=corpus, relation=relation,
                 direction=direction, coreference=coreference, tree=tree, special=special,
-                words=words, hits=hits, least=least, timeout=timeout,
+                words=words, before=before, hits=hits, least=least, timeout=timeout,
             )  # fmt: skip
         if chosen in PICTURES:
             _write_picture(ctx, shown, chosen, theme, output)
@@ -254,6 +263,7 @@ def _heading(shown: Shown) -> Iterator[str]:
         yield "What looks at each word most, special tokens and the word itself left out"
     else:
         yield "What each word looks at most, special tokens and the word itself left out"
+    yield from shown.facts.notes
 
 
 def _commented(lines: Iterable[str], format_: str) -> Iterator[str]:

@@ -37,9 +37,8 @@ class Place:
     """Where a panel stands, and what stands where in it.
 
     `left` and `right` are the x of the inner edges of the two columns, `column` is how wide one is,
-    `rows` the y of the middle
-    of each position; ELSEWHERE is below them, where there is such a line. `lanes` is how many lanes
-    of mentions each column has beside it.
+    `rows` the y of the middle of each position; ELSEWHERE is below them, where there is such a
+    line. `lanes` is how many lanes of mentions each column has beside it.
     """
 
     panel: Panel
