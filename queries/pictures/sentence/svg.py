@@ -32,8 +32,8 @@ _TITLE = 17.0
 _NOTE = 12.0
 _NARROWEST = 520.0
 _LONGEST_NAME = 80
-_FAINTEST = 0.35
-"""How strong the line of a gold arc is at least, so that one can see what a head misses."""
+_FAINTEST = 0.45
+"""How strong a line of a gold arc or to an antecedent is at least, so that misses are seen."""
 
 
 def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
@@ -84,8 +84,10 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
         yield "Gold arcs are drawn whatever their weight is."
     if facts.coreference:
         if any(each.mentions.height for each in panels):
-            yield ("Bars of one colour and letter are mentions of one entity; lines between their"
-                   " head words have its colour.")  # fmt: skip
+            yield (
+                "Bars of one colour and letter are mentions of one entity. Lines from a mention to"
+                " one before it have its colour, and are drawn whatever their weight is."
+            )
         else:
             yield "No entity is mentioned twice here."
     if any(panel.words["is_matched"].any() for panel in panels):
@@ -147,7 +149,8 @@ def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette
     lines: dict[int, list[str]] = {}
     for start, end, weight in panel.weights.rows():
         arc = gold.get((start, end))
-        if weight < facts.least and arc is None:
+        is_marked = arc is not None or (start, end) in entity
+        if weight < facts.least and not is_marked:
             continue
         is_faint = start in special or end in special
         colour = colours.faint_line if is_faint else colours.line
@@ -155,7 +158,9 @@ def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette
             colour = colours.entity(entity[start, end])
         if arc is not None:
             colour = colours.gold
-        lines.setdefault(start, []).append(_line(place, start, end, weight, arc, colour))
+        lines.setdefault(start, []).append(
+            _line(place, start, end, weight, arc, colour, is_marked=is_marked)
+        )
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
         shared = (written(text), place.rows[position], scale.font, colour)
@@ -187,9 +192,18 @@ def _panel_titles(panels: Sequence[Panel]) -> list[str]:
     ]
 
 
-def _line(place: Place, start: int, end: int, weight: float, arc: bool | None, colour: str) -> str:
+def _line(
+    place: Place,
+    start: int,
+    end: int,
+    weight: float,
+    arc: bool | None,
+    colour: str,
+    *,
+    is_marked: bool,
+) -> str:
     """One line: as strong as its weight, and thicker where the weight is larger."""
-    strength = min(weight, 1.0) if arc is None else max(min(weight, 1.0), _FAINTEST)
+    strength = max(min(weight, 1.0), _FAINTEST if is_marked else 0.0)
     thick = (0.5 + 2.5 * strength) * (place.scale.font / 14) ** 0.5
     marks = "" if arc is None else f' data-gold="{"found" if arc else "missed"}"'
     dash = ' stroke-dasharray="5 3"' if arc is False else ""
@@ -203,9 +217,9 @@ def _line(place: Place, start: int, end: int, weight: float, arc: bool | None, c
 
 
 def _entity_lines(panel: Panel) -> dict[tuple[int, int], int]:
-    """The entity of each pair of head words of two of its mentions."""
+    """The entity of each pair of head words: of a mention, and of one before it."""
     rows = panel.mentions.select("entity", "head").rows()
-    return {(a, b): one for one, a in rows for other, b in rows if one == other and a != b}
+    return {(a, b): one for one, a in rows for other, b in rows if one == other and b < a}
 
 
 def _mentions(place: Place, colours: Palette) -> Iterator[str]:
