@@ -11,7 +11,7 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.lazy import scan
+from attnbank.queries.connections.lazy import scan
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.requests import Requests
