@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from case_bank import make_bank
-from pictures import figures_of, marks_of
 
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
+from pictures import figures_of, marks_of
 
 CASES = Path(__file__).parents[1] / "cases"
 DRAWN = [each for each in analyses().values() if each.plot is not None]

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from pictures import frame_of_heads, heads, words_of
 
 from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
+from pictures import frame_of_heads, heads, words_of
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
