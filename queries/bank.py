@@ -14,11 +14,13 @@ from attnbank.queries import contents, parameters
 from attnbank.queries.connections.lazy import scan
 from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
+from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.queries.scores import Scores
+from attnbank.queries.sentences.showing import Sentences
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import is_damage
 from attnbank.sql.header import Analysis
@@ -50,7 +52,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(KeptAnswers, Requests, Scores):
+class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but

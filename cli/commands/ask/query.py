@@ -135,7 +135,7 @@ def _command(name: str) -> click.Command:
     def run(ctx: click.Context, /, **values: Any) -> None:
         _run(ctx, analysis, values)
 
-    options = [_option(parameter) for parameter in analysis.parameters]
+    options = [option_of(parameter) for parameter in analysis.parameters]
     command = output_options(
         BankCommand(
             name=name,
@@ -187,7 +187,8 @@ def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) ->
     say(*to_dialect(analysis.name, dialect, **given).split("\n"))
 
 
-def _option(parameter: Parameter) -> click.Option:
+def option_of(parameter: Parameter) -> click.Option:
+    """The option of a parameter of an analysis, as its header states it."""
     flag = parameter.name.replace("_", "-")
     shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
     text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
