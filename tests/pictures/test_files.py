@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from pictures import frame_of_heads, heads, words_of
+from drawn import frame_of_heads, heads, words_of
 
 from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from pictures import figures_of, frame_of_heads, heads, marks_of, words_of
+from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
 from attnbank.queries.pictures import Facts, Size, draw, specification
 from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
