@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from drawn import frame_of_heads, heads, words_of
 
 from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
-from pictures import frame_of_heads, heads, words_of
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
@@ -162,3 +162,11 @@ def test_a_size_is_that_of_a_panel() -> None:
     assert (made["width"], made["height"]) == (300, 120)
     grid = specification(heads("grid color=share"), frame_of_heads(2, 3), size=Size(300, 120))
     assert (grid["width"], grid["height"]) == ({"step": 100}, {"step": 60})
+
+
+def test_a_header_may_be_hostile_too() -> None:
+    text = "bars x=share y=group\n-- note: n"
+    own = heads(text, title="\x01\u202e<script>alert(1)</script>")
+    svg = as_bytes(specification(own, frame_of_heads(), FACTS), ".svg")
+    told = "".join(ElementTree.fromstring(svg).itertext())
+    assert "\ufffd\ufffd<script>alert(1)</script>" in told
