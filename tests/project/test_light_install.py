@@ -137,9 +137,14 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(tmp_path / "new.duckdb"), "ingest", str(sample), "--dry-run"],
         ["-b", str(bank), "probe", "attention", "--train-run", "1", "--test-run", "2"],
         ["-b", str(bank), "compute", "head_embedding", "--smoothing", "0.5"],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
     )
     every = "pip install torch transformers tokenizers tqdm"
-    expected = [every, every, every, "pip install torch", "pip install scikit-learn"]
+    expected = [
+        every, every, every, "pip install torch", "pip install scikit-learn",
+        "pip install vl-convert-python", "pip install spacy",
+    ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]
         assert status in (1, 2) and not out, command

@@ -127,12 +127,11 @@ def test_mentions_of_one_entity_have_one_colour(
     assert all(len(each) == 1 for each in colours.values())
     assert len(set.union(*colours.values())) == 2
     assert len(drawn.mentions) == 2 * 7, "a bar on each side"
-    heads = {one: [head for other, _, _, head in dict.fromkeys(drawn.mentions) if other == one]
-             for one in (0, 1)}  # fmt: skip
     for entity, colour in colours.items():
+        heads = {head for other, _, _, head in drawn.mentions if other == int(entity)}
         lines = {ends for ends, line in drawn.lines.items() if {line["stroke"]} == colour}
-        assert lines == {(str(a), str(b)) for a in heads[int(entity)] for b in heads[int(entity)]
-                         if b < a}, "from a mention to those before it"  # fmt: skip
+        earlier = {(str(a), str(b)) for a in heads for b in heads if b < a}
+        assert lines == earlier, "from a mention to those before it"
 
 
 def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
@@ -141,8 +140,8 @@ def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
         hits = bank.show("pattern { V -[obj]-> O }", "3-1", hits=3, corpus="stories")
         found = bank.find("pattern { V -[obj]-> O }", corpus="stories")
     words: dict[str, set[int]] = {}
-    for sentence, *matched in found.rows():
-        words.setdefault(sentence, set()).update(matched)
+    for name, *matched in found.rows():
+        words.setdefault(name, set()).update(matched)
     assert [each.head for each in panels(layer.svg)] == [(2, 1), (2, 2), (2, 3), (2, 4)]
     assert layer.rows.height == 4 * 15
     names = [each.sentence for each in panels(hits.svg)]
