@@ -206,7 +206,8 @@ def _found(
             "attnbank find REQUEST tells what it finds elsewhere in the bank.",
         )
     if len(kept) < hits:
-        warnings.warn(f"The request finds {len(kept)} sentences.", AttnbankWarning, stacklevel=3)
+        told = f"The request finds {len(kept)} of the {hits} sentences in the run {taken.name}."
+        warnings.warn(told, AttnbankWarning, stacklevel=3)
     return taken, kept
 
 

@@ -112,6 +112,8 @@ def test_every_reading_command_works(light: Path, full_bank: Path, tmp_path: Pat
         ["sql", "from paper.table_1"],
         ["sql", "from word limit 3", "-f", "parquet", "-o", str(tmp_path / "word.parquet")],
         ["query", "best_head", "--dialect", "spark"],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.svg")],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.html")],
         ["export", str(tmp_path / "export")],
         ["compute", "head_distance"],
         *(["query", name, "-f", "csv"] for name in analyses()),
@@ -143,10 +145,14 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "probe", "attention", "--train-run", "1", "--test-run", "2"],
         ["-b", str(bank), "compute", "head_embedding", "--smoothing", "0.5"],
         ["-b", str(bank), "plot", "best_head", "-o", str(tmp_path / "a.svg")],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
     )
     every = "pip install torch transformers tokenizers tqdm"
-    expected = [every, every, every, "pip install torch", "pip install scikit-learn"]
-    expected.append("pip install vl-convert-python")
+    expected = [
+        every, every, every, "pip install torch", "pip install scikit-learn",
+        "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
+    ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]
         assert status in (1, 2) and not out, command

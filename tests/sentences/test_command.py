@@ -184,3 +184,15 @@ def test_a_request_that_asks_about_attention_chooses_the_run(
     assert status == 1 and "finds nothing" in error, "a decoder looks at no later word"
     status, out, _ = shell(request.replace("A << B", "B << A"), "--head", "3-1", *named)
     assert status == 0 and run_names["decoder"] in out
+
+
+def test_hits_that_the_run_left_out_are_passed_over(
+    shell: Shell, run_names: dict[str, str]
+) -> None:
+    request = 'pattern { N [form="lamp"] }'
+    options = ("--corpus", "bare", "--head", "1-1", "--hits", "2", "-f", "csv")
+    status, out, error = shell(request, *options, "--run", run_names["short"])
+    assert status == 0 and "The request finds 1 of the 2 sentences in the run" in error
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same"}
+    status, out, error = shell(request, *options, "--run", run_names["long"])
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same", "long"}
