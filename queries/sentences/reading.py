@@ -15,7 +15,7 @@ from attnbank.queries.pictures.sentence.panel import ELSEWHERE, Panel, Tree
 from attnbank.queries.results import frame_of
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
 from attnbank.sql import registry, runs
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.runs import Run
 
 MOST = 150
@@ -127,6 +127,7 @@ def read(
         notes.append("Special tokens are left out, and what goes to them.")
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(connection, "maps", sequence=sequence, heads=names)
+    _check_maps(maps, len(names), every)
     peaks = _frame(connection, "peaks", sequence=sequence, heads=names)
     is_saved = asked.relation is not None and _is_saved(connection, asked.relation)
     pairs = _gold(connection, every, [*before, chosen.id], asked, is_saved=is_saved)
@@ -156,6 +157,24 @@ def read(
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
     return Read(rows, tuple(panels), _tree(shown), tuple(left_out), tuple(notes))
+
+
+def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
+    """Raise BankError where an input has not one weight for each pair of positions and head."""
+    size = every.height
+    weights = maps["weights"].explode()
+    is_whole = (
+        every["position"].to_list() == list(range(size))
+        and maps.height == heads * size
+        and (maps["weights"].list.len() == size).all()
+        and weights.is_finite().sum() == maps.height * size
+        and maps.select("layer", "head", "from_position").is_unique().all()
+    )
+    if not is_whole:
+        raise BankError(
+            "The bank is damaged: the attention maps of an input are not whole.",
+            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+        )
 
 
 def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:

@@ -134,6 +134,7 @@ class Sentences:
             connection = bank.connection
             reading.check_relation(connection, relation, taken)
             pairs = choosing.heads_of(taken, [head] if isinstance(head, str) else head, layer)
+            choosing.check_count(len(pairs), len(chosen))
             found = [reading.read(connection, taken, each, pairs, asked) for each in chosen]
             names = reading.names(connection, taken)
         if not taken.is_finished:
