@@ -220,3 +220,12 @@ def test_maps_that_are_not_whole(
         connection.execute(change)
     status, _, error = shell("sample_story-1", "--head", "1-1", bank=bank)
     assert status == 1 and "The bank is damaged" in error
+
+
+def test_names_are_no_markup(shell: Shell) -> None:
+    name = '<script>alert("x")</script>'
+    status, out, _ = shell(name, "--head", "1-1", "-f", "markdown")
+    assert status == 0 and "Head 1-1 on \\<script>" in out
+    assert out.count("<script>") == out.count("\\<script>") > 2
+    status, out, _ = shell(name, "--head", "1-1", "-f", "latex")
+    assert f"% Head 1-1 on {name}" in out.splitlines()
