@@ -127,8 +127,8 @@ def test_mentions_of_one_entity_have_one_colour(
     assert all(len(each) == 1 for each in colours.values())
     assert len(set.union(*colours.values())) == 2
     assert len(drawn.mentions) == 2 * 7, "a bar on each side"
-    for entity, colour in colours.items():
-        heads = {head for other, _, _, head in drawn.mentions if other == int(entity)}
+    for number, colour in colours.items():
+        heads = {head for other, _, _, head in drawn.mentions if other == int(number)}
         lines = {ends for ends, line in drawn.lines.items() if {line["stroke"]} == colour}
         earlier = {(str(a), str(b)) for a in heads for b in heads if b < a}
         assert lines == earlier, "from a mention to those before it"
