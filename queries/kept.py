@@ -29,6 +29,11 @@ class Kept:
     finished: datetime
     seconds: float
 
+    @property
+    def told(self) -> str:
+        """That it was kept, and how it is computed anew, for people."""
+        return f"kept since {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
+
 
 def find(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any], run: Run | None

@@ -211,6 +211,11 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
     assert "; kept since 20" in capfd.readouterr().out.splitlines()[0]
     assert run([*args, "query", "best_head", "--fresh"]) == 0
     assert "kept" not in capfd.readouterr().out
+    file = str(own.with_name("picture.json"))
+    assert run([*args, "plot", "best_head", "-o", file]) == 0
+    assert "Its rows are kept since 20" in capfd.readouterr().err
+    assert run([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
+    assert not capfd.readouterr().err
     assert run([*args, "compute", "best_head"]) == 0
     assert "were kept already" in capfd.readouterr().err
     assert run([*args, "compute", "best_head", "--subtypes"]) == 0

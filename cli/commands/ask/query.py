@@ -167,8 +167,7 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
             kept = None if fresh else bank.kept(analysis.name, **given)
         title = _title(run)
         if kept is not None:
-            told = f"kept since {kept.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
-            title = f"Answer: {told}" if title is None else f"{title}; {told}"
+            title = f"Answer: {kept.told}" if title is None else f"{title}; {kept.told}"
         write_frame(ctx, frame, format_, output, title=title, hint=analysis.empty)
 
     read_apart(ctx, answer)
