@@ -137,7 +137,7 @@ counted as (
     inner join input on input.sequence = member.sequence
 ),
 
--- What a weight counts in the mean of its class: divided here, once a position, and not again for every head.
+-- What a weight counts in the mean of its class: divided here, once for each position, and not again for every head.
 share as materialized (
     select
         counted.sequence,
@@ -184,9 +184,9 @@ block as (
     from attending
 ),
 
--- What each position receives is summed 16 positions at a time: 16 sums a row take a third of the time that a row a
--- position takes. What the same positions give is put beside it, so that the weights are read but once: reading them
--- takes half of the time. The two lists stand in the same order, whichever that is.
+-- What each position receives is summed 16 positions at a time: 16 sums in one row take a third of the time that one row
+-- for each position takes. What the same positions give is put beside it, so that the weights are read only once:
+-- reading them a second time would take a fifth longer. The two lists stand in the same order, whichever that is.
 summed as (
     select
         block.sequence,

@@ -63,7 +63,7 @@ placed as (
     from numbered
 ),
 
--- The weights are summed eight offsets at a time: eight sums a row take half of the time that a row an offset takes.
+-- The weights are summed eight offsets at a time: that takes half of the time that one row for each offset takes.
 block as (
     select
         placed.block as number,
