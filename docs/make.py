@@ -2,7 +2,8 @@
 
 `python docs/make.py` writes every one of them; `make docs` does, and builds the site.
 `python docs/make.py --reference` writes those alone that are kept in git (commands.md, schema.md,
-schema.svg), which takes no model and a second.
+schema.svg), which takes no model and a second. `python docs/make.py --pictures` writes the pictures
+of the README, in docs/pictures/, with the packaged model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "tests" / "support")]
 
-from generator import analyses, commands, faults, schema  # noqa: E402
+from generator import analyses, commands, faults, pictures, schema  # noqa: E402
 from generator.example import Examples  # noqa: E402
 
 
@@ -41,6 +42,9 @@ def main() -> None:
     if "--reference" in sys.argv:
         return
     with tempfile.TemporaryDirectory(prefix="attnbank-docs-") as folder:
+        if "--pictures" in sys.argv:
+            write(pictures.pictures(Examples(Path(folder))))
+            return
         pages = others(Examples(Path(folder)))
     for old in (DOCS / "analyses").glob("*.md"):
         old.unlink()

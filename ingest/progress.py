@@ -13,8 +13,9 @@ class Progress:
 
     `stage` is, of an ingest, checking, reading, planning (of a sample: counts are of inputs),
     running, or, in an estimate, counting; counts are of sentences. A step is computing, and counts
-    inputs; a probe is training, and counts epochs. In one stage `done` never falls and `total`
-    stays; where there is a `total`, `done` ends there, but for a training that stops before.
+    inputs; a probe is training, and counts epochs; answers that are kept are keeping, and counted.
+    In one stage `done` never falls and `total` stays; where there is a `total`, `done` ends there,
+    but for a training that stops before.
     """
 
     stage: str

@@ -11,13 +11,16 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.lazy import scan
+from attnbank.queries.connections.lazy import scan
+from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
+from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.queries.scores import Scores
+from attnbank.queries.sentences.showing import Sentences
 from attnbank.sql import reading, registry
 from attnbank.sql.bank.explaining import is_damage
 from attnbank.sql.header import Analysis
@@ -49,7 +52,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(Requests, Scores):
+class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but
@@ -67,10 +70,11 @@ class Bank(Requests, Scores):
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        Parameters that are left out have their default. Raises CallError for an unknown
-        analysis, parameter, run or relation and for a value of the wrong type, QueryError
-        where the bank has no run that fits. Warns with UnfinishedRunWarning where the run
-        that was asked for is not finished.
+        Parameters that are left out have their default. What `attnbank compute` has kept of it is
+        given again where it still holds (see `kept`). Raises CallError for an unknown analysis,
+        parameter, run or relation and for a value of the wrong type, QueryError where the bank has
+        no run that fits. Warns with UnfinishedRunWarning where the run that was asked for is not
+        finished.
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
@@ -87,6 +91,9 @@ class Bank(Requests, Scores):
                         stacklevel=2,
                     )
                 check_relation(connection, analysis, given, run)
+            kept = self._kept_rows(analysis, given, run)
+            if kept is not None:
+                return kept
             try:
                 return frame_of(connection.query(with_defaults(analysis, given), params=given))
             except duckdb.Error as error:
@@ -96,9 +103,11 @@ class Bank(Requests, Scores):
 
     def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
         """Run a statement that a user wrote, as `sql` does. Raises QueryError as it does."""
-        if analysis.run is not None:
-            with self._answering():
-                choose_run(self.connection, self.path, analysis, given)
+        with self._answering():
+            run = choose_run(self.connection, self.path, analysis, given)
+            kept = self._kept_rows(analysis, given, run)
+        if kept is not None:
+            return kept
         return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.opened import OpenBank
+from attnbank.queries.connections.opened import OpenBank
 from attnbank.queries.sandbox.isolated import check_limits
 from attnbank.queries.sandbox.select import MEMORY
 from attnbank.sql.errors import AttnbankWarning

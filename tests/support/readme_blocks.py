@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+import real_models
 import real_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,8 +33,11 @@ CORPORA = real_text.find()
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
 _REAL = re.compile(r"\b(gum|wiki)[-.]")
+_LARGER = re.compile(r"\b(larger|silver|decoder)\.duckdb")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
-_VOLATILE = re.compile(r"^(Checking|Counting|Reading|Running|Computing)\b.*\n", re.MULTILINE)
+_VOLATILE = re.compile(
+    r"^(Checking|Counting|Reading|Running|Computing|Keeping)\b.*\n", re.MULTILINE
+)
 _FIGURE = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.])")
 _ALIASES = {"make demo": "attnbank demo"}  # the recipe, without the installation
 
@@ -48,6 +52,16 @@ class Step:
     @property
     def needs_corpora(self) -> bool:
         return _REAL.search(self.command) is not None
+
+
+def needs_models(text: str) -> bool:
+    """Whether the commands of a page need models that are no package of their own."""
+    return _LARGER.search(text) is not None
+
+
+def has_models() -> bool:
+    """Whether those models can be had, and the text that they are asked about."""
+    return has_corpora() and all(real_models.get(name) for name in real_models.NAMES)
 
 
 def has_corpora() -> bool:
@@ -107,6 +121,11 @@ def run(step: Step, folder: Path) -> str:
     for corpus in CORPORA.glob("*") if CORPORA is not None else ():
         if not (folder / corpus.name).exists():
             (folder / corpus.name).symlink_to(corpus.resolve())
+    if needs_models(step.command):
+        for name in real_models.NAMES:
+            model = real_models.get(name)
+            if model is not None and not (folder / name).exists():
+                (folder / name).symlink_to(model)
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

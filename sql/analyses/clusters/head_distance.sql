@@ -5,6 +5,7 @@
 -- formula: JS(p, q) = ½ Σ_j p_j ln(p_j / m_j) + ½ Σ_j q_j ln(q_j / m_j), with m = (p + q) / 2
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: favours=pair/token
+-- plot: matrix x=layer_a,head_a y=layer_b,head_b color=js_divergence
 -- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads'
 --   distributions, with the natural logarithm; at most ln 2 a token.
 -- note: it is computed once and kept in table head_distance. Where the run has none, type: attnbank compute

@@ -5,6 +5,7 @@
 -- formula: stress = √(Σ_{a<b} (δ(a, b) − |z_a − z_b|)² / Σ_{a<b} δ(a, b)²), where z = (x, y) are the places that
 --   make it small
 -- run: favours=pair/token
+-- plot: scatter x=x y=y color=behaviour label=layer,head
 -- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the
 --   run has none, type: attnbank compute head_embedding. Of one start from classical scaling and several random ones
 --   the picture with the least stress is kept; the published code keeps the best of five random ones.

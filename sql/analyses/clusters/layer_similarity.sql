@@ -6,6 +6,7 @@
 -- formula: between_layers(l) = mean of δ(a, b) over the heads a of layer l and the heads b of every other layer
 -- formula: ratio = within_layer / between_layers
 -- run: favours=pair/token
+-- plot: lines x=layer y=within_layer,between_layers
 -- note: distances are those of head_distance, a token: divided by the number of tokens, so that runs can be compared;
 --   at most ln 2 = 0.69. A pair of heads of different layers counts in the rows of both.
 -- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code:

@@ -6,6 +6,7 @@
 -- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document, or every second input where the corpus is one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.

@@ -6,6 +6,7 @@
 --   A(m) are those of its antecedents and C(m) those of its candidates
 -- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- plot: grid color=accuracy panel=kind domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: of the mentions with an antecedent (same entity, earlier start) in the same input. The paper does not say what
 --   the candidates are: mentions takes the head words of the mentions that start earlier, words every other word.

@@ -7,6 +7,7 @@
 -- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
 --   not empty
 -- run: favours=pair/token
+-- plot: grid x=layer,head y=class color=received panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
 --   weight from a position of the class to every other word (token), so that special tokens, which take most of many
 --   heads, do not count. Means are taken within an input that has the class, then over those inputs.
@@ -23,7 +24,7 @@
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights that fits, of token pairs before others
--- column classification varchar: upos, relation or class (the named ones)
+-- column classification varchar: upos, relation or class: the named ones
 -- column class varchar: the part of speech, the relation or the name of the class
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

@@ -5,6 +5,7 @@
 --   without x
 -- formula: increase(x) = loss(x) − loss(none)
 -- run: needs=losses
+-- plot: grid color=increase panel=replacement
 -- note: Kovaleva et al. measured the accuracy of fine-tuned models on tasks; here it is the loss of the
 --   masked-language model itself, on the same masks as that of the whole model. increase below 0: the model does better
 --   without it.

@@ -3,6 +3,7 @@
 -- grain: one row per (panel, target, layer, head)
 -- formula: the columns cls, sep, punctuation (above), sep_to_sep and other_to_sep (below) of special_tokens
 -- run: favours=pair/token
+-- plot: points y=attention color=target panel=panel domain=0,1
 -- note: with the defaults of special_tokens.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights that fits, of token pairs before others

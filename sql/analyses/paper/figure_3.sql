@@ -3,6 +3,7 @@
 -- grain: one row per (target, layer)
 -- formula: gradient(target, l) = mean of gradient_importance over the heads of layer l
 -- run: needs=gradients
+-- plot: lines x=layer y=gradient color=target
 -- note: with the defaults of gradient_importance.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights with gradients

@@ -3,6 +3,7 @@
 -- grain: one row per (panel, layer, head)
 -- formula: the columns entropy (above) and entropy_from_cls (below) of entropy
 -- run: favours=pair/token
+-- plot: points y=entropy rule=uniform panel=panel
 -- note: with the defaults of entropy.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights that fits, of token pairs before others

@@ -3,6 +3,7 @@
 -- grain: one row per (layer, head)
 -- formula: the columns x, y and behaviour of head_embedding
 -- run: favours=pair/token
+-- plot: scatter x=x y=y color=behaviour,layer
 -- note: with the defaults of head_embedding.
 -- note: the paper draws the picture twice, coloured by behaviour and by layer.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished

@@ -4,6 +4,7 @@
 -- formula: contribution(h) = mean over dependencies of w_h α_h(d, g) − mean_{c ≠ d, g} w_h α_h(d, c), where g is
 --   the gold head of d and c any other word; with α_h(g, d) and α_h(c, d) for head_to_dependent
 -- formula: share(h) = max(contribution(h), 0) / Σ_k max(contribution(k), 0)
+-- plot: grid color=contribution panel=direction
 -- empty: no probe of trained weights reads attention (--probe names another)
 -- note: a large weight on a head that never looks at a word's head does nothing; contribution is the weight times the
 --   attention, so heads are ranked by it. Heads that do the same share the work between them.

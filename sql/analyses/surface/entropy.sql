@@ -5,6 +5,7 @@
 -- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: favours=pair/token
+-- plot: grid color=entropy,entropy_from_cls
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.

@@ -5,6 +5,7 @@
 --   positions of the target, is not empty
 -- formula: L = −mean of ln P(token) over the masked tokens of the input
 -- run: needs=gradients
+-- plot: grid color=gradient panel=target
 -- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the
 --   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.
 -- note: which positions count as what is in view placement. A run has gradients where it was ingested with

@@ -4,6 +4,7 @@
 -- formula: weight(k) = mean over inputs of 1/n Σ_i α(i, i + k)
 -- formula: present(k) = mean over inputs of 1/(n − |k|) Σ_i α(i, i + k), over the inputs with n > |k|
 -- run: favours=pair/token
+-- plot: grid x=offset y=head color=weight panel=layer scale=sqrt
 -- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
 --   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
 --   positions that have a token there, and leaves out inputs that have none.

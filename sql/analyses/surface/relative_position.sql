@@ -6,6 +6,7 @@
 -- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
 -- formula: chance = mean over inputs of 1/n
 -- run: favours=pair/token
+-- plot: grid color=previous,self,next domain=0,1
 -- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
 --   special tokens included, and the mean over inputs is taken: an input of n tokens has n - 1 next tokens, but is
 --   divided by n.

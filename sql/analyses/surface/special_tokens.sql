@@ -7,6 +7,7 @@
 -- formula: other_to_sep = mean over inputs of 1/(n − |S|) Σ_{i ∉ S} Σ_{j ∈ S} α(i, j)
 -- formula: chance of a target = mean over inputs of |T| / n
 -- run: favours=pair/token
+-- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and ,
 --   alone.
 -- note: as in the published code, the weights to a target are summed and divided by the length of the input;

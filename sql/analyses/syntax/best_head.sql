@@ -7,6 +7,7 @@
 -- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
+-- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy label=layer,head domain=0,1
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: the head is picked on the very words that it is scored on, as in the paper; best_head_held_out shows what
 --   that is worth. Equal heads: the lowest layer, then the lowest head, then dependent_to_head.

@@ -6,6 +6,7 @@
 -- formula: optimism(r) = max_{h, v} accuracy_{h,v}(r) − accuracy(r), both over the dependents that it is scored on
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
+-- plot: bars x=accuracy y=relation low=low high=high beside=in_sample_accuracy label=layer,head domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: halves are every second document, or every second sentence where the corpus is one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.

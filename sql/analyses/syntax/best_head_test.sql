@@ -3,6 +3,8 @@
 -- grain: one row
 -- formula: as in best_head; corrected as in head_score; held_out_accuracy as in best_head_held_out
 -- run: unit=word needs=trees usual=sentence
+-- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head
+--   domain=0,1
 -- empty: no dependent has the relation
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all

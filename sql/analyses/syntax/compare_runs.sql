@@ -3,6 +3,7 @@
 -- grain: one row per relation, the most frequent first
 -- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same dependents
 -- formula: p_value = min(1, 2 Σ_{k=0}^{min(only_a, only_b)} C(n, k) / 2ⁿ), where n = only_a + only_b
+-- plot: bars x=accuracy_a y=relation beside=accuracy_b domain=0,1
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.

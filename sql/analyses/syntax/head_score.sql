@@ -5,6 +5,7 @@
 -- formula: p_value = min(1, 2 Σ_{k=0}^{min(only_head, only_offset)} C(n, k) / 2ⁿ), where n = only_head + only_offset
 -- formula: corrected = min(1, p_value · number of rows), for all the heads and directions that were tried (Bonferroni)
 -- run: unit=word needs=trees usual=sentence
+-- plot: grid color=gain panel=direction
 -- empty: no dependent has the relation
 -- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong guess.
 -- note: offset is a word of SQL: write "offset", or qualify it.

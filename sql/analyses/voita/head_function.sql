@@ -10,6 +10,7 @@
 --   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
 --   the positions of the rarest word
 -- run: favours=sentence/word
+-- plot: grid color=confidence,positional,rare_word domain=0,1
 -- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but
 --   [SEP]; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
 -- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from attnbank.queries.cursors import Cursors
+from attnbank.queries.connections.cursors import Cursors
 from attnbank.sql.quoting import quoted
 
 _ROWS_AT_ONCE = 65_536

@@ -12,7 +12,7 @@ from typing import Self
 
 import duckdb
 
-from attnbank.queries.cursors import Cursors
+from attnbank.queries.connections.cursors import Cursors
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated
 from attnbank.sql.bank.explaining import explained

@@ -1,0 +1,35 @@
+"""The pictures that are kept in git, for README and pages: drawn as `attnbank plot` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from attnbank.queries import open_bank
+from attnbank.queries.pictures import as_bytes
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import find
+
+KEPT: dict[str, dict[str, Any]] = {
+    "best_head": {},
+    "head_accuracy": {"relation": "obj"},
+    "figure_6": {},
+}
+"""The analyses that have one, and what is asked for."""
+
+
+class Banks(Protocol):
+    """What has a bank for an analysis."""
+
+    def bank(self, analysis: Analysis) -> Path:
+        """The bank in which the analysis has something to say."""
+
+
+def pictures(banks: Banks) -> dict[str, str]:
+    """Every kept picture as SVG, by name of file below docs/."""
+    found = {}
+    for name, values in KEPT.items():
+        with open_bank(banks.bank(find(name))) as bank:
+            made = bank.plot_specification(name, **values)
+        found[f"pictures/{name}.svg"] = f"{as_bytes(made, '.svg').decode()}\n"
+    return found

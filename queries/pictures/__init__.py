@@ -1,0 +1,26 @@
+"""Pictures of analyses: a frame goes in, a Vega-Lite specification or a file's bytes come out.
+
+    from attnbank.queries.pictures import Facts, draw, specification
+
+`specification` needs nothing installed; `draw` makes it an Altair chart (extra `plot`). There is no
+SQL here and no file: `Bank.plot` and the command ask the bank, the command writes.
+"""
+
+from __future__ import annotations
+
+from attnbank.queries.pictures.drawing import check_has_picture, draw, specification
+from attnbank.queries.pictures.facts import Facts
+from attnbank.queries.pictures.formats import ENDINGS, as_bytes
+from attnbank.queries.pictures.parts import Size
+from attnbank.queries.pictures.theme import THEMES
+
+__all__ = [
+    "ENDINGS",
+    "THEMES",
+    "Facts",
+    "Size",
+    "as_bytes",
+    "check_has_picture",
+    "draw",
+    "specification",
+]

@@ -1,0 +1,13 @@
+-- The sentences of an id (a number) or of a name, in the order of the text; of one corpus alone where it is named.
+select
+    sentence.id,
+    coalesce(sentence.name, cast(sentence.id as varchar)) as name,
+    corpus.id as corpus,
+    corpus.name as corpus_name
+from sentence
+inner join document on document.id = sentence.document
+inner join corpus on corpus.id = document.corpus
+where ($corpus is null or corpus.name = $corpus)
+    and ($id is null or sentence.id = $id)
+    and ($name is null or sentence.name = $name)
+order by sentence.id

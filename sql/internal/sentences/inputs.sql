@@ -1,0 +1,20 @@
+-- The inputs of a run that hold words of one sentence, the one with most of them first.
+with
+
+own_word as (
+    select word.id
+    from word
+    where word.sentence = $sentence
+)
+
+select
+    sequence.id as sequence,
+    sequence.positions,
+    count(distinct position.word) as words,
+    (select count(*) from own_word) as all_words
+from sequence
+inner join position on position.sequence = sequence.id
+inner join own_word on own_word.id = position.word
+where sequence.run = $run
+group by sequence.id, sequence.positions
+order by words desc, sequence.id

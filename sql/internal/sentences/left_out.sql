@@ -1,0 +1,7 @@
+-- Why a run left a sentence out.
+select skipped.reason, skipped.detail
+from skipped
+where skipped.sentence = $sentence
+    and (skipped.run = $run or skipped.run is null)
+order by skipped.run nulls last, skipped.reason
+limit 1

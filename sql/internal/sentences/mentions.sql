@@ -1,0 +1,6 @@
+-- The mentions that stand within a range of words, in the order of the text, the longer first.
+select mention.entity, mention.first_word, mention.last_word, mention.head_word
+from mention
+where mention.first_word >= $first
+    and mention.last_word <= $last
+order by mention.first_word, mention.last_word desc, mention.id

@@ -1,0 +1,21 @@
+-- The positions of one input, each with its word, and with what the tree says of it.
+select
+    position.position,
+    position.kind,
+    case when position.kind = 'token' then plain_text(position.text) else position.text end as text,
+    position.word,
+    word.sentence,
+    word.index,
+    word.form,
+    gold_head.id as head_word,
+    gold_head.form as head_form,
+    word.head_index,
+    word.deprel as relation,
+    word.upos
+from position
+left join word on word.id = position.word
+left join word as gold_head
+    on gold_head.sentence = word.sentence
+    and gold_head.index = word.head_index
+where position.sequence = $sequence
+order by position.position

@@ -1,0 +1,177 @@
+"""The files of pictures: each opens, asks for nothing outside itself, and takes any name."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import subprocess
+import zlib
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from drawn import frame_of_heads, heads, words_of
+
+from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
+
+HEBREW = "\u05e9\u05dc\u05d5\u05dd"
+ARABIC = "\u0645\u0631\u062d\u0628\u0627"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\x00\x01\x1b[31m\x7f",
+    "a\nb\u2028c",
+    "\u202eevil\u202c",
+    HEBREW,
+    ARABIC,
+    "']; alert(1); ['",
+    "datum.x \\u0022 ${x} {{x}}",
+    "&amp; & ]]> -->",
+    "\uffff",
+    "x" * 5000,
+    "x" * 5001,
+    "\U0001f600" * 100,
+    "a" + "\U0001f600" * 100,
+]
+ANALYSIS = heads("bars x=share y=group beside=other domain=0,1")
+FACTS = Facts(("r",), ("m",), ("c",))
+
+
+def _hostile_rows() -> pl.DataFrame:
+    return frame_of_heads(1, 1, tuple(HOSTILE))
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    """A picture full of hostile names, in every format."""
+    facts = Facts(tuple(HOSTILE[:3]), (HOSTILE[0],), (HOSTILE[4],), {"relation": HOSTILE[1]})
+    made = specification(ANALYSIS, _hostile_rows(), facts)
+    return {ending: as_bytes(made, ending, scale=2) for ending in ENDINGS}
+
+
+def test_an_svg_is_one_document_without_scripts(files: dict[str, bytes]) -> None:
+    root = ElementTree.fromstring(files[".svg"])
+    names = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and "text" in names
+    assert names <= {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath",
+                     "linearGradient", "stop", "title"}  # fmt: skip
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            assert "href" not in name and not name.startswith("on"), name
+            assert "url(" not in value or "url(#" in value
+    texts = "".join(root.itertext())
+    assert "<script>alert(1)</script>" in texts
+    fonts = {each.get("font-family") for each in root.iter() if each.get("font-family")}
+    assert fonts == {"Liberation Sans, Arial, Helvetica, sans-serif"}
+
+
+def test_a_png_has_the_size_that_was_asked_for(files: dict[str, bytes]) -> None:
+    root = ElementTree.fromstring(files[".svg"])
+    assert files[".png"].startswith(b"\x89PNG\r\n\x1a\n")
+    size = struct.unpack(">II", files[".png"][16:24])
+    assert size == (2 * int(root.attrib["width"]), 2 * int(root.attrib["height"]))
+
+
+def test_a_pdf_has_its_fonts_in_it(files: dict[str, bytes]) -> None:
+    pdf = files[".pdf"]
+    assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
+    inflated = pdf + b"".join(
+        zlib.decompressobj().decompress(part)
+        for part in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL)
+        if part[:1] == b"x"
+    )
+    assert b"LiberationSans" in inflated and b"/FontFile" in inflated
+    assert b"/URI" not in inflated and b"/JavaScript" not in inflated
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.outside: list[str] = []
+        self.texts: dict[str, str] = {}
+        self._open = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        told = dict(attrs)
+        self.outside += [name for name in told if name in ("src", "href") or name[:2] == "on"]
+        self._open = told.get("id") or tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._open] = self.texts.get(self._open, "") + data
+
+
+def test_a_page_is_one_file_that_asks_for_no_other(files: dict[str, bytes]) -> None:
+    page = _Page()
+    page.feed(files[".html"].decode())
+    assert sorted(page.tags) == sorted(
+        [
+            "html",
+            "head",
+            "meta",
+            "meta",
+            "meta",
+            "title",
+            "style",
+            "body",
+            "div",
+            "script",
+            "script",
+        ]
+    )
+    assert not page.outside
+    assert "default-src 'none'" in files[".html"].decode()
+    inside = json.loads(page.texts["specification"])
+    assert inside == json.loads(files[".json"])
+
+
+def test_the_scripts_of_a_page_are_whole(files: dict[str, bytes]) -> None:
+    """Node reads them, where it is installed."""
+    page = _Page()
+    page.feed(files[".html"].decode())
+    try:
+        done = subprocess.run(
+            ["node", "--input-type=module", "--check"],
+            input=page.texts["script"], text=True, capture_output=True, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("node is not installed")
+    assert not done.returncode, done.stderr[-500:]
+
+
+def test_every_name_is_shown_as_one_short_text() -> None:
+    made = specification(ANALYSIS, _hostile_rows(), FACTS)
+    shown = words_of(made)
+    assert "<script>alert(1)</script>" in shown
+    assert r"\x00\x01\x1b[31m\x7f" in shown and r"a\x0ab\u2028c" in shown
+    assert r"\u202eevil\u202c" in shown
+    assert {f"\u2068{HEBREW}\u2069", f"\u2068{ARABIC}\u2069"} <= set(shown)
+    cut = [each for each in shown if each.startswith("xxx")]
+    assert len(cut) == 2 and all(re.fullmatch(r"x{33}…\d{4}", each) for each in cut)
+    assert len(set(cut)) == 2, "two long names are one"
+    assert not any(character in text for text in shown for character in "\x00\x1b\n\u202e")
+
+
+def test_the_specification_has_no_address_but_its_schema() -> None:
+    text = as_bytes(specification(ANALYSIS, frame_of_heads(), FACTS), ".json").decode()
+    assert re.findall(r"https?://[^\"]+", text) == [
+        "https://vega.github.io/schema/vega-lite/v6.json"
+    ]
+
+
+def test_a_size_is_that_of_a_panel() -> None:
+    made = specification(heads("points y=share"), frame_of_heads(), size=Size(300, 120))
+    assert (made["width"], made["height"]) == (300, 120)
+    grid = specification(heads("grid color=share"), frame_of_heads(2, 3), size=Size(300, 120))
+    assert (grid["width"], grid["height"]) == ({"step": 100}, {"step": 60})
+
+
+def test_a_header_may_be_hostile_too() -> None:
+    text = "bars x=share y=group\n-- note: n"
+    own = heads(text, title="\x01\u202e<script>alert(1)</script>")
+    svg = as_bytes(specification(own, frame_of_heads(), FACTS), ".svg")
+    told = "".join(ElementTree.fromstring(svg).itertext())
+    assert r"\x01\u202e<script>alert(1)</script>" in told

@@ -1,0 +1,217 @@
+"""The kinds of pictures that a line `plot` in a header can ask for, and what they look like."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
+
+from attnbank.queries.pictures import Facts, Size, draw, specification
+from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
+from attnbank.queries.pictures.ordering import by_cluster
+from attnbank.queries.pictures.theme import THEMES, categorical
+from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.header import OWN, HeaderError, Plot, parse
+
+GRID = heads("grid color=share domain=0,1")
+EVERY_KIND = (
+    "grid color=share",
+    "grid color=share,other panel=group",
+    "grid color=group",
+    "points y=share color=group rule=other",
+    "points y=share,other",
+    "lines x=head y=share color=group panel=layer",
+    "bars x=share y=layer,head low=other high=share beside=other panel=group",
+    "scatter x=share y=other color=group,layer label=layer,head",
+    "matrix x=layer y=head color=share",
+)
+
+
+@pytest.mark.parametrize("plot", EVERY_KIND)
+def test_a_kind_is_a_chart_in_both_themes(plot: str) -> None:
+    frame = frame_of_heads(groups=("above", "below"))
+    for theme in THEMES:
+        chart = draw(heads(plot), frame, Facts(("r",), ("m",), ("c",)), theme)
+        made = chart.to_dict()
+        assert made["config"]["background"] == THEMES[theme].background
+        assert made["title"]["subtitle"][0] == "Run r · model m · corpus c"
+        assert len(made["datasets"]["rows"]) == frame.height
+
+
+def test_the_cells_of_a_grid_stand_at_their_layer_and_head() -> None:
+    made = specification(GRID, frame_of_heads())
+    cells = marks_of(made, "rect")
+    width, height = cells[0]["width"], cells[0]["height"]
+    assert len(cells) == 6
+    for cell in cells:
+        told = figures_of(cell)
+        layer, head = int(told["Layer"]), int(told["Head"])
+        assert float(told["share"]) == pytest.approx((1 + layer * 10 + head) / 100)
+        assert (cell["x"], cell["y"]) == (
+            pytest.approx((head - 1) * width, abs=1),
+            pytest.approx((layer - 1) * height, abs=1),
+        )
+    assert {"Layer", "Head", "1", "2", "3"} <= set(words_of(made))
+
+
+def test_ten_comes_after_nine() -> None:
+    cells = marks_of(specification(GRID, frame_of_heads(1, 12)), "rect")
+    across = sorted(cells, key=lambda cell: float(cell["x"]))
+    assert [int(figures_of(cell)["Head"]) for cell in across] == list(range(1, 13))
+
+
+def test_bars_are_as_long_as_their_amounts() -> None:
+    bars = heads("bars x=share y=layer,head low=other high=share beside=other domain=0,1")
+    made = specification(bars, frame_of_heads(), size=Size(width=200))
+    for bar in marks_of(made, "rect"):
+        assert bar["width"] == pytest.approx(200 * float(figures_of(bar)["share"]))
+    for point in marks_of(made, "symbol"):
+        assert point["x"] == pytest.approx(200 * float(figures_of(point)["column value"]))
+    assert len(marks_of(made, "rule")) == len(marks_of(made, "symbol")) == 6
+    assert "other" in words_of(made) and "1-1" in words_of(made)
+
+
+def test_the_line_through_points_is_that_of_their_means() -> None:
+    frame = frame_of_heads()
+    made = specification(heads("points y=share rule=other domain=0,1"), frame)
+    lines = marks_of(made, "line")
+    means = frame.group_by("layer").agg(pl.col("share", "other").mean()).sort("layer")
+    told = [figures_of(mark) for mark in lines]
+    drawn = [float(each["mean of rows"]) for each in told if "mean of rows" in each]
+    ruled = [float(each["rule value"]) for each in told if "rule value" in each]
+    assert drawn == pytest.approx(means["share"].to_list())
+    assert ruled == pytest.approx(means["other"].to_list())
+    heights = {round(float(mark["y"]), 6) for mark in lines}
+    assert len(heights) == 4, "the dashed line is not that of the means"
+
+
+def test_a_map_is_true_to_scale() -> None:
+    frame = frame_of_heads().with_columns(share=pl.col("share") * 10)
+    points = marks_of(specification(heads("scatter x=share y=other color=layer"), frame), "symbol")
+    told = [figures_of(point) for point in points]
+    x, y = ([float(each[name]) for each in told] for name in ("share", "other"))
+    per_unit = (points[-1]["x"] - points[0]["x"]) / (x[-1] - x[0])
+    assert points[0]["y"] - points[-1]["y"] == pytest.approx(per_unit * (y[-1] - y[0]))
+
+
+def test_a_matrix_has_both_sides_and_puts_near_things_together() -> None:
+    far = np.array([[0, 9, 1, 9], [9, 0, 9, 2], [1, 9, 0, 8], [9, 2, 8, 0]], dtype=float)
+    assert by_cluster(far) in ([0, 2, 3, 1], [1, 3, 2, 0])
+    assert by_cluster(np.zeros((0, 0))) == [] and by_cluster(np.zeros((1, 1))) == [0]
+    assert sorted(by_cluster(np.full((3, 3), np.inf))) == [0, 1, 2]
+    pairs = parse("pairs", OWN, (
+        "-- title: t\n-- grain: g\n-- plot: matrix x=a y=b color=d\n-- column a varchar: a\n"
+        "-- column b varchar: b\n-- column d double: how far\nselect 1"
+    ))  # fmt: skip
+    rows = [(f"h{a}", f"h{b}", far[a, b]) for a in range(4) for b in range(a + 1, 4)]
+    made = specification(pairs, pl.DataFrame(rows, schema=["a", "b", "d"], orient="row"))
+    cells = marks_of(made, "rect")
+    assert len(cells) == 12
+    places = {(round(cell["x"]), round(cell["y"])): figures_of(cell)["d"] for cell in cells}
+    assert all(places[y, x] == amount for (x, y), amount in places.items())
+    near = sorted(x for (x, y), amount in places.items() if amount == "1")
+    assert near[1] - near[0] == round(cells[0]["width"])
+
+
+def test_amounts_below_0_have_their_own_colour() -> None:
+    frame = frame_of_heads().with_columns(share=pl.col("share") - 0.2)
+    made = specification(heads("grid color=share"), frame)
+    domain = made["encoding"]["color"]["scale"]["domain"]
+    assert domain[1] == 0 and domain[0] == -domain[2]
+
+
+def test_what_has_no_place_is_told_and_what_has_no_value_is_grey() -> None:
+    frame = frame_of_heads().with_columns(
+        share=pl.when(pl.col("head") == 1).then(math.nan).otherwise(pl.col("share"))
+    )
+    told = specification(heads("points y=share"), frame)
+    assert "Left out: 2 rows without share" in " ".join(told["title"]["subtitle"])
+    assert len(told["datasets"]["rows"]) == 4
+    grid = specification(GRID, frame)
+    assert "Grey: no value" in " ".join(grid["title"]["subtitle"])
+    assert [row["share"] for row in grid["datasets"]["rows"]].count(None) == 2
+    assert len([each for each in marks_of(grid, "rect") if each["fill"] != "#e3e3e3"]) == 4
+
+
+def test_no_two_kinds_of_things_look_alike() -> None:
+    names = [f"k{at}" for at in range(42)]
+    for theme in THEMES.values():
+        looks = set(zip(*categorical(theme, names), strict=True))
+        assert len(looks) == 42
+        assert categorical(theme, ["other"])[0] == ["#8a8a8a"]
+
+
+def test_a_panel_is_called_what_the_header_says_of_its_value() -> None:
+    plot = heads("points y=share color=layer panel=group")
+    made = specification(plot, frame_of_heads(groups=("above", "below")))
+    titles = [each["title"]["text"] for each in made["concat"]]
+    assert titles == [["From every token"], ["below"]]
+    alone = specification(plot, frame_of_heads(groups=("above",)))
+    assert "concat" not in alone and "Group: From every token" in alone["title"]["subtitle"][-1]
+
+
+def test_too_much_is_refused_and_nothing_too() -> None:
+    many = frame_of_heads(1, 1, tuple(f"g{at}" for at in range(MOST_PANELS + 1)))
+    with pytest.raises(CallError, match=r"would be 25 panels.*24"):
+        specification(heads("grid color=share panel=group"), many)
+    long = pl.concat([frame_of_heads()] * (MOST_ROWS // 6 + 1))
+    with pytest.raises(CallError, match="rows; a picture shows 100,000"):
+        specification(GRID, long)
+    with pytest.raises(QueryError, match="no rows to draw"):
+        specification(GRID, frame_of_heads().head(0))
+    with pytest.raises(QueryError, match="no values to draw"):
+        empty = frame_of_heads().with_columns(share=pl.lit(None, pl.Float64))
+        specification(heads("points y=share"), empty)
+    with pytest.raises(CallError, match=r"no theme neon\.\nThe themes: light, dark"):
+        specification(GRID, frame_of_heads(), theme="neon")
+
+
+def test_a_long_list_of_bars_is_cut_and_says_so() -> None:
+    bars = heads("bars x=share y=layer,head")
+    made = specification(bars, frame_of_heads(10, 10))
+    assert len(made["datasets"]["rows"]) == len(marks_of(made, "rect")) == 80
+    assert "The first 80 bars; left out: 20." in " ".join(made["title"]["subtitle"])
+
+
+def test_the_header_line_is_read() -> None:
+    assert heads("points y=share color=group domain=0,1.5").plot == Plot(
+        "points", x=("layer",), y=("share",), color=("group",), domain=(0.0, 1.5)
+    )
+    assert heads("grid color=share scale=sqrt").plot == Plot(
+        "grid", x=("head",), y=("layer",), color=("share",), scale="sqrt"
+    )
+    assert parse("a", OWN, "-- title: t\n-- grain: g\n-- column x double: y\nselect 1").plot is None
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        ("", "'' in the header line 'plot' is no kind.*\nThe kinds: grid, points"),
+        ("pie x=share", "'pie' in the header line 'plot' is no kind"),
+        ("grid", "kind grid needs color=COLUMN"),
+        ("grid color", "cannot read 'color'"),
+        ("grid color=", "cannot read 'color='"),
+        ("grid color=share color=other", "cannot read 'color=other'"),
+        ("grid colour=share", "cannot read 'colour=share'"),
+        ("grid color=sare", "'color=sare' .* names no column.*\nThe columns: group, layer"),
+        ("grid color=share scale=log", "cannot read 'scale=log'"),
+        ("bars x=share", "kind bars needs y=COLUMN"),
+        ("bars x=share y=group low=share,other", "'low=share,other' .* names no column"),
+        ("grid color=share domain=1,0", "'domain=1,0' .* is not two numbers"),
+        ("grid color=share domain=a,b", "is not two numbers"),
+        ("grid color=share domain=0,inf", "is not two numbers"),
+        ("grid color=share domain=0", "is not two numbers"),
+    ],
+)
+def test_a_wrong_line_says_what_is_wrong(plot: str, message: str) -> None:
+    with pytest.raises(HeaderError, match=message):
+        heads(plot)
+
+
+def test_a_grid_without_layers_must_say_what_stands_where() -> None:
+    text = "-- title: t\n-- grain: g\n-- plot: grid color=n\n-- column n double: n\nselect 1"
+    with pytest.raises(HeaderError, match=r"has no column head, layer\.\nSay x=COLUMN"):
+        parse("own", OWN, text)

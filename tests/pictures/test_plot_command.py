@@ -1,0 +1,153 @@
+"""`attnbank plot` and `bank.plot`: from the bank to the file, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from case_bank import make_bank
+
+from attnbank.cli.app import run
+from attnbank.cli.commands.ask.plot import ENDINGS
+from attnbank.queries import open_bank, pictures
+from attnbank.queries.own import VARIABLE
+from attnbank.sql import registry
+from attnbank.sql.errors import CallError
+
+CASES = Path(__file__).parents[1] / "cases"
+OWN = """\
+-- title: Words by their length
+-- grain: one row per length
+-- plot: bars x=n y=letters
+-- column letters bigint: how many letters
+-- column n bigint: how many words
+select length(word.form) as letters, count(*) as n from word group by length(word.form)
+"""
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bank of the case of best_head, not to be written to."""
+    told = tomllib.loads((CASES / "best_head.toml").read_text(encoding="utf-8"))
+    return make_bank(tmp_path_factory.mktemp("plot") / "case.duckdb", told["given"])
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of queries of the user's own; what joins in a test leaves with it."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    before = registry.every().keys()
+    folder = tmp_path / "own"
+    folder.mkdir()
+    yield folder
+    registry.leave(registry.every().keys() - before)
+
+
+def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
+    assert ENDINGS == pictures.ENDINGS
+    starts = {
+        ".svg": b"<svg",
+        ".png": b"\x89PNG",
+        ".pdf": b"%PDF",
+        ".html": b"<!DOC",
+        ".json": b"{",
+    }
+    for ending in ENDINGS:
+        file = tmp_path / f"picture{ending}"
+        call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
+        assert run(call) == 0
+        assert file.read_bytes().startswith(starts[ending])
+
+
+def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None:
+    file = tmp_path / "picture.json"
+    call = ["plot", "best_head", "--min-count", "1", "--dark", "--width", "200", "-b", str(bank)]
+    assert run([*call, "-o", str(file)]) == 0
+    with open_bank(bank) as opened:
+        rows = opened.query("best_head", min_count=1)
+        chart = opened.plot("best_head", theme="dark", size=pictures.Size(200), min_count=1)
+        facts = opened.run_of("best_head")
+    made = json.loads(file.read_text(encoding="utf-8"))
+    assert made["datasets"] == chart.to_dict()["datasets"]
+    assert [row["accuracy"] for row in made["datasets"]["rows"]] == rows["accuracy"].to_list()
+    assert made["width"] == 200 and made["config"]["background"] == "#14161a"
+    assert facts is not None
+    told = made["title"]["subtitle"][0]
+    assert told == f"Run {facts.name} · model x · corpus {facts.corpus_name} · min count: 1"
+    assert chart._repr_mimebundle_()  # a notebook draws it
+
+
+def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
+    file = tmp_path / "picture.svg"
+    file.write_text("before")
+    assert run(["-b", str(bank), "plot", "best_head", "--relation", "none", "-o", str(file)]) == 2
+    assert file.read_text() == "before"
+    call = ["-b", str(bank), "plot", "best_head", "--min-count", "1", "-o", str(file)]
+    assert run(call) == 0 and file.read_text().startswith("<svg")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        (["best_head"], 2, "A picture goes to a file.\nType: attnbank plot best_head -o best_head"),
+        (["best_head", "-o", "-"], 2, "A picture goes to a file."),
+        (["best_head", "-o", "a.jpg"], 2, "The ending of a.jpg is no format of a picture."),
+        (["best_head", "-o", "a"], 2, "End it in .svg, .png, .pdf, .html, .json."),
+        (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThose that have"),
+        (["best_hed", "-o", "a.svg"], 2, "There is no analysis best_hed. Did you mean best_head"),
+        (["best_head", "-o", "no/such/a.svg"], 2, "There is no folder"),
+        (["figure_3", "-o", "a.svg"], 1, "figure_3 can read no run"),
+        (["best_head", "--min-count", "99", "-o", "a.svg"], 1, "best_head has no rows to draw"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(
+    bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["-b", str(bank), "plot", *args]) == status
+    told = capfd.readouterr().err
+    assert message in told and "Traceback" not in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bank_is_not_drawn_over(bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    named = bank.with_suffix(".svg")
+    named.symlink_to(bank)
+    assert run(["-b", str(bank), "plot", "best_head", "-o", str(named)]) == 2
+    assert "is the bank itself" in capfd.readouterr().err
+    named.unlink()
+
+
+def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
+    told = tomllib.loads((CASES / "head_accuracy.toml").read_text(encoding="utf-8"))
+    with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
+        frame = bank.query("head_accuracy", **told.get("params", {}))
+    many = pl.concat(
+        frame.with_columns(relation=pl.lit(f"r{at:02}")) for at in range(20)
+    )  # fmt: skip
+    analysis = registry.find("head_accuracy")
+    with pytest.raises(
+        CallError, match=r"panels.*\nChoose one \(--relation, relation=\): r00, r01"
+    ):
+        pictures.specification(analysis, many)
+
+
+def test_a_picture_of_ones_own_needs_no_python(bank: Path, own: Path, tmp_path: Path) -> None:
+    (own / "lengths.sql").write_text(OWN)
+    (own / "plain.sql").write_text(OWN.replace("-- plot: bars x=n y=letters\n", ""))
+    file = tmp_path / "lengths.json"
+    call = ["-b", str(bank), "plot", "--queries", str(own)]
+    assert run([*call, "lengths", "-o", str(file)]) == 0
+    made = json.loads(file.read_text(encoding="utf-8"))
+    with open_bank(bank, queries=own) as opened:
+        assert made["datasets"]["rows"][0]["n"] == opened.query("lengths")["n"][0]
+        with pytest.raises(CallError, match=r"plain has no picture.*\n.*lengths"):
+            opened.plot("plain")
+    assert made["title"]["text"] == ["Words by their length"]
+    assert made["title"]["subtitle"][0].startswith("Model x · corpus x")

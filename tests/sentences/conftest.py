@@ -1,0 +1,74 @@
+"""A bank of tiny models over one text: sentences, documents, pairs of tokens, a decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from attnbank.queries import open_bank
+
+ODD = """# newdoc id = odd
+# sent_id = <script>alert("x")</script>
+# text = odd
+1	<script>alert(1)</script>	x	NOUN	_	_	3	nsubj	_	_
+2	&	x	CCONJ	_	_	1	cc	_	_
+3	שלום)	x	VERB	_	_	0	root	_	Entity=(e1-person-1-new)
+4	"漢字'	x	NOUN	_	_	3	obj	_	Entity=(e1-person-1-giv)
+5	مرحبا	x	NOUN	_	_	4	nmod:<poss>	_	_
+
+# sent_id = same
+1	A	a	DET	_	_	2	det	_	_
+2	lamp	lamp	NOUN	_	_	0	root	_	_
+
+"""
+PLAIN = """# sent_id = same
+1	The	_	_	_	_	_	_	_	_
+2	lamp	_	_	_	_	_	_	_	_
+
+# sent_id = long
+"""
+
+
+@pytest.fixture(scope="session")
+def shown_bank(
+    tmp_path_factory: pytest.TempPathFactory,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+) -> Path:
+    """A bank of the sample's stories in four runs (see run_names), not to be written to.
+
+    Beside them corpora odd, whose words are hostile, and bare, which has no trees and a sentence
+    of 200 words that only the model minilm can read.
+    """
+    from attnbank.ingest import IngestOptions, ingest
+
+    folder = tmp_path_factory.mktemp("sentences")
+    bank = folder / "bank.duckdb"
+    stories = str(sample / "stories.conllu")
+    odd, bare = folder / "odd.conllu", folder / "bare.conllu"
+    odd.write_text(ODD, encoding="utf-8")
+    words = "".join(f"{n}\tlamp\t_\t_\t_\t_\t_\t_\t_\t_\n" for n in range(1, 201))
+    bare.write_text(f"{PLAIN}{words}\n", encoding="utf-8")
+    bert = str(tiny_model("bert"))
+    for corpus, model, options in (
+        (odd, bert, {}),
+        (bare, "minilm", {"unit": "token"}),
+        (bare, bert, {"unit": "token"}),
+        (stories, bert, {"context": "document", "max_tokens": 90}),
+        (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
+        (stories, str(tiny_model("gpt2")), {}),
+        (stories, bert, {}),
+    ):
+        ingest(IngestOptions((str(corpus),), bank, model, **options))
+    return bank
+
+
+@pytest.fixture(scope="session")
+def run_names(shown_bank: Path) -> dict[str, str]:
+    """The runs over the stories: single, document, pair (of tokens), decoder; and those of bare."""
+    with open_bank(shown_bank) as bank:
+        names = bank.runs()["name"].to_list()
+    keys = ("odd", "long", "short", "document", "pair", "decoder", "single")
+    return dict(zip(keys, names, strict=True))

@@ -1,0 +1,222 @@
+"""The lines, marks and words of a picture are what the tables say, read slowly."""
+
+from __future__ import annotations
+
+import statistics
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from sentence_pictures import SVG, panels, read, texts
+
+from attnbank.queries import open_bank
+from attnbank.sql.errors import AttnbankWarning, CallError
+
+HEADS = ((1, 1), (3, 4))
+NAMES = ("1-1", "3-4")
+
+
+@pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
+@pytest.mark.parametrize("special", [True, False], ids=["special", "words alone"])
+@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+def test_every_line_is_a_weight(
+    shown_bank: Path, run_names: dict[str, str], run: str, special: bool
+) -> None:
+    """Every weight from the least on has its line, with the number; and no other line is there."""
+    sentence = "sample_story-2"
+    first = read(shown_bank, run_names[run], sentence, HEADS[0])
+    own = first.own(sentence)
+    least = statistics.median(first.weights[a][b] for a in own for b in own if first.weights[a][b])
+    with open_bank(shown_bank) as bank:
+        shown = bank.show(sentence, NAMES, run=run_names[run], special=special, least=least)
+    drawn = panels(shown.svg)
+    assert [each.head for each in drawn] == list(HEADS)
+    total = possible = 0
+    for each in drawn:
+        slow = read(shown_bank, run_names[run], sentence, each.head)
+        places = sorted(slow.own(sentence) + (slow.special if special else []))
+        assert len(each.left) == len(places)
+        expected = {}
+        for place in places:
+            for other in places:
+                expected[str(place), str(other)] = slow.weights[place][other]
+            others = [to for to in range(len(slow.positions)) if to not in [*places, *slow.special]]
+            if others:
+                rest = sum(slow.weights[place][to] for to in others)
+                expected[str(place), "elsewhere"] = rest
+        possible += len(expected)
+        expected = {ends: weight for ends, weight in expected.items() if weight >= least}
+        assert each.weights == pytest.approx(expected, abs=1e-8)
+        total += len(expected)
+    assert 30 < total < possible
+    assert f"weights under {least:g} are not drawn" in " ".join(texts(shown.svg))
+    if run == "decoder":
+        assert all(int(a) >= int(b) for each in drawn for a, b in each.lines)
+
+
+def test_the_rows_are_the_strongest_lines(shown_bank: Path) -> None:
+    """What a word looks at most is its strongest line to another word."""
+    with open_bank(shown_bank) as bank:
+        shown = bank.show("sample_story-1", "3-4", special=False, least=0.0)
+    (drawn,) = panels(shown.svg)
+    for row in shown.rows.iter_rows(named=True):
+        own = str(row["position"])
+        others = {to: weight for (start, to), weight in drawn.weights.items()
+                  if start == own and to not in (own, "elsewhere")}  # fmt: skip
+        assert max(others, key=lambda to: others[to]) == str(row["looks_at_position"])
+        assert others[str(row["looks_at_position"])] == pytest.approx(row["weight"], rel=1e-7)
+    stronger = sorted(drawn.lines.values(), key=lambda line: float(line["data-weight"]))
+    opacities = [float(line["stroke-opacity"]) for line in stronger]
+    assert opacities == sorted(opacities) and len(set(opacities)) > 10
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+@pytest.mark.parametrize(
+    ("asked", "of"), [("obj", ("obj",)), ("nmod", ("nmod", "nmod:poss")), ("all", ())]
+)
+def test_gold_arcs_are_those_of_the_tree(
+    shown_bank: Path, run_names: dict[str, str], direction: str, asked: str, of: tuple[str, ...]
+) -> None:
+    """They are drawn whatever they weigh, and marked as found where the peak is there."""
+    found_any = 0
+    for sentence in ("sample_story-1", "sample_story-2", "sample_story-3"):
+        with open_bank(shown_bank) as bank:
+            shown = bank.show(sentence, "3-2", relation=asked, direction=direction, least=0.9)
+        (drawn,) = panels(shown.svg)
+        slow = read(shown_bank, run_names["single"], sentence, (3, 2))
+        found: set[tuple[int, int]] = set()
+        missed: set[tuple[int, int]] = set()
+        for place in slow.own(sentence):
+            heads = slow.head_of(place)
+            if not heads or (of and slow.positions[place]["relation"] not in of):
+                continue
+            backward = direction == "head_to_dependent"
+            top = slow.most_attending(place) if backward else slow.top(place)
+            arc = (heads[0], place) if backward else (place, heads[0])
+            (found if top == heads[0] else missed).add(arc)
+        assert drawn.gold("found") == found
+        assert drawn.gold("missed") == missed
+        dashed = {ends for ends, line in drawn.lines.items() if "stroke-dasharray" in line}
+        assert dashed == {(str(a), str(b)) for a, b in missed}
+        found_any += len(found) + len(missed)
+    assert found_any == {"obj": 4, "nmod": 1, "all": 38}[asked]
+
+
+def test_mentions_of_one_entity_have_one_colour(
+    shown_bank: Path, run_names: dict[str, str]
+) -> None:
+    """Old Jonas ... he; the boy ... The boy's ... him ... him: over three sentences of an input."""
+    with open_bank(shown_bank) as bank:
+        shown = bank.show(
+            "sample_story-3", "2-1", run=run_names["document"], coreference=True, before=2
+        )
+    (drawn,) = panels(shown.svg)
+    words = drawn.left
+    first = int(min(drawn.lines, key=lambda ends: int(ends[0]))[0])
+    spelled: dict[int, list[str]] = {}
+    for entity, start, end, _ in dict.fromkeys(drawn.mentions):
+        spelled.setdefault(entity, []).append(" ".join(words[start - first : end - first + 1]))
+    assert spelled == {
+        0: ["Old Jonas", "he", "Jonas"],
+        1: ["the boy", "The boy 's", "him", "him"],
+    }
+    colours: dict[str, set[str]] = {}
+    for bar in ET.fromstring(shown.svg).iter(f"{SVG}rect"):
+        if bar.get("class") == "mention":
+            colours.setdefault(bar.attrib["data-entity"], set()).add(bar.attrib["fill"])
+    assert all(len(each) == 1 for each in colours.values())
+    assert len(set.union(*colours.values())) == 2
+    assert len(drawn.mentions) == 2 * 7, "a bar on each side"
+    for number, colour in colours.items():
+        heads = {head for other, _, _, head in drawn.mentions if other == int(number)}
+        lines = {ends for ends, line in drawn.lines.items() if {line["stroke"]} == colour}
+        earlier = {(str(a), str(b)) for a in heads for b in heads if b < a}
+        assert lines == earlier, "from a mention to those before it"
+
+
+def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
+    with open_bank(shown_bank) as bank:
+        layer = bank.show("sample_story-1", layer=2)
+        hits = bank.show("pattern { V -[obj]-> O }", "3-1", hits=3, corpus="stories")
+        found = bank.find("pattern { V -[obj]-> O }", corpus="stories")
+    words: dict[str, set[int]] = {}
+    for name, *matched in found.rows():
+        words.setdefault(name, set()).update(matched)
+    assert [each.head for each in panels(layer.svg)] == [(2, 1), (2, 2), (2, 3), (2, 4)]
+    assert layer.rows.height == 4 * 15
+    names = [each.sentence for each in panels(hits.svg)]
+    assert names == list(words)[:3]
+    for panel in hits.panels:
+        marked = panel.words.filter(panel.words["is_matched"])["index"]
+        assert set(marked) == words[panel.sentence]
+    svg = hits.svg
+    assert "The words that the request matched have a coloured ground." in " ".join(texts(svg))
+    assert "Head 3-1 on 3 sentences" in texts(svg)
+
+
+def test_the_title_says_run_model_and_corpus(shown_bank: Path, run_names: dict[str, str]) -> None:
+    with open_bank(shown_bank) as bank:
+        shown = bank.show("sample_story-1", "3-1")
+        model = Path(bank.runs().filter(name=run_names["single"])["model"][0]).name
+    told = " ".join(texts(shown.svg))
+    assert "Head 3-1 on sample_story-1" in told
+    assert f"Run {run_names['single']}: model {model}, corpus stories." in told
+    assert shown._repr_svg_() == shown.svg == shown.draw("light") != shown.draw("dark")
+    with pytest.raises(CallError, match="no theme pink"):
+        shown.draw("pink")
+
+
+def test_a_picture_is_the_same_every_time(shown_bank: Path) -> None:
+    pytest.importorskip("spacy")
+    with open_bank(shown_bank) as bank:
+        one, two = (bank.show("sample_story-1", "3-1", tree=True).svg for _ in range(2))
+    assert one == two
+    assert {"kept", "VERB", "advcl"} <= set(" ".join(texts(one)).split())
+
+
+def test_long_sentences_are_cut_and_it_is_told(shown_bank: Path, run_names: dict[str, str]) -> None:
+    with open_bank(shown_bank) as bank:
+        with pytest.warns(AttnbankWarning, match="The first 150 positions alone are shown"):
+            cut = bank.show("long", "1-1", run=run_names["long"])
+        part = bank.show("long", "1-1", run=run_names["long"], words=(190, 250))
+        with pytest.raises(CallError, match="no such words"):
+            bank.show("long", "1-1", run=run_names["long"], words=(201, 250))
+    assert cut.rows.height == 150
+    assert part.rows["index"].to_list() == list(range(190, 201))
+    assert panels(part.svg)[0].right[-1] == "elsewhere in the input"
+    assert any("The first 150 positions" in text for text in texts(cut.svg))
+
+
+def test_hostile_words_are_words(shown_bank: Path) -> None:
+    """Markup, quotes, right-to-left and wide text, in words, relations, tags and the sent_id."""
+    pytest.importorskip("spacy")
+    name = '<script>alert("x")</script>'
+    with open_bank(shown_bank) as bank:
+        shown = bank.show(name, "1-1", relation="all", coreference=True, tree=True)
+    for theme in ("light", "dark"):
+        svg, page = shown.draw(theme), shown.html(theme)
+        (drawn,) = panels(svg)
+        words = ["<script>alert(1)</script>", "&", "שלום)", "\"漢字'", "مرحبا"]
+        assert drawn.left == drawn.right == ["[CLS]", *words, "[SEP]"]
+        assert drawn.sentence == name
+        assert "nmod:<poss>" in texts(svg) and any(name in text for text in texts(svg))
+        for made in (svg, page):
+            assert "<script" not in made and "alert" in made and "onload" not in made
+        names = {element.tag.removeprefix(SVG) for element in ET.fromstring(svg).iter()}
+        assert names <= {"svg", "title", "desc", "rect", "g", "line", "text", "tspan", "path",
+                         "textPath"}  # fmt: skip
+    opened = svg.count("\u2067")
+    assert opened == svg.count("\u2069") == 6, "two words, in two columns and in the tree"
+
+
+def test_a_page_reads_nothing_else(shown_bank: Path) -> None:
+    """One file without a script; pointing at a word hides the lines that are not its own."""
+    with open_bank(shown_bank) as bank:
+        shown = bank.show("sample_story-1", "3-1")
+    page = shown.html()
+    assert "default-src 'none'" in page and "<script" not in page and "@import" not in page
+    addresses = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "http" not in addresses and "url(" not in addresses and "src=" not in addresses
+    for place in range(17):
+        assert f'.to[data-position="{place}"]:hover' in page
+    assert ".from>text:hover" in page

@@ -1,0 +1,92 @@
+"""The rows of a sentence are what the tables say, read slowly."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sentence_pictures import read
+
+from attnbank.ingest.store.saved import Relation, save
+from attnbank.queries import open_bank
+
+SENTENCES = ("sample_story-1", "sample_story-2", "sample_story-3")
+HEADS = ((1, 1), (2, 4), (3, 2))
+NAMES = [f"{layer}-{head}" for layer, head in HEADS]
+
+
+@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_word_looks_at_what_the_weights_say(
+    shown_bank: Path, run_names: dict[str, str], run: str, sentence: str
+) -> None:
+    with open_bank(shown_bank) as bank:
+        rows = bank.show(sentence, NAMES, run=run_names[run]).rows
+    for layer, head in HEADS:
+        slow = read(shown_bank, run_names[run], sentence, (layer, head))
+        own = slow.own(sentence)
+        found = rows.filter((pl.col("layer") == layer) & (pl.col("head") == head))
+        assert found["position"].to_list() == own and len(own) > 2
+        for row in found.iter_rows(named=True):
+            place = row["position"]
+            top = slow.top(place)
+            assert row["looks_at_position"] == top
+            assert row["index"] == slow.positions[place]["index"]
+            if top is not None:
+                assert row["weight"] == slow.weights[place][top]
+            heads = slow.head_of(place)
+            gold = slow.positions[heads[0]]["form"] if heads else None
+            assert row["gold_head"] == gold
+            assert row["correct"] == (top in heads if heads else None)
+            special = sum(slow.weights[place][other] for other in slow.special)
+            assert row["special"] == pytest.approx(special, abs=1e-12)
+
+
+def test_what_looks_at_a_word_most(shown_bank: Path, run_names: dict[str, str]) -> None:
+    with open_bank(shown_bank) as bank:
+        rows = bank.show(SENTENCES[0], "2-4", direction="head_to_dependent").rows
+    slow = read(shown_bank, run_names["single"], SENTENCES[0], (2, 4))
+    assert rows.height == 15
+    for row in rows.iter_rows(named=True):
+        most = slow.most_attending(row["position"])
+        assert row["looked_at_by_position"] == most
+        heads = slow.head_of(row["position"])
+        assert row["correct"] == (most in heads if heads else None)
+
+
+def test_marks_are_those_that_head_accuracy_counts(shown_bank: Path) -> None:
+    """Summed over every sentence, the marks of a head are the accuracy of the analysis."""
+    with open_bank(shown_bank) as bank:
+        names = bank.sql("select name from sentence where name like 'sample%'")["name"]
+        marks = pl.concat(bank.show(name, "3-2").rows for name in names)
+        known = bank.query("head_accuracy", relation="obj").filter(
+            (pl.col("layer") == 3)
+            & (pl.col("head") == 2)
+            & (pl.col("direction") == "dependent_to_head")
+        )
+    of_obj = marks.filter(pl.col("relation") == "obj")
+    assert of_obj.height == known["n"][0] > 10
+    assert of_obj["correct"].sum() == round(known["accuracy"][0] * known["n"][0])
+
+
+def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.duckdb"
+    shutil.copy(shown_bank, copy)
+    with open_bank(copy) as bank:
+        request = "pattern { V -[obj]-> O; V -[nsubj]-> S }"
+        pairs, statement = bank.pairs(request, dependent="S", head="O")
+        before = bank.show("sample_story-1", "3-2", relation="obj").rows
+    save(copy, Relation("doing", request, "S", "O", None, statement), pairs.to_arrow())
+    with open_bank(copy) as bank:
+        shown = bank.show("sample_story-1", "3-2", relation="doing")
+    kept = shown.rows.filter(pl.col("relation").is_not_null())
+    assert kept.select("dependent", "gold_head", "relation").rows() == [
+        ("Jonas", "lighthouse", "doing"), ("he", "boy", "doing")
+    ]  # fmt: skip
+    assert kept["correct"].to_list() == (kept["looks_at"] == kept["gold_head"]).to_list()
+    assert shown.rows["looks_at"].to_list() == before["looks_at"].to_list()
+    (panel,) = shown.panels
+    assert panel.gold.select("from_position", "to_position").rows() == [(2, 6), (11, 14)]

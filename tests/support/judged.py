@@ -1,0 +1,55 @@
+"""A bank beside the independent slow matcher: do both find the same for a request?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from patterns.corpus import Corpus, of_bank
+from patterns.matcher import hits
+
+from attnbank.queries import Bank, open_bank
+
+Hits = list[tuple[Any, ...]]
+Judged = tuple[Bank, Corpus]
+
+
+def judged_bank(path: Path) -> Iterator[Judged]:
+    """A bank of one run or none, and what the matcher reads of it."""
+    with open_bank(path) as bank:
+        yield bank, of_bank(path, next(iter(bank.runs()["name"]), None))
+
+
+def _expected(request: str, corpus: Corpus, within: str) -> Hits:
+    """Each node as sentence and index, each named edge as its label, both by name."""
+    return sorted(
+        (*(place for _, place in hit.nodes), *(label for _, label in hit.edges))
+        for hit in hits(request, corpus, within)
+    )
+
+
+def _found(request: str, bank: Bank, within: str) -> Hits:
+    run = bank.runs()["name"][0] if "=[" in request else None
+    frame = bank.find(request, within=within, run=run)
+    nodes = sorted(name for name, dtype in frame.schema.items() if dtype.is_integer())
+    shown = {"sent_id", "run", *nodes, *(f"{name}.sent_id" for name in nodes)}
+    edges = sorted(name for name in frame.columns if name not in shown)
+    return sorted(
+        (
+            *((row.get(f"{name}.sent_id", row["sent_id"]), row[name]) for name in nodes),
+            *(row[name] for name in edges),
+        )
+        for row in frame.iter_rows(named=True)
+    )
+
+
+def check(requests: Iterable[str], judged: Judged, within: str = "sentence") -> int:
+    """Compare the hits of each request; how many requests have some."""
+    bank, corpus = judged
+    count = 0
+    for request in requests:
+        expected = _expected(request, corpus, within)
+        assert _found(request, bank, within) == expected, request
+        count += bool(expected)
+    return count

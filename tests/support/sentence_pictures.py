@@ -1,0 +1,140 @@
+"""A picture of a sentence, read back; and what it should hold, read slowly from the tables."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+SVG = "{http://www.w3.org/2000/svg}"
+ISOLATES = str.maketrans("", "", "\u2067\u2069")
+
+
+@dataclass
+class Drawn:
+    """One panel: its lines (from, to) with their attributes, its words, its mentions."""
+
+    sentence: str
+    head: tuple[int, int]
+    lines: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    right: list[str] = field(default_factory=list)
+    mentions: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    @property
+    def weights(self) -> dict[tuple[str, str], float]:
+        return {ends: float(each["data-weight"]) for ends, each in self.lines.items()}
+
+    def gold(self, kind: str) -> set[tuple[int, int]]:
+        """The gold arcs that are drawn as found, or as missed."""
+        return {
+            (int(a), int(b)) for (a, b), each in self.lines.items() if each.get("data-gold") == kind
+        }
+
+
+def panels(svg: str) -> list[Drawn]:
+    """The panels of a picture, in order."""
+    found = []
+    for group in ET.fromstring(svg).iter(f"{SVG}g"):
+        if group.get("class") != "panel":
+            continue
+        head = int(group.attrib["data-layer"]), int(group.attrib["data-head"])
+        drawn = Drawn(group.attrib["data-sentence"], head)
+        for line in group.iter(f"{SVG}line"):
+            ends = line.attrib["data-from"], line.attrib["data-to"]
+            assert ends not in drawn.lines, "one line for a pair"
+            drawn.lines[ends] = dict(line.attrib)
+        for side in group.iter(f"{SVG}g"):
+            if side.get("class") == "from":
+                drawn.left += [_text(each) for each in side.iter(f"{SVG}text")]
+        drawn.right = [
+            _text(each) for each in group.iter(f"{SVG}text") if each.get("class") == "to"
+        ]
+        for bar in group.iter(f"{SVG}rect"):
+            if bar.get("class") == "mention":
+                names = ("entity", "first", "last", "head")
+                drawn.mentions.append(tuple(int(bar.attrib[f"data-{each}"]) for each in names))  # type: ignore[arg-type]
+        found.append(drawn)
+    return found
+
+
+def texts(svg: str) -> list[str]:
+    """Every text of a picture."""
+    return [_text(each) for each in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def _text(element: ET.Element) -> str:
+    return "".join(element.itertext()).translate(ISOLATES).strip()
+
+
+@dataclass
+class Map:
+    """One head over one input, as the tables have it: positions as records, weights [n][n]."""
+
+    positions: list[dict[str, Any]]
+    weights: dict[int, list[float]]
+
+    def own(self, sentence: str) -> list[int]:
+        """The positions of a sentence's words."""
+        return [each["position"] for each in self.positions if each["sentence"] == sentence]
+
+    @property
+    def special(self) -> list[int]:
+        return [each["position"] for each in self.positions if each["sentence"] is None]
+
+    def top(self, place: int) -> int | None:
+        """Where it looks at most, itself and special tokens left out; of equals the first."""
+        best, largest = None, 0.0
+        for other, weight in enumerate(self.weights[place]):
+            if other != place and other not in self.special and weight > largest:
+                best, largest = other, weight
+        return best
+
+    def most_attending(self, place: int) -> int | None:
+        """What looks there most, itself and special tokens left out; of equals the first."""
+        best, largest = None, 0.0
+        for other in range(len(self.positions)):
+            weight = self.weights[other][place]
+            if other != place and other not in self.special and weight > largest:
+                best, largest = other, weight
+        return best
+
+    def head_of(self, place: int) -> list[int]:
+        """The positions of the syntactic head of a position's word, its first one first."""
+        word = self.positions[place]
+        return [
+            each["position"]
+            for each in self.positions
+            if each["sentence"] == word["sentence"] and each["index"] == word["head_index"]
+        ]
+
+
+def read(path: Path, run: str, sentence: str, head: tuple[int, int]) -> Map:
+    """One head over the input of a run that holds most words of a sentence."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        rows = connection.execute(
+            "select sequence.id, position.position, position.kind, position.text, sentence.name,"
+            " word.index, word.head_index, word.deprel, word.form from position"
+            " join sequence on sequence.id = position.sequence join run on run.id = sequence.run"
+            " left join word on word.id = position.word"
+            " left join sentence on sentence.id = word.sentence where run.name = ? order by 1, 2",
+            [run],
+        ).fetchall()
+        names = ("position", "kind", "text", "sentence", "index", "head_index", "relation", "form")
+        inputs: dict[int, list[dict[str, Any]]] = {}
+        for sequence, *values in rows:
+            inputs.setdefault(sequence, []).append(dict(zip(names, values, strict=True)))
+        counts = {
+            sequence: len({each["index"] for each in those if each["sentence"] == sentence})
+            for sequence, those in inputs.items()
+        }
+        best = max(counts, key=lambda sequence: (counts[sequence], -sequence))
+        maps = connection.execute(
+            "select from_position, weights from attention"
+            " where sequence = ? and layer = ? and head = ?",
+            [best, *head],
+        ).fetchall()
+    return Map(inputs[best], dict(maps))
