@@ -1,4 +1,4 @@
-"""How far a long step is: what is told while corpora are read, heads compared, probes trained."""
+"""Progress of a long step: what is told while corpora are read, heads compared, probes trained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def unheard(progress: Progress) -> None:
-    """Tell nobody."""
+    """Ignore the progress: the default listener."""
 
 
 class Counter:
@@ -50,7 +50,7 @@ class Counter:
         self.written(before)
 
     def written(self, sentences: int) -> None:
-        """Tell that so many more are done."""
+        """Tell that this many more sentences are done."""
         with self._lock:
             self.done += sentences
             self._on_progress(Progress("running", self.done, self.total))

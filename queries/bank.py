@@ -44,9 +44,9 @@ def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
 
 
 def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.MEMORY) -> Bank:
-    """Open a bank for `find` and `count` with these limits alone, which is sooner done.
+    """Open a bank for `find` and `count` with these limits alone, which takes less time.
 
-    Raises BankError as `open_bank` does, CallError for limits that are none.
+    Raises BankError as `open_bank` does, and CallError for limits out of range.
     """
     check_limits(seconds, memory)
     return Bank(path, (seconds, memory))
@@ -111,7 +111,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
         return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` with the same arguments reads; None where it reads no one run.
+        """The run that `query` reads with the same arguments; None where it does not read one run.
 
         Raises as `query` does.
         """
@@ -203,7 +203,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
 
 
 def with_defaults(analysis: Analysis, given: Mapping[str, Any]) -> str:
-    """The statement of an analysis with the defaults of the parameters that are not given."""
+    """The statement of an analysis, with the default in place of each parameter not in `given`."""
     defaults = {each.name: each.default for each in analysis.parameters if each.name not in given}
 
     return reading.with_references(analysis.statement, lambda name: defaults.get(name, f"${name}"))

@@ -67,7 +67,7 @@ class _Run:
 
 @dataclass
 class _Table:
-    """A table, its columns with their types, and the files of its rows, below the folder."""
+    """A table, its columns with their types, and the files of its rows, inside the folder."""
 
     schema: str
     name: str
@@ -218,7 +218,7 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
 def _write_by_run(
     connection: DuckDBPyConnection, table: _Table, folder: Path, chosen: list[_Run]
 ) -> None:
-    """A big table, a file a run."""
+    """Write a big table, one file for each run."""
     for run in chosen:
         name = f"{table.stem}/run={run.id}/rows.parquet"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
