@@ -177,7 +177,7 @@ def _section(bank: Bank, found: Answer, prefix: str) -> Laid:
         compared=None
         if compared is None
         else table_of(
-            compared.rows, f"{section.title}: the paper and this bank", f"{name}-published",
+            compared.rows, f"{section.title}: the paper beside this bank", f"{name}-published",
             cuts=False,
         ),
         setup=_setup(of),

@@ -23,6 +23,8 @@ _OPTIONS = {
     "losses": ("--context", "pair", "--unit", "token", "--ablate", "heads"),
     "mentions": ("--context", "document"),
 }
+_WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
+"""What to take where a loss is needed instead of the packaged model, which has no head for one."""
 
 
 def query_command(path: Path, name: str, values: Mapping[str, Any], verb: str = "query") -> str:
@@ -54,11 +56,14 @@ def ingest(bank: Bank, of: Subject, options: tuple[str, ...] = (), needs: str | 
     contents = bank.info()
     assert of.main is not None
     model = contents.models.filter(contents.models["id"] == of.main.model).row(0, named=True)
+    name = model["name"]
+    if needs in ("gradients", "losses"):
+        name = _WITH_LOSS.get(name, name)
     return shlex.join(
         [
             "attnbank", "-b", str(bank.path), "ingest",
             *_corpus(bank, contents.corpora, of.main.corpus, needs),
-            "--model", model["name"], *options,
+            "--model", name, *options,
         ]
     )  # fmt: skip
 

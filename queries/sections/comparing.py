@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 ABSENT = ""
 """What stands where there is no figure, as in every table."""
+UNIVERSAL = frozenset({"obj", "case", "obl", "nmod"})
+STANFORD = frozenset({"dobj", "prep", "pobj"})
+"""Relations that one of the two has and the other does not (but for old treebanks' dobj)."""
 
 
 def compare(bank: Bank, name: str, run: dict[str, Any]) -> Comparison:
@@ -54,13 +57,15 @@ def compare(bank: Bank, name: str, run: dict[str, Any]) -> Comparison:
 
 def _relations(told: list[dict[str, Any]], plain: pl.DataFrame, possessive: pl.DataFrame) -> Any:
     """Rows of table 1: a relation of the paper and the one of the treebank that means the same."""
+    names = set(plain["relation"])
+    is_universal = bool(names & UNIVERSAL) and not names & STANFORD
     rows = []
     for each in told:
         frame = possessive if each.get("possessive") else plain
         known = {row["relation"]: row for row in frame.iter_rows(named=True)}
         ours = each["name"] if each["name"] in known else each.get("ud")
         row = known.get(ours) if ours is not None else None
-        remark = each["remark"]
+        remarks = [each.get("remark"), each.get("mapping") if is_universal else None]
         if ours is None:
             shown = "no counterpart"
         elif row is None:
@@ -80,7 +85,7 @@ def _relations(told: list[dict[str, Any]], plain: pl.DataFrame, possessive: pl.D
                 if row is None
                 else f"{per_cent(row['offset_accuracy'])} ({row['offset']:+d})",
                 "n": ABSENT if row is None else f"{row['n']}",
-                "how far it is fair": remark,
+                "how far it is fair": " ".join(filter(None, remarks)),
             }
         )
     return rows
