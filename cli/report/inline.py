@@ -17,14 +17,18 @@ _SPOKEN = ("role", "aria-label", "aria-roledescription", "aria-hidden")
 def inline(svg: str, prefix: str, label: str) -> str:
     """An SVG document as a part of a page, with `label` as its name for those who do not see it.
 
-    Ids get the prefix, so that two pictures of one page do not clash. What the marks say of
-    themselves becomes their title, which browsers show where a mark is pointed at.
+    Ids become numbers after the prefix, so that two pictures of one page do not clash; those of
+    the converter count on from picture to picture. What the marks say of themselves becomes their
+    title, which browsers show where a mark is pointed at.
     """
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)
     root = ElementTree.fromstring(svg)
-    for element in list(root.iter()):
-        _rename(element, prefix)
+    elements = list(root.iter())
+    ids = [each.attrib["id"] for each in elements if "id" in each.attrib]
+    names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
+    for element in elements:
+        _rename(element, names)
         _say(element)
     for old in root.findall(f"{{{_SVG}}}title") + root.findall(f"{{{_SVG}}}desc"):
         root.remove(old)
@@ -59,15 +63,15 @@ def _rules(pairs: dict[str, str], grounds: tuple[str, ...]) -> Iterator[str]:
             yield f'.picture [{name}="{before}"] {{ {name}: {after}; }}'
 
 
-def _rename(element: ElementTree.Element, prefix: str) -> None:
-    """Put the prefix before an id, and wherever an attribute names one."""
-    for name, value in element.attrib.items():
-        if name == "id":
-            element.set(name, f"{prefix}{value}")
-        elif value.startswith("url(#"):
-            element.set(name, f"url(#{prefix}{value.removeprefix('url(#')}")
-        elif name in ("href", f"{{{_XLINK}}}href") and value.startswith("#"):
-            element.set(name, f"#{prefix}{value[1:]}")
+def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
+    """Give an element its new id, and wherever an attribute names an id the new one of that."""
+    for key, value in element.attrib.items():
+        if key == "id":
+            element.set(key, names[value])
+        elif value.startswith("url(#") and value[5:-1] in names:
+            element.set(key, f"url(#{names[value[5:-1]]})")
+        elif key in ("href", f"{{{_XLINK}}}href") and value[1:] in names:
+            element.set(key, f"#{names[value[1:]]}")
 
 
 def _say(element: ElementTree.Element) -> None:

@@ -157,7 +157,7 @@ def _section(bank: Bank, found: Answer, prefix: str) -> Laid:
         number=prefix,
         title=section.title,
         told=found.title,
-        paper="" if analysis is None else analysis.paper,
+        paper="" if analysis is None else f"{analysis.paper[:1].upper()}{analysis.paper[1:]}",
         reading=section.reading,
         runs=tuple(map(shown, found.runs)),
         formulas=() if analysis is None else analysis.formulas,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.cli.formats.table import columns_as_text
+from attnbank.cli.formats.table import Column, columns_as_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,20 +17,23 @@ MOST_ROWS = 40
 """Rows of a longer table that are not cut."""
 FIRST_ROWS = 15
 """Rows of a table that is cut."""
-_NEVER = ("run",)
+_NEVER = ("run", "run_a", "run_b")
+_LONG = 40
+"""Characters of a cell from which its column takes several lines."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a page: names of columns, whether they are numbers, and the rows as text.
+    """A table of a page: names of columns, what they hold, and the rows as text.
 
+    `kinds` has for each column number, long (text of several lines) or word.
     `total` is how many rows there are, `csv` the address of all of them as a file, whose name is
     `file`.
     """
 
     caption: str
     names: Sequence[str]
-    numbers: Sequence[bool]
+    kinds: Sequence[str]
     rows: Sequence[Sequence[str]]
     total: int
     csv: str
@@ -45,12 +48,18 @@ def table_of(frame: pl.DataFrame, caption: str, file: str, *, cuts: bool = True)
     return Table(
         caption,
         [each.name.replace("_", " ") for each in columns],
-        [each.is_number for each in columns],
+        [_kind(each) for each in columns],
         list(zip(*(each.cells for each in columns), strict=True)),
         frame.height,
         csv_address(frame),
         f"{file}.csv",
     )
+
+
+def _kind(column: Column) -> str:
+    if column.is_number:
+        return "number"
+    return "long" if max(map(len, column.cells), default=0) >= _LONG else "word"
 
 
 def csv_address(frame: pl.DataFrame) -> str:

@@ -118,7 +118,7 @@ def _probes(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:
                 "probe": each["name"],
                 "paper: UAS": f"{each['uas']}",
                 "UAS": per_cent(found[0]["uas"]) if found else ABSENT,
-                "run": found[0]["test_run"] if found else ABSENT,
+                "scored on": found[0]["test_run"] if found else ABSENT,
             }
         )
     return rows
