@@ -6,7 +6,7 @@ import base64
 import hashlib
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -74,8 +74,8 @@ def page(bank: Bank, run: str | int | None = None, on_section: OnSection = _unhe
         found, of = _answers(bank, run, on_section)
     answered = [each for _, those in found for each in those if isinstance(each, Answer)]
     names = list(dict.fromkeys(name for each in answered for name in each.runs))
-    made = origin(bank, names)
-    laid = _laid(bank, found)
+    every = origin(bank)
+    made = every.of(names)
     style = _style()
     environment = jinja2.Environment(
         autoescape=True,
@@ -91,7 +91,7 @@ def page(bank: Bank, run: str | int | None = None, on_section: OnSection = _unhe
         version=version("attnbank"),
         style=style,
         digest=digest,
-        setup="" if of is None else _setup(origin(bank, (of,))),
+        setup="" if of is None else _setup(every.of((of,))),
         groups=[
             ("Models", facts.of_models(made)),
             ("Corpora", facts.of_corpora(made)),
@@ -99,8 +99,13 @@ def page(bank: Bank, run: str | int | None = None, on_section: OnSection = _unhe
         ],
         left_out=facts.left_out(made),
         departures=facts.departures(made),
-        chapters=laid,
-        missing=[each for _, those in found for each in those if isinstance(each, Missing)],
+        chapters=_laid(found, every),
+        missing=[
+            replace(each, reason=shown(each.reason), command=shown(each.command))
+            for _, those in found
+            for each in those
+            if isinstance(each, Missing)
+        ],
         answered=len(answered),
     )
 
@@ -129,7 +134,9 @@ def _answers(
     return found, None if of.main is None else of.main.name
 
 
-def _laid(bank: Bank, found: list[tuple[Chapter, list[Answer | Missing]]]) -> list[dict[str, Any]]:
+def _laid(
+    found: list[tuple[Chapter, list[Answer | Missing]]], every: Origin
+) -> list[dict[str, Any]]:
     """The chapters with their sections, those that are missing too, for the table of contents."""
     return [
         {
@@ -137,7 +144,7 @@ def _laid(bank: Bank, found: list[tuple[Chapter, list[Answer | Missing]]]) -> li
             "title": chapter.title,
             "paper": chapter.paper,
             "sections": [
-                _section(bank, each, f"s{at}-{place}-") if isinstance(each, Answer) else each
+                _section(each, every, f"s{at}-{place}-") if isinstance(each, Answer) else each
                 for place, each in enumerate(those)
             ],
         }
@@ -145,18 +152,17 @@ def _laid(bank: Bank, found: list[tuple[Chapter, list[Answer | Missing]]]) -> li
     ]
 
 
-def _section(bank: Bank, found: Answer, prefix: str) -> Laid:
+def _section(found: Answer, every: Origin, prefix: str) -> Laid:
     section = found.section
     analysis = registry.every().get(section.analysis)
     compared = found.comparison
     name = section.analysis if analysis is not None else section.key
-    of = origin(bank, found.runs)
     same = found.drawn is None or found.drawn.analysis == section.analysis
     return Laid(
         key=section.key,
         number=prefix,
         title=section.title,
-        told=found.title,
+        told=shown(found.title),
         paper="" if analysis is None else f"{analysis.paper[:1].upper()}{analysis.paper[1:]}",
         reading=section.reading,
         runs=tuple(map(shown, found.runs)),
@@ -180,7 +186,7 @@ def _section(bank: Bank, found: Answer, prefix: str) -> Laid:
             compared.rows, f"{section.title}: the paper beside this bank", f"{name}-published",
             cuts=False,
         ),
-        setup=_setup(of),
+        setup=_setup(every.of(found.runs)),
     )  # fmt: skip
 
 
@@ -201,7 +207,7 @@ def _picture(found: Answer, drawn: Drawn, prefix: str) -> str:
 
         assert drawn.specification is not None
         svg = as_bytes(drawn.specification, ".svg").decode()
-    return inline(svg, prefix, f"{found.section.title}: {found.title}")
+    return inline(svg, prefix, shown(f"{found.section.title}: {found.title}"))
 
 
 def _style() -> str:

@@ -29,31 +29,36 @@ class Origin:
     departures: pl.DataFrame
     versions: pl.DataFrame
 
+    def of(self, names: Collection[str]) -> Origin:
+        """The same of the runs of these names alone."""
+        runs = self.runs.filter(pl.col("name").is_in(list(names)))
+        corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
+        those = pl.col("run").is_in(runs["name"].to_list())
+        models = runs.select(pl.col("model").alias("name"), "random_seed").unique()
+        on = ["name", "random_seed"]
+        return Origin(
+            runs,
+            self.models.join(models, on=on, how="semi", nulls_equal=True),
+            self.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
+            self.skipped.filter((those | pl.col("run").is_null()) & corpora),
+            self.departures.filter(corpora),
+            self.versions.filter(those),
+        )
 
-def origin(bank: Bank, names: Collection[str]) -> Origin:
-    """What the runs of these names were made from; of every run where there is no name."""
+
+def origin(bank: Bank) -> Origin:
+    """What every run of a bank was made from."""
     contents = bank.info()
     with bank._answering():
         rows = bank.connection.execute(registry.statement("sections/versions")).fetchall()
     versions = pl.DataFrame(
         rows, schema={"run": pl.String, "library": pl.String, "version": pl.String}, orient="row"
     )
-    runs = contents.runs
-    if names:
-        runs = runs.filter(pl.col("name").is_in(list(names)))
-    those = runs["name"].to_list()
-    corpora = runs["corpus"].unique().to_list()
-    of_run = pl.col("run").is_in(those) | pl.col("run").is_null()
     return Origin(
-        runs,
-        contents.models.join(
-            runs.select(pl.col("model").alias("name"), "random_seed").unique(),
-            on=["name", "random_seed"],
-            how="semi",
-            nulls_equal=True,
-        ),
-        contents.corpora.filter(pl.col("name").is_in(corpora)),
-        contents.skipped.filter(of_run & pl.col("corpus").is_in(corpora)),
-        contents.departures.filter(pl.col("corpus").is_in(corpora)),
-        versions.filter(pl.col("run").is_in(those)),
+        contents.runs,
+        contents.models,
+        contents.corpora,
+        contents.skipped,
+        contents.departures,
+        versions,
     )
