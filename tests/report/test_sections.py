@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import polars as pl
 import pytest
-from case_bank import make_bank
 
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest
@@ -23,7 +21,6 @@ from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
 
-CASES = Path(__file__).parents[1] / "cases"
 SECTIONS = {each.key: each for chapter in chapters() for each in chapter.sections}
 
 
@@ -72,20 +69,21 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
         assert "Universal Dependencies" in rows[name]["how far it is fair"]
 
 
-def test_names_of_the_paper_need_no_counterpart(tmp_path: Path) -> None:
-    told = tomllib.loads((CASES / "best_head.toml").read_text(encoding="utf-8"))
-    given = {
-        name: text.replace("obj", "dobj").replace("amod", "prep")
-        for name, text in told["given"].items()
-    }
-    bank = make_bank(tmp_path / "bank.duckdb", given)
-    with open_bank(bank) as opened:
-        names = opened.query("best_head", min_count=1)["relation"].to_list()
-        assert subject(opened).main is not None
-    assert "dobj" in names or "prep" in names
-    found = ask(bank, "table-1")
-    assert isinstance(found, Missing)  # fewer than 10 dependents
-    assert "10 dependents" in found.reason
+def test_names_of_the_paper_need_no_counterpart(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    words = ("I\t_\tPRON\t_\t_\t2\tnsubj", "saw\t_\tVERB\t_\t_\t0\troot",
+             "it\t_\tPRON\t_\t_\t2\tdobj", "there\t_\tADV\t_\t_\t2\tmark")  # fmt: skip
+    sentence = "".join(f"{at}\t{word}\t_\t_\n" for at, word in enumerate(words, start=1))
+    corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
+    corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
+    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    told = ask(bank, "table-1")
+    assert isinstance(told, Answer) and told.comparison is not None
+    rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
+    assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
+    assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
+    assert rows["ccomp"]["this bank"] == "ccomp: fewer than 10 here"
 
 
 def test_claims_are_measured_on_the_rows() -> None:
