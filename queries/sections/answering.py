@@ -47,7 +47,7 @@ def answer(bank: Bank, section: Section, of: Subject, *, draws: bool = True) -> 
         return _empty(bank, section, analysis, of)
     run = {name: each for name, each in values.items() if name == "run"}
     drawn = _drawn(bank, section, analysis, rows, values) if draws else None
-    comparison = None if section.published is None else _compared(bank, section, run)
+    comparison = None if section.published is None else _compared(bank, section, run, of)
     return Answer(
         section,
         analysis.title,
@@ -101,10 +101,10 @@ def _drawn(
     )
 
 
-def _compared(bank: Bank, section: Section, run: dict[str, Any]) -> Comparison | None:
+def _compared(bank: Bank, section: Section, run: dict[str, Any], of: Subject) -> Comparison | None:
     assert section.published is not None
     try:
-        return compare(bank, section.published, run)
+        return compare(bank, section.published, run, control_of(bank, of))
     except (CallError, QueryError):
         return None  # what it is compared with needs more than the section itself
 

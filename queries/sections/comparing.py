@@ -22,10 +22,11 @@ STANFORD = frozenset({"dobj", "prep", "pobj"})
 """Relations that one of the two has and the other does not (but for old treebanks' dobj)."""
 
 
-def compare(bank: Bank, name: str, run: dict[str, Any]) -> Comparison:
+def compare(bank: Bank, name: str, run: dict[str, Any], control: str | None = None) -> Comparison:
     """The published figures of a name beside what the bank says; `run` is as for the section.
 
-    Raises as `Bank.query` does.
+    Relations have those of the run `control`, of random weights, beside them. Raises as
+    `Bank.query` does.
     """
     told = published()[name]
     values = {**told.get("values", {}), **run}
@@ -33,6 +34,11 @@ def compare(bank: Bank, name: str, run: dict[str, Any]) -> Comparison:
     if "relation" in told:
         possessive = bank.query(told["compares"], **values, possessive=True)
         rows = _relations(told["relation"], frame, possessive)
+        if control is not None:
+            values_of_control = {**values, "run": control}
+            plain = bank.query(told["compares"], **values_of_control)
+            judged = bank.query(told["compares"], **values_of_control, possessive=True)
+            _add_control(rows, _relations(told["relation"], plain, judged))
     elif "model" in told:
         rows = _models(told["model"], frame)
     elif "probe" in told:
@@ -89,6 +95,14 @@ def _relations(told: list[dict[str, Any]], plain: pl.DataFrame, possessive: pl.D
             }
         )
     return rows
+
+
+def _add_control(rows: list[dict[str, Any]], control: list[dict[str, Any]]) -> None:
+    """Put what the best head of random weights finds before the remark of each row."""
+    for row, other in zip(rows, control, strict=True):
+        remark = row.pop("how far it is fair")
+        row["random weights"] = other["accuracy"]
+        row["how far it is fair"] = remark
 
 
 def _models(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:

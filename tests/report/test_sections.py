@@ -129,6 +129,34 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
     assert "/document" in names["table-2"][0] and "/pair" in names["figure-3"][0]
 
 
+def test_a_control_stands_beside_the_trained_model(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus, bank = str(sample / "press.conllu"), tmp_path / "control.duckdb"
+    model = str(tiny_model("bert"))
+    ingest(IngestOptions((corpus,), bank, model))
+    ingest(IngestOptions((corpus,), bank, model, random_weights=1))
+    with open_bank(bank) as opened:
+        trained, control = opened.runs()["name"].to_list()
+        best = {
+            run: dict(
+                opened.query("best_head", run=run, subtypes=True)["relation", "accuracy"].rows()
+            )
+            for run in (trained, control)
+        }
+    told = ask(bank, "control")
+    assert isinstance(told, Answer) and told.runs == (trained, control)
+    assert parsed(told.command) == "query"
+    table = ask(bank, "table-1")
+    assert isinstance(table, Answer) and table.comparison is not None
+    assert table.runs == (trained,)
+    rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
+    for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
+        assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
+        assert rows[paper]["random weights"] == f"{100 * best[control][relation]:.1f}"
+    assert rows["det"]["accuracy"] != rows["det"]["random weights"]
+
+
 def test_a_run_that_is_not_there_is_told(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank, pytest.raises(CallError, match="no run elsewhere"):
         subject(bank, "elsewhere")
