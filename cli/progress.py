@@ -21,6 +21,7 @@ _STAGES = {
     "running": ("Running", "sentences"),
     "computing": ("Computing", "inputs"),
     "keeping": ("Keeping", "analyses"),
+    "answering": ("Answering", "sections"),
 }
 _EPOCHS_IN_A_LINE = 10
 

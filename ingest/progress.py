@@ -13,7 +13,8 @@ class Progress:
 
     `stage` is, of an ingest, checking, reading, planning (of a sample: counts are of inputs),
     running, or, in an estimate, counting; counts are of sentences. A step is computing, and counts
-    inputs; a probe is training, and counts epochs; answers that are kept are keeping, and counted.
+    inputs; a probe is training, and counts epochs; answers that are kept are keeping, and counted;
+    a report is answering, and counts sections.
     In one stage `done` never falls and `total` stays; where there is a `total`, `done` ends there,
     but for a training that stops before.
     """

@@ -127,7 +127,7 @@ def test_every_reading_command_works(light: Path, full_bank: Path, tmp_path: Pat
 
 def test_every_help_is_there(light: Path) -> None:
     names = ("demo", "ingest", "info", "queries", "query", "compute", "probe", "sql", "shell",
-             "schema", "export", "plot")  # fmt: skip
+             "schema", "export", "plot", "report")  # fmt: skip
     told = _run(light, ["--version"], ["--help"], *([name, "--help"] for name in names))
     assert {status for status, _, _ in told.values()} == {0}
 
@@ -147,11 +147,13 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "plot", "best_head", "-o", str(tmp_path / "a.svg")],
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
+        ["-b", str(bank), "report", "-o", str(tmp_path / "a.html")],
     )
     every = "pip install torch transformers tokenizers tqdm"
     expected = [
         every, every, every, "pip install torch", "pip install scikit-learn",
         "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
+        "pip install jinja2 vl-convert-python",
     ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]

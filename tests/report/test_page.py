@@ -1,0 +1,180 @@
+"""The page: every number in it is one of the rows, and nothing of it comes from outside."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from report_pages import Reader, read
+
+import offline
+from attnbank.cli.formats.table import columns_as_text
+from attnbank.cli.formats.values import csv_columns
+from attnbank.cli.report.inline import inline
+from attnbank.cli.report.page import page
+from attnbank.cli.report.tables import FIRST_ROWS, MOST_ROWS
+from attnbank.queries import open_bank
+from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+
+
+def answers(bank: Path) -> dict[str, Answer | Missing]:
+    """What the bank says to every section, by its key."""
+    with open_bank(bank) as opened:
+        of = subject(opened)
+        return {
+            section.key: answer(opened, section, of)
+            for chapter in chapters()
+            for section in chapter.sections
+        }
+
+
+@pytest.fixture(scope="module")
+def asked(full_bank: Path) -> dict[str, Answer | Missing]:
+    return answers(full_bank)
+
+
+@pytest.fixture(scope="module")
+def made(full_bank: Path) -> tuple[str, list[tuple[int, int]]]:
+    """The page, and what was told while it was made."""
+    told: list[tuple[int, int]] = []
+    with open_bank(full_bank) as bank:
+        text = page(bank, None, lambda done, total: told.append((done, total)))
+    return text, told
+
+
+@pytest.fixture(scope="module")
+def html(made: tuple[str, list[tuple[int, int]]]) -> str:
+    return made[0]
+
+
+@pytest.fixture(scope="module")
+def found(html: str) -> Reader:
+    return read(html)
+
+
+def test_all_sections_are_there_in_the_order_of_the_paper(
+    found: Reader, asked: dict[str, Answer | Missing]
+) -> None:
+    answered = [key for key, each in asked.items() if isinstance(each, Answer)]
+    assert [each for each in found.ids if each in asked] == answered
+    assert {"table-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4"} <= {*answered}
+    assert {"figure-5", "figure-6", "ablation", "functions", "held-out-relations"} <= {*answered}
+    absent = [f"missing-{key}" for key, each in asked.items() if isinstance(each, Missing)]
+    assert [each for each in found.ids if each.startswith("missing-")] == absent
+    assert absent == ["missing-control"]
+
+
+def test_every_number_is_one_of_the_rows(found: Reader, asked: dict[str, Answer | Missing]) -> None:
+    for key, each in asked.items():
+        if not isinstance(each, Answer):
+            continue
+        rows = each.rows.drop("run", "run_a", "run_b", strict=False)
+        rows = rows.head(FIRST_ROWS) if rows.height > MOST_ROWS else rows
+        cells = [column.cells for column in columns_as_text(rows)]
+        shown = found.tables[key][-1]
+        assert shown[0] == [name.replace("_", " ") for name in rows.columns]
+        assert shown[1:] == [list(row) for row in zip(*cells, strict=True)]
+        if each.comparison is not None:
+            compared = found.tables[key][0]
+            assert compared[1:] == [list(row) for row in each.comparison.rows.rows()]
+
+
+def test_the_csv_has_every_row(found: Reader, asked: dict[str, Answer | Missing]) -> None:
+    for key, each in asked.items():
+        if not isinstance(each, Answer):
+            continue
+        addresses = list(found.downloads[key].values())
+        _check(addresses[0], each.rows)
+        assert len(addresses) == 1 + (each.comparison is not None) + (
+            each.drawn is not None and each.drawn.analysis != each.section.analysis
+        )
+        if each.comparison is not None:
+            _check(addresses[-1], each.comparison.rows)
+        if each.drawn is not None and each.drawn.analysis != each.section.analysis:
+            _check(addresses[1], each.drawn.rows)
+
+
+def _check(address: str, rows: pl.DataFrame) -> None:
+    """The CSV of an address has these rows; sums of several threads differ in the last digits."""
+    start = "data:text/csv;charset=utf-8;base64,"
+    assert address.startswith(start)
+    text = base64.b64decode(address.removeprefix(start)).decode()
+    plain = csv_columns(rows)
+    back = pl.read_csv(io.StringIO(text), schema=plain.schema)
+    texts = [name for name, dtype in plain.schema.items() if dtype == pl.String]
+    assert_frame_equal(
+        back.with_columns(pl.col(texts).fill_null("")),
+        plain.with_columns(pl.col(texts).fill_null("")),
+        rel_tol=1e-9,
+    )
+
+
+def test_pictures_say_the_numbers_of_the_rows(
+    html: str, asked: dict[str, Answer | Missing]
+) -> None:
+    told = asked["relative-position"]
+    assert isinstance(told, Answer)
+    part = html[html.index('<article id="relative-position"') :]
+    part = part[: part.index("</article>")]
+    marks = re.findall(r"<title>Head: (\d+); Layer: (\d+); previous: ([^;]+);", part)
+    shown = {(int(layer), int(head)): float(number) for head, layer, number in marks}
+    assert shown == pytest.approx(
+        {
+            (layer, head): number
+            for layer, head, number in told.rows.select("layer", "head", "previous").rows()
+        },
+        rel=1e-9,
+    )
+
+
+def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(html, encoding="utf-8")
+    assert not list(offline.fetched(tmp_path))
+    assert not {"script", "iframe", "link", "img", "object", "form"} & {*found.tags}
+    assert not [each for each in found.attributes if each[1].startswith("on") or each[1] == "style"]
+    policy = next(value for _, name, value in found.attributes if value.startswith("default-src"))
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    followed = [value for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
+    assert all(value.startswith(("#", "data:text/csv;")) for value in followed)
+
+
+def test_the_page_is_well_built(found: Reader) -> None:
+    assert len({*found.ids}) == len(found.ids)
+    for tag, name, value in found.attributes:
+        if (tag, name) == ("a", "href") and value.startswith("#"):
+            assert value[1:] in found.ids
+        if name == "aria-labelledby":
+            assert value in found.ids
+        if value.startswith("url(#"):
+            assert value[5:-1] in found.ids
+    levels = [level for level, _ in found.headings]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert len({*found.captions}) == len(found.captions)
+    assert found.tags.count("svg") == sum(value == "img" for _, _, value in found.attributes)
+
+
+def test_progress_is_told(made: tuple[str, list[tuple[int, int]]]) -> None:
+    total = sum(len(each.sections) for each in chapters())
+    assert made[1] == [(done, total) for done in range(total + 1)]
+
+
+def test_pictures_on_one_page_do_not_clash() -> None:
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><title>old</title>'
+        '<clipPath id="a"/><g clip-path="url(#a)" aria-label="x &lt; 1" role="graphics-symbol"/>'
+        "</svg>"
+    )
+    made = ElementTree.fromstring(inline(svg, "p-", "a <picture>"))
+    name = "{http://www.w3.org/2000/svg}"
+    assert [each.text for each in made.iter(f"{name}title")] == ["a <picture>", "x < 1"]
+    assert made.find(f"{name}clipPath").get("id") == "p-0"  # type: ignore[union-attr]
+    assert made.find(f"{name}g").attrib == {"clip-path": "url(#p-0)"}  # type: ignore[union-attr]
+    assert made.get("aria-labelledby") == "p-title"

@@ -1,0 +1,82 @@
+"""`attnbank report`: one file, whole or not at all, whatever the names in the bank are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from report_pages import read
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.sql.bank.opening import open_to_write
+
+SCRIPT = "<script>alert(1)</script>"
+QUOTES = "\"'><img"
+HEBREW = "שלום"
+OVERRIDE = "a\u202eb"
+SENTENCE = f"""\
+1\t{SCRIPT}\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_
+2\t{QUOTES}\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\t{HEBREW}\t_\tNOUN\t_\t_\t2\tobj\t_\t_
+4\t{OVERRIDE}\t_\tADJ\t_\t_\t3\tamod\t_\t_
+5\t&amp;\t_\tADJ\t_\t_\t3\tamod\t_\t_
+6\t</style>\t_\tADJ\t_\t_\t3\tamod\t_\t_
+
+"""
+
+
+def test_the_command_writes_the_page(
+    sample_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.html"
+    assert run(["-b", str(sample_bank), "report", "-o", str(file)]) == 0
+    told = capfd.readouterr()
+    assert not told.out and "Answering: 18 of 18 sections" in told.err
+    assert "table-1" in read(file.read_text(encoding="utf-8")).ids
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        ([], 2, "A report goes to a file.\nType: attnbank report -o report.html"),
+        (["-o", "-"], 2, "A report goes to a file."),
+        (["-o", "a.pdf"], 2, "A report is a page; a.pdf does not end in .html."),
+        (["-o", "no/such/a.html"], 2, "There is no folder"),
+        (["-o", "a.html", "--run", "elsewhere"], 2, "There is no run elsewhere"),
+    ],
+)
+def test_what_cannot_be_written_is_told(
+    sample_bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["-b", str(sample_bank), "report", *args]) == status
+    told = capfd.readouterr().err
+    assert message in told and "Traceback" not in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_bank_has_a_report_too(tmp_path: Path) -> None:
+    bank, file = tmp_path / "empty.duckdb", tmp_path / "report.html"
+    open_to_write(bank, "test").close()
+    assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
+    page = read(file.read_text(encoding="utf-8"))
+    assert "missing-table-1" in page.ids and "table-1" not in page.ids
+
+
+def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+    corpus = tmp_path / "<img src=x onerror=alert(1)>.conllu"
+    corpus.write_text(SENTENCE * 12, encoding="utf-8")
+    bank, file = tmp_path / 'b"><b>.duckdb', tmp_path / "report.html"
+    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
+    html = file.read_text(encoding="utf-8")
+    page = read(html)
+    assert not {"script", "img", "b"} & {*page.tags}
+    assert page.tags.count("style") == 1 and "<script" not in html and "\u202e" not in html
+    cells = {cell for table in page.tables["figure-5"] for row in table for cell in row}
+    assert {SCRIPT, QUOTES, HEBREW, "a\\u202eb", "&amp;", "</style>"} <= cells
+    assert "<img src=x onerror=alert(1)>" in html.replace("&lt;", "<").replace("&gt;", ">")

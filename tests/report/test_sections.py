@@ -1,0 +1,223 @@
+"""The sections: published figures beside ours, which run answers, and what to type instead."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+
+from attnbank.cli.app import app
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries import open_bank
+from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.queries.sections.comparing import MEASURES, middle
+from attnbank.queries.sections.kinds import Section
+from attnbank.queries.sections.plan import published
+from attnbank.sql import registry
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import CallError
+
+SECTIONS = {each.key: each for chapter in chapters() for each in chapter.sections}
+
+
+def ask(bank: Path, key: str, run: str | None = None) -> Answer | Missing:
+    with open_bank(bank) as opened:
+        return answer(opened, SECTIONS[key], subject(opened, run))
+
+
+def test_sections_name_what_there_is() -> None:
+    keys = [chapter.key for chapter in chapters()] + list(SECTIONS)
+    assert len({*keys}) == len(keys)
+    for section in SECTIONS.values():
+        assert isinstance(section, Section) and section.reading.endswith(".")
+        if section.analysis != "example":
+            parameters = {each.name for each in registry.find(section.analysis).parameters}
+            assert {*section.values} <= parameters
+            assert registry.find(section.picture).plot is not None
+    named = {each.published for each in SECTIONS.values() if each.published}
+    assert named == {*published()}
+    for told in published().values():
+        assert told["source"].startswith("Clark et al. 2019, section ") and told["setup"]
+        registry.find(told["compares"])
+        assert {each["measure"] for each in told.get("claim", [])} <= {*MEASURES}
+    used = {each["measure"] for told in published().values() for each in told.get("claim", [])}
+    assert used == {*MEASURES}
+
+
+def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        ours = {
+            row["relation"]: row
+            for row in bank.query("best_head", subtypes=True).iter_rows(named=True)
+        }
+        possessive = bank.query("best_head", subtypes=True, possessive=True)
+    told = ask(sample_bank, "table-1")
+    assert isinstance(told, Answer) and told.comparison is not None
+    rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
+    assert rows["dobj"]["paper: accuracy"] == "86.8" and rows["dobj"]["this bank"] == "obj"
+    assert rows["dobj"]["accuracy"] == f"{100 * ours['obj']['accuracy']:.1f}"
+    assert rows["dobj"]["head"] == f"{ours['obj']['layer']}-{ours['obj']['head']}"
+    assert rows["nsubj"]["n"] == str(ours["nsubj"]["n"])
+    accuracy = possessive.filter(pl.col("relation") == "nmod:poss")["accuracy"][0]
+    assert rows["poss"]["accuracy"] == f"{100 * accuracy:.1f}"
+    for name in ("prep", "pobj"):  # whose counterparts would not be fair
+        assert rows[name]["this bank"] == "no counterpart" and not rows[name]["accuracy"]
+        assert "Universal Dependencies" in rows[name]["how far it is fair"]
+
+
+def test_names_of_the_paper_need_no_counterpart(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    words = ("I\t_\tPRON\t_\t_\t2\tnsubj", "saw\t_\tVERB\t_\t_\t0\troot",
+             "it\t_\tPRON\t_\t_\t2\tdobj", "there\t_\tADV\t_\t_\t2\tmark")  # fmt: skip
+    sentence = "".join(f"{at}\t{word}\t_\t_\n" for at, word in enumerate(words, start=1))
+    corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
+    corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
+    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
+    told = ask(bank, "table-1")
+    assert isinstance(told, Answer) and told.comparison is not None
+    rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
+    assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
+    assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
+    assert rows["ccomp"]["this bank"] == "ccomp: fewer than 10 here"
+
+
+def test_claims_are_measured_on_the_rows() -> None:
+    frame = pl.DataFrame(
+        {"layer": [1, 1, 2, 2], "previous": [0.6, 0.5, 0.9, 0.1], "next": [0.0, 0.1, 0.2, 0.3]}
+    )
+    assert MEASURES["previous_heads"](frame) == "2 of 4 (layers 1, 2)"
+    assert MEASURES["next_heads"](frame) == "0 of 4"
+    layers = [*range(1, 13)]
+    sep = pl.DataFrame({"layer": layers, "sep": [float(each) for each in layers]})
+    assert middle(12) == (6, 10) and middle(6) == (3, 5) and middle(1) == (1, 1)
+    assert MEASURES["sep_in_the_middle"](sep) == "800.0 % (layers 6 to 10 of 12)"
+    gradients = pl.DataFrame(
+        {
+            "target": ["[SEP]"] * 12 + ["other"],
+            "layer": [*layers, 1],
+            "gradient": [2.0] * 4 + [0.5] * 8 + [9.0],
+        }
+    )
+    assert MEASURES["sep_gradient_late"](gradients) == "0.25 (from layer 5 of 12)"
+    entropy = pl.DataFrame({"layer": [1, 2, 2], "entropy_from_cls": [9.0, 1.0, 2.0]})
+    assert MEASURES["cls_entropy_last"](entropy) == "1.50"
+
+
+def test_the_paper_has_no_figure_where_ours_is_missing() -> None:
+    empty = pl.DataFrame({"layer": [1], "entropy_from_cls": [None]}, schema_overrides={
+        "entropy_from_cls": pl.Float64})  # fmt: skip
+    assert MEASURES["cls_entropy_last"](empty) == ""
+
+
+def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Path) -> None:
+    names = {}
+    with open_bank(full_bank) as bank:
+        runs = bank.runs()["name"].to_list()
+        of = subject(bank, runs[0])
+        assert of.is_named and of.main is not None and of.main.name == runs[0]
+        for key in ("table-1", "figure-5", "table-2", "figure-3", "functions"):
+            told = answer(bank, SECTIONS[key], of, draws=False)
+            assert isinstance(told, Answer)
+            names[key] = told.runs
+    assert names["table-1"] == names["figure-5"] == names["functions"] == (runs[0],)
+    assert runs[0].startswith("press/")
+    assert "/document" in names["table-2"][0] and "/pair" in names["figure-3"][0]
+
+
+def test_a_control_stands_beside_the_trained_model(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus, bank = str(sample / "press.conllu"), tmp_path / "control.duckdb"
+    model = str(tiny_model("bert"))
+    ingest(IngestOptions((corpus,), bank, model))
+    ingest(IngestOptions((corpus,), bank, model, random_weights=1))
+    with open_bank(bank) as opened:
+        trained, control = opened.runs()["name"].to_list()
+        best = {
+            run: dict(
+                opened.query("best_head", run=run, subtypes=True)["relation", "accuracy"].rows()
+            )
+            for run in (trained, control)
+        }
+    told = ask(bank, "control")
+    assert isinstance(told, Answer) and told.runs == (trained, control)
+    assert parsed(told.command) == "query"
+    table = ask(bank, "table-1")
+    assert isinstance(table, Answer) and table.comparison is not None
+    assert table.runs == (trained,)
+    rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
+    for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
+        assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
+        assert rows[paper]["random weights"] == f"{100 * best[control][relation]:.1f}"
+    assert rows["det"]["accuracy"] != rows["det"]["random weights"]
+
+
+def test_a_run_that_is_not_there_is_told(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank, pytest.raises(CallError, match="no run elsewhere"):
+        subject(bank, "elsewhere")
+
+
+def parsed(command: str) -> str:
+    """The name of the attnbank command that a line calls; every option in it must exist."""
+    words = shlex.split(command)
+    assert words[0] == "attnbank" and words[1] == "-b"
+    name, rest = words[3], words[4:]
+    with app.make_context("attnbank", words[1:]) as ctx:
+        found = app.get_command(ctx, name)
+        while isinstance(found, click.Group):
+            found, rest = found.get_command(ctx, rest[0]), rest[1:]
+        assert found is not None
+        with found.make_context(name, rest, parent=ctx):
+            return name
+
+
+def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) -> None:
+    absent = {}
+    for key in SECTIONS:
+        told = ask(sample_bank, key)
+        if isinstance(told, Missing):
+            absent[key] = parsed(told.command)
+            assert told.reason and "Traceback" not in told.reason
+        else:
+            parsed(told.command)
+            assert told.drawn is not None
+            parsed(told.drawn.command)
+    assert absent == {
+        "figure-3": "ingest", "table-2": "ingest", "table-3": "probe", "probe-heads": "probe",
+        "figure-6": "compute", "layers": "compute", "ablation": "ingest",
+        "held-out-mentions": "ingest", "control": "ingest",
+    }  # fmt: skip
+
+
+def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.duckdb"
+    open_to_write(empty, "test").close()
+    for key in SECTIONS:
+        told = ask(empty, key)
+        assert isinstance(told, Missing)
+        assert parsed(told.command) in ("ingest", "probe")
+
+
+def test_a_bank_without_trees_says_what_to_type(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    text = tmp_path / "plain.txt"
+    text.write_text("Rain fell on the roof .\nThe dogs barked at it .\n", encoding="utf-8")
+    bank = tmp_path / "plain.duckdb"
+    ingest(IngestOptions((str(text),), bank, str(tiny_model("bert"))))
+    answered = []
+    for key in SECTIONS:
+        told = ask(bank, key)
+        if isinstance(told, Answer):
+            answered.append(key)
+        else:
+            assert parsed(told.command) in ("ingest", "probe", "compute")
+            if key in ("table-1", "figure-5"):
+                assert " CORPUS " in told.command  # the bank's own corpus would not do
+    surface = ["relative-position", "figure-2", "figure-4"]
+    assert answered == [*surface, "patterns", "classes", "functions"]
