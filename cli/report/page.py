@@ -41,6 +41,7 @@ class Laid:
     paper: str
     reading: str
     runs: tuple[str, ...]
+    kept: str
     formulas: tuple[str, ...]
     notes: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
@@ -166,6 +167,7 @@ def _section(found: Answer, every: Origin, prefix: str) -> Laid:
         paper="" if analysis is None else f"{analysis.paper[:1].upper()}{analysis.paper[1:]}",
         reading=section.reading,
         runs=tuple(map(shown, found.runs)),
+        kept="" if found.kept is None else f"{found.kept:%Y-%m-%d %H:%M} UTC",
         formulas=() if analysis is None else analysis.formulas,
         notes=found.notes,
         columns=()

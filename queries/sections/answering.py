@@ -38,6 +38,7 @@ def answer(bank: Bank, section: Section, of: Subject, *, draws: bool = True) -> 
         values = _values(bank, section, of)
         if isinstance(values, Missing):
             return values
+        kept = bank.kept(analysis.name, **values) if bank.reads_kept else None
         rows = bank.query(analysis.name, **values)
     except BankError:
         raise
@@ -59,6 +60,7 @@ def answer(bank: Bank, section: Section, of: Subject, *, draws: bool = True) -> 
         drawn,
         comparison,
         time.perf_counter() - begun,
+        None if kept is None else kept.finished,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -67,7 +68,8 @@ class Answer:
     """What a bank says to a section.
 
     `runs` are the runs that answered, `statement` is the SQL behind the rows, `command` what to
-    type to get them again, `notes` what to be careful about, `seconds` how long it took.
+    type to get them again, `notes` what to be careful about, `seconds` how long it took,
+    `kept` since when its rows were kept, in UTC, where they were not computed now.
     """
 
     section: Section
@@ -80,6 +82,7 @@ class Answer:
     drawn: Drawn | None
     comparison: Comparison | None
     seconds: float
+    kept: datetime | None = None
 
 
 @dataclass(frozen=True)

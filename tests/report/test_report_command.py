@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +81,11 @@ def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[s
     cells = {cell for table in page.tables["figure-5"] for row in table for cell in row}
     assert {SCRIPT, QUOTES, HEBREW, "a\\u202eb", "&amp;", "</style>"} <= cells
     assert "<img src=x onerror=alert(1)>" in html.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None:
+    bank, page = shutil.copy(sample_bank, tmp_path / "bank.duckdb"), tmp_path / "page.html"
+    assert run(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0
+    assert run(["-b", str(bank), "report", "-o", str(page)]) == 0
+    found = page.read_text(encoding="utf-8").split("Rows kept since 20")
+    assert len(found) == 2 and found[0].rindex('id="held-out') > found[0].rindex('id="table-1')
