@@ -16,7 +16,8 @@ from attnbank.cli.printing import closed, say
 
 COMMANDS = {
     "demo": "fill", "ingest": "fill", "info": "ask", "queries": "ask", "query": "ask",
-    "plot": "ask", "find": "ask", "count": "ask", "score": "ask", "show": "ask", "save": "keep",
+    "plot": "ask", "explore": "ask", "find": "ask", "count": "ask", "score": "ask", "show": "ask",
+    "save": "keep",
     "saved": "keep", "use": "keep", "compute": "fill", "probe": "fill", "sql": "ask",
     "shell": "ask",
     "schema": "ask", "export": "keep", "upgrade": "keep", "delete": "keep",
