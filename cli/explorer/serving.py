@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -75,6 +77,9 @@ def serve(
                     with suppress(webbrowser.Error):
                         webbrowser.open(address)
 
+            # The server gives a signal on when it has closed; either then ends here.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
             with suppress(KeyboardInterrupt):
                 _Server(config, ready).run(sockets=[listener])
             say("The explorer is closed.")

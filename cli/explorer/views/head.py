@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from statistics import fmean
 from typing import Any, TypeVar
 
 import polars as pl
@@ -41,12 +42,11 @@ def view(visit: Visit) -> Page:
     best = _asked(parts, "Relations", partial(_relations, visit, layer, head))
     if best is None and not surface:
         raise QueryError(f"Nothing is known of head {name}.", parts[0][1])
-    relation, direction = visit.text("relation"), visit.text("direction")
+    relation, direction = visit.text("relation"), visit.chosen("direction", DIRECTIONS)
     if not relation and best is not None and best.frame.height:
-        relation, direction = best.frame["relation"][0], best.frame["direction"][0]
-    relation, direction = relation or "all", direction or DIRECTIONS[0]
-    if direction not in DIRECTIONS:
-        raise CallError(f"There is no direction {direction}.", f"Say {' or '.join(DIRECTIONS)}.")
+        relation = best.frame["relation"][0]
+        direction = visit.text("direction", best.frame["direction"][0])
+    relation = relation or "all"
     run = visit.run if best is None else best.run
     found["right"] = found["wrong"] = found["errors"] = None
     if best is not None:
@@ -110,7 +110,7 @@ def _of(frame: pl.DataFrame, layer: int, head: int) -> pl.DataFrame:
     if frame.height and not rows.height:
         raise CallError(
             f"The model has no head {layer}-{head}.",
-            f"Its heads are 1-1 to {frame['layer'].max()}-{frame['head'].max()}.",
+            f"Its heads are 1-1 to {max(frame['layer'])}-{max(frame['head'])}.",
         )
     return rows
 
@@ -175,7 +175,8 @@ def _surface(
             value = own[column][0]
             mean = ""
             if frame.schema[column].is_float():
-                mean = f"{frame[column].mean():.3f}"
+                known = frame[column].drop_nulls()
+                mean = f"{fmean(known):.3f}" if known.len() else ""
                 value = None if value is None else f"{value:.3f}"
             told = "" if value is None else str(value)
             found.setdefault(answer.run or "", []).append((column.replace("_", " "), told, mean))
@@ -219,7 +220,7 @@ def _examples(
 
     def read() -> list[dict[str, Any]]:
         frame = visit.bank.sql(
-            registry.statement("sentences/judged"),
+            registry.statement("explorer/judged"),
             {
                 "run": run,
                 "relation": relation,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from jinja2.utils import markupsafe
+import markupsafe
 
 from attnbank.cli.explorer.grids import DIRECTIONS
 from attnbank.cli.explorer.tables import table_of
@@ -13,6 +14,7 @@ from attnbank.cli.explorer.visit import Page, Visit, link
 from attnbank.sql.errors import AttnbankError
 
 _MOST_PANELS = 16
+_STYLE = re.compile(r' style="[^"]*"')
 
 
 def view(visit: Visit) -> Page:
@@ -64,8 +66,9 @@ def _shown(visit: Visit, name: str, asked: dict[str, Any]) -> dict[str, Any]:
         timeout=visit.desk.seconds,
     )
     return {
-        # The picture escapes every word itself, since it is written to files as it is.
-        "drawn": markupsafe.Markup(found.draw("light")),
+        # The picture escapes every word itself, since it is written to files as it is. Styles
+        # within its tree are refused by the browser; those of the page take their place.
+        "drawn": markupsafe.Markup(_STYLE.sub("", found.draw("light"))),
         "table": table_of(found.rows, {"sent_id": lambda row: None}, run=visit.run),
         "answered": found.run.name,
         "heads": heads,
