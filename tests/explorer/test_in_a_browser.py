@@ -104,7 +104,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
 def test_every_view_is_whole_at_every_size(
     browser: Any, address: str, runs: dict[str, str], width: int, scheme: str
 ) -> None:
-    """No script or style is refused, no page is wider than the window, nothing comes from elsewhere."""
+    """No script or style is refused, no page is too wide, nothing comes from elsewhere."""
     visitor = Visitor(browser, address, width, scheme)
     for path, values in _views(runs):
         page = visitor.see(path, **values)
@@ -142,16 +142,23 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     """From the grid to a head, to an example of it, to its words, and by forms to the rest."""
     visitor = Visitor(browser, address, 1400, "light")
     page = visitor.page
-    page.get_by_label("Relation").select_option("obj")
+    page.get_by_role("link", name="Map", exact=True).click()
+    assert page.locator("h1").inner_text() == "Map of the heads"
+    page.get_by_role("link", name="Heads", exact=True).click()
+    page.locator("select[name=relation]").select_option("obj")
     page.get_by_role("button", name="Show").click()
     assert "relation=obj" in page.url and "token" not in page.url
     page.locator(".grid a").first.click()
     assert page.locator("h1").inner_text() == "Head 1-1"
     page.locator(".lines a").first.click()
     assert page.locator("h1").inner_text().startswith("Sentence")
-    for name, told in (("Map", "Map of the heads"), ("Compare", "Compare two runs"),
-                       ("Tables and figures", "Tables and figures"), ("Bank", "What is in the bank"),
-                       ("SQL", "SQL")):  # fmt: skip
+    headings = {
+        "Compare": "Compare two runs",
+        "Tables and figures": "Tables and figures",
+        "Bank": "What is in the bank",
+        "SQL": "SQL",
+    }
+    for name, told in headings.items():
         page.get_by_role("link", name=name, exact=True).click()
         assert page.locator("h1").inner_text() == told
     page.locator("textarea").fill("select 41 + 1 as answer")
@@ -183,7 +190,7 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
     )
     assert 0 < own == shown < every
     told = page.locator("#looks").inner_text()
-    text = word.locator("text").inner_text()
+    text = word.locator("text").text_content()
     assert told.strip("\u2068\u2069").startswith(text.strip("\u2068\u2069"))
     weights = sorted((float(each.get_attribute("data-weight") or 0)
                       for each in word.locator(".line").all()), reverse=True)  # fmt: skip
