@@ -25,7 +25,7 @@ _TASKS = Path("/proc/self/task")
 
 
 def read_apart(ctx: click.Context, work: Callable[[], None]) -> None:
-    """Do what reads the named bank and prints, in a process that is forked for it.
+    """Do something that reads the named bank and prints, in a process that is forked for it.
 
     Raises BankError where that process crashes, and ends with the status that it has. Where there
     is no fork, or this process has threads, which do not survive one, the work is done here.
@@ -77,7 +77,7 @@ class _Child:
 def _fork() -> _Child | None:
     """A new process, in a session of its own: an interrupt in the terminal is the old one's.
 
-    None where it cannot be had. In the old process interrupts are put off until it waits.
+    None where the system cannot make one. In the old process interrupts are put off until it waits.
     """
     if not hasattr(os, "fork") or _has_threads():
         return None

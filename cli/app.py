@@ -99,7 +99,7 @@ def _open_closed() -> None:
 
 
 def _complete() -> NoReturn:
-    """Answer the shell that asks what can follow; without a word where that goes wrong."""
+    """Answer the shell that asks what can follow; print nothing where that goes wrong."""
     try:
         app.main(prog_name="attnbank")
     except Exception:

@@ -16,9 +16,9 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 
 def status_of(work: Callable[[], None], debug: bool) -> int:
-    """Do something, and tell on standard error what goes wrong; the exit status.
+    """Call a function and report on standard error what goes wrong; the exit status.
 
-    `debug` has the whole of an error shown.
+    With `debug` the whole traceback is shown.
     """
     try:
         work()
@@ -100,5 +100,5 @@ def _first(error: BaseException) -> str:
 
 
 def _tell(text: str) -> None:
-    """Print one line on standard error, and one it stays."""
+    """Print one line on standard error; control characters in it are written out."""
     say(text, err=True)

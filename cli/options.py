@@ -118,10 +118,14 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
 
     Raises BankError where it cannot be.
     """
-    from attnbank.queries.bank import open_bank, open_for_requests
-
     path = bank_path(ctx)
-    return open_bank(path) if seconds is None else open_for_requests(path, seconds)
+    if seconds is None:
+        from attnbank.queries import open_bank
+
+        return open_bank(path)
+    from attnbank.queries.bank import open_for_requests
+
+    return open_for_requests(path, seconds)
 
 
 class BankCommand(click.Command):

@@ -274,9 +274,9 @@ def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
 
 
 def _csv(frame: pl.DataFrame, separator: str, *, header: bool) -> str:
-    """The rows as CSV: null is an empty cell, an empty text is "".
+    """The rows as CSV: None is an empty cell, an empty text is "".
 
-    Where there is one column, null is "" too: readers pass over an empty line.
+    Where there is one column, None is "" too: readers pass over an empty line.
     """
     return csv_columns(frame).write_csv(
         include_header=header,
@@ -286,7 +286,7 @@ def _csv(frame: pl.DataFrame, separator: str, *, header: bool) -> str:
 
 
 def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
-    """One array, a row a line."""
+    """One JSON array, with one row per line."""
     before = "["
     for part in parts:
         for row in json_rows(part):

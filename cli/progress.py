@@ -20,6 +20,7 @@ _STAGES = {
     "counting": ("Counting", "sentences"),
     "running": ("Running", "sentences"),
     "computing": ("Computing", "inputs"),
+    "keeping": ("Keeping", "analyses"),
 }
 _EPOCHS_IN_A_LINE = 10
 

@@ -103,8 +103,8 @@ class Report:
 
     `state` is new, resumed or unchanged; `sentences` are those that the inputs hold. Counts are
     those of the whole run, earlier parts of a resumed one included. `unknown_words` are those with
-    a piece that the tokenizer's vocabulary lacks; None in a run of before they were counted.
-    `replaced` is what was deleted first, the run that this one replaces.
+    a piece that the tokenizer's vocabulary lacks; None for a run that was made before they were
+    counted. `replaced` is what was deleted first, the run that this one replaces.
     """
 
     corpus: str

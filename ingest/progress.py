@@ -1,4 +1,4 @@
-"""How far a long step is: what is told while corpora are read, heads compared, probes trained."""
+"""Progress of a long step: what is told while corpora are read, heads compared, probes trained."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ class Progress:
 
     `stage` is, of an ingest, checking, reading, planning (of a sample: counts are of inputs),
     running, or, in an estimate, counting; counts are of sentences. A step is computing, and counts
-    inputs; a probe is training, and counts epochs. In one stage `done` never falls and `total`
-    stays; where there is a `total`, `done` ends there, but for a training that stops before.
+    inputs; a probe is training, and counts epochs; answers that are kept are keeping, and counted.
+    In one stage `done` never falls and `total` stays; where there is a `total`, `done` ends there,
+    but for a training that stops before.
     """
 
     stage: str
@@ -27,7 +28,7 @@ OnProgress = Callable[[Progress], None]
 
 
 def unheard(progress: Progress) -> None:
-    """Tell nobody."""
+    """Ignore the progress: the default listener."""
 
 
 class Counter:
@@ -49,7 +50,7 @@ class Counter:
         self.written(before)
 
     def written(self, sentences: int) -> None:
-        """Tell that so many more are done."""
+        """Tell that this many more sentences are done."""
         with self._lock:
             self.done += sentences
             self._on_progress(Progress("running", self.done, self.total))

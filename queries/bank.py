@@ -12,6 +12,7 @@ import polars as pl
 
 from attnbank.queries import contents, parameters
 from attnbank.queries.connections.lazy import scan
+from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.requests import Requests
@@ -43,15 +44,15 @@ def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
 
 
 def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.MEMORY) -> Bank:
-    """Open a bank for `find` and `count` with these limits alone, which is sooner done.
+    """Open a bank for `find` and `count` with these limits alone, which takes less time.
 
-    Raises BankError as `open_bank` does, CallError for limits that are none.
+    Raises BankError as `open_bank` does, and CallError for limits out of range.
     """
     check_limits(seconds, memory)
     return Bank(path, (seconds, memory))
 
 
-class Bank(Plots, Requests, Scores, Sentences):
+class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but
@@ -69,10 +70,11 @@ class Bank(Plots, Requests, Scores, Sentences):
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        Parameters that are left out have their default. Raises CallError for an unknown
-        analysis, parameter, run or relation and for a value of the wrong type, QueryError
-        where the bank has no run that fits. Warns with UnfinishedRunWarning where the run
-        that was asked for is not finished.
+        Parameters that are left out have their default. What `attnbank compute` has kept of it is
+        given again where it still holds (see `kept`). Raises CallError for an unknown analysis,
+        parameter, run or relation and for a value of the wrong type, QueryError where the bank has
+        no run that fits. Warns with UnfinishedRunWarning where the run that was asked for is not
+        finished.
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
@@ -89,6 +91,9 @@ class Bank(Plots, Requests, Scores, Sentences):
                         stacklevel=2,
                     )
                 check_relation(connection, analysis, given, run)
+            kept = self._kept_rows(analysis, given, run)
+            if kept is not None:
+                return kept
             try:
                 return frame_of(connection.query(with_defaults(analysis, given), params=given))
             except duckdb.Error as error:
@@ -98,13 +103,15 @@ class Bank(Plots, Requests, Scores, Sentences):
 
     def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
         """Run a statement that a user wrote, as `sql` does. Raises QueryError as it does."""
-        if analysis.run is not None:
-            with self._answering():
-                choose_run(self.connection, self.path, analysis, given)
+        with self._answering():
+            run = choose_run(self.connection, self.path, analysis, given)
+            kept = self._kept_rows(analysis, given, run)
+        if kept is not None:
+            return kept
         return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` with the same arguments reads; None where it reads no one run.
+        """The run that `query` reads with the same arguments; None where it does not read one run.
 
         Raises as `query` does.
         """
@@ -196,7 +203,7 @@ class Bank(Plots, Requests, Scores, Sentences):
 
 
 def with_defaults(analysis: Analysis, given: Mapping[str, Any]) -> str:
-    """The statement of an analysis with the defaults of the parameters that are not given."""
+    """The statement of an analysis, with the default in place of each parameter not in `given`."""
     defaults = {each.name: each.default for each in analysis.parameters if each.name not in given}
 
     return reading.with_references(analysis.statement, lambda name: defaults.get(name, f"${name}"))

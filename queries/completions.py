@@ -22,7 +22,7 @@ _STATEMENTS = {
 
 
 def suggestions(path: Path, kind: str) -> list[str]:
-    """Names of a kind (run, corpus, relation, table) in a bank; none where it cannot be asked.
+    """Names of one kind (run, corpus, relation or table) in a bank; none where it cannot be read.
 
     Relations come without their subtypes, too, and with all, as analyses take them. Nothing is
     raised, and nothing is made where there is no bank.

@@ -42,7 +42,7 @@ class Contents:
 
 
 def read(connection: DuckDBPyConnection, path: Path) -> Contents:
-    """Everything that is in a bank, in short."""
+    """A summary of everything that is in a bank."""
     written = connection.execute("select format, created_by from bank").fetchall()[0]
     return Contents(
         path=path,
@@ -135,7 +135,7 @@ def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
 
 
 def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
-    """The condition that rows of a table meet which are a run's own.
+    """The SQL condition that is true for the rows of a table that belong to a run.
 
     Raises CallError for an unknown run, and for a table that no run has rows of.
     """

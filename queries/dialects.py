@@ -57,7 +57,7 @@ _SPARK = {
 
 
 def for_spark(node: exp.Expr) -> exp.Expr:
-    """A node of a tree in the words of Spark, where DuckDB's are others; for `transform`."""
+    """A node of a tree as Spark writes it, where DuckDB writes it otherwise; for `transform`."""
     if isinstance(node, exp.Length) and _is_of_list(node):
         return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
@@ -150,7 +150,7 @@ class _Inliner:
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
     """The statement with the prefix before the names of its common table expressions.
 
-    Some engines have them at the top level alone, where those of two statements would meet.
+    Some engines know them at the top level alone, where equal names of two statements would clash.
     """
     with_ = tree.args.get("with_") or tree.args.get("with")
     if with_ is None:

@@ -26,7 +26,7 @@ def of_bank(path: Path, runs: pl.DataFrame | None) -> str:
 
 
 def of_contents(contents: Contents) -> str:
-    """What is in a bank, a table for each kind of thing."""
+    """What is in a bank, as one HTML table for each kind of thing."""
     parts = ("runs", "models", "corpora", "skipped", "tables")
     tables = (of_frame(getattr(contents, part), part.capitalize()) for part in parts)
     return (

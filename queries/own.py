@@ -34,8 +34,8 @@ def join(folder: str | Path | None = None) -> None:
     """Put every `NAME.sql` of a folder among the analyses of this process.
 
     Without one, those of the folder that the variable ATTNBANK_QUERIES names, if there is any. A
-    file that is no analysis is told when it is asked for. Raises CallError where the folder cannot
-    be read, or has more than MOST_FILES of them.
+    file that is no analysis is reported when it is asked for. Raises CallError where the folder
+    cannot be read, or has more than MOST_FILES of them.
     """
     named = folder or os.environ.get(VARIABLE)
     if named:
@@ -55,7 +55,7 @@ def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_all(folder: Path) -> tuple[dict[str, Analysis], dict[str, CallError]]:
-    """The analyses of a folder by name, and of what is none, by name too, why."""
+    """The analyses of a folder by name; and for each file that is not one, by name, the reason."""
     try:
         paths = sorted(each for each in folder.iterdir() if each.suffix == ".sql")
     except OSError as error:

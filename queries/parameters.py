@@ -36,7 +36,7 @@ def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value(parameter: Parameter, given: Any) -> Any:
-    """A value of the parameter's type. None is null. Raises CallError where it does not fit."""
+    """The value in the parameter's type, or None. Raises CallError where it does not fit."""
     if given is None:
         return None
     element, is_list = element_type(parameter)
@@ -48,7 +48,7 @@ def value(parameter: Parameter, given: Any) -> Any:
 
 
 def from_text(parameter: Parameter, text: str) -> Any:
-    """A value from what a person types: a list is separated by commas, null is no value."""
+    """The value that a person typed; commas separate the elements of a list."""
     element, is_list = element_type(parameter)
     if not is_list:
         return _scalar_from_text(parameter, element, text)

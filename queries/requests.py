@@ -35,7 +35,7 @@ class Requests(OpenBank):
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> pl.DataFrame:
-        """Find what a request in Grew's language describes: one row a hit, in the text's order.
+        """Find what a request in Grew's language describes: one row per hit, in text order.
 
         The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
         the node before the first word), one for each named edge with its label, and what `columns`
@@ -114,7 +114,7 @@ class Requests(OpenBank):
         *,
         counts: bool = False,
     ) -> pl.DataFrame:
-        """What `find` or `count` finds, with the choice of hits in one; see there."""
+        """What `find` or `count` finds, with the choice of hits in one value: see there."""
         from attnbank.queries.patterns import finding
 
         check_limits(timeout, memory)

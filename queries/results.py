@@ -95,7 +95,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def query_error(error: BaseException, lead: str = "") -> QueryError:
-    """What an error of DuckDB means: the fact, and what it says to type or was meant.
+    """What an error of DuckDB means: the fact, then what to type or what was probably meant.
 
     An analysis says with error('... Type: ...') what must be done before it can answer.
     """

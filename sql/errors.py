@@ -6,7 +6,7 @@ import re
 
 
 class AttnbankError(Exception):
-    """Something a person can mend.
+    """An error that the user can mend.
 
     `fact` says what is wrong in one sentence; `remedy` says what to do or type.
     `status` is the exit status of the command that meets it: 1 when the data,
@@ -40,7 +40,7 @@ class QueryError(AttnbankError):
 
 
 class AttnbankWarning(UserWarning):
-    """Something to know about a result that is right all the same."""
+    """A warning about a result that is right all the same."""
 
 
 def first_line(error: BaseException) -> str:

@@ -171,8 +171,8 @@ class Analysis:
     def with_parameters(self, written: Callable[[str], str]) -> str:
         """The SELECT with each parameter as it is `written`, cast to its type.
 
-        So a null or a literal means the same at every door. Raises HeaderError where the
-        parameters that it uses are not the ones that the header declares.
+        So null, or a literal, means the same however the analysis is asked. Raises HeaderError
+        where the parameters that it uses are not the ones that the header declares.
         """
         types = {parameter.name: parameter.type for parameter in self.parameters}
         odd = types.keys() ^ {name for _, _, name in reading.references(self.body)}

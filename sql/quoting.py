@@ -9,22 +9,22 @@ from typing import Any
 
 
 def quoted(name: str) -> str:
-    """A name of a table, column, schema or database as SQL has it, whatever is in it."""
+    """The name of a table, column, schema or database, quoted for SQL whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def place(schema: str, name: str) -> str:
-    """A table or view of a schema as SQL has it."""
+    """A table or view of a schema as SQL names it, both parts quoted."""
     return f"{quoted(schema)}.{quoted(name)}"
 
 
 def literal(text: str | None) -> str:
-    """A text as SQL has it; null for None."""
+    """A text as an SQL literal; the word null for None."""
     return "null" if text is None else "'" + text.replace("'", "''") + "'"
 
 
 def value(given: Any) -> str:
-    """A value as it stands in a statement."""
+    """A value of Python as an SQL literal."""
     if given is None:
         return "null"
     if isinstance(given, bool):

@@ -69,6 +69,16 @@ def relations(statement: str, known: Collection[str]) -> frozenset[str]:
     return frozenset((called | {each.lower() for each in of_paper(statement)}) & set(known))
 
 
+def sources(statement: str) -> frozenset[str]:
+    """The names after FROM and JOIN in a statement, without their schema, in lower case."""
+    words = [token.text.lower() for token in _tokens(statement)] + ["", ""]
+    found = set()
+    for at, word in enumerate(words):
+        if word in ("from", "join"):
+            found.add(words[at + 3] if words[at + 2 : at + 3] == ["."] else words[at + 1])
+    return frozenset(found)
+
+
 @lru_cache(maxsize=128)
 def _tokens(statement: str) -> tuple[Token, ...]:
     """The tokens of a statement. Raises sqlglot.TokenError where it has none."""

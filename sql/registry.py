@@ -102,13 +102,13 @@ _faults: dict[str, CallError] = {}
 
 
 def join(found: Mapping[str, Analysis], faults: Mapping[str, CallError]) -> None:
-    """Put a user's own analyses beside the package's, in this process; `faults` are of files."""
+    """Add a user's own analyses to the package's, in this process; `faults` are those of files."""
     _joined.update(found)
     _faults.update(faults)
 
 
 def leave(names: Collection[str]) -> None:
-    """Take analyses of a user's own out again, and what was told of their files."""
+    """Remove the user's own analyses again, and the faults of their files."""
     for name in names:
         del _joined[name]
     _faults.clear()
@@ -120,7 +120,7 @@ def every() -> dict[str, Analysis]:
 
 
 def faults() -> dict[str, CallError]:
-    """Why a file that joined is no analysis, by its name."""
+    """For each of the user's files that is no analysis, by name, the reason."""
     return dict(_faults)
 
 

@@ -90,7 +90,7 @@ def choose_run(
 def chosen_run(
     connection: DuckDBPyConnection, choice: RunChoice, asked: str | None, among: int = 1
 ) -> Run:
-    """The run of that name or id, else the one that answers; there must be one.
+    """The run of that name or id, else the one that answers unasked; there must be one.
 
     Raises BankError for a bank in which a run belongs to nothing.
     """

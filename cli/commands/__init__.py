@@ -1,1 +1,1 @@
-"""One module a command. None imports anything heavy before its command runs."""
+"""One module per command. None imports anything heavy before its command runs."""

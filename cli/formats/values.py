@@ -24,7 +24,7 @@ def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def json_rows(frame: pl.DataFrame) -> list[str]:
-    """Every row as a JSON object in one line; null for the numbers that JSON does not have."""
+    """Every row as a JSON object on one line; null for numbers that JSON does not have (NaN)."""
     if all(_is_quick(each) for each in frame.dtypes):
         # Not splitlines(), which also parts a row at U+0085, U+2028 and U+2029 in its texts.
         return _numbers(_plain(frame)).write_ndjson().split("\n")[:-1]

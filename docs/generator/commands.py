@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import click
 
 from attnbank.cli.app import app
+from attnbank.ingest.derived.steps import STEPS
 from generator.markdown import block, made_by, page
 
 _WIDTH = 80
+_LIKE_QUERY = ("attnbank plot", "attnbank compute")
 
 
 def pages() -> dict[str, str]:
@@ -20,11 +22,16 @@ def pages() -> dict[str, str]:
 def commands(
     command: click.Command = app, path: str = "attnbank"
 ) -> Iterator[tuple[str, click.Command]]:
-    """Every command with what is typed for it, those of the analyses too."""
+    """Every command with what is typed for it, those of the analyses too.
+
+    An analysis stands under `query` alone: `plot` and `compute` take the options that it has there.
+    """
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=path)
         for name in command.list_commands(context):
+            if path in _LIKE_QUERY and name not in STEPS:
+                continue
             inner = command.get_command(context, name)
             assert inner is not None
             yield from commands(inner, f"{path} {name}")

@@ -140,7 +140,7 @@ def rows_of(
 
 @dataclass
 class _Merged:
-    """The attention of the inputs that are kept, their peaks, and the inputs that are odd."""
+    """The attention of the inputs that are kept, their peaks, and the inputs to leave out."""
 
     weights: np.ndarray  # float32, in the order (sequence, layer, head, from, to)
     kept: list[int]
@@ -227,7 +227,7 @@ class _Index:
         )
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
-        """One row a distribution; `values` are all the weights (column `name`) in order."""
+        """One row per distribution; `values` are all the weights (column `name`) in order."""
         sequence, layer, head, position = self._columns([np.arange(size) for size in self.sizes])
         lengths = np.repeat(self.sizes, self.layers * self.heads * self.sizes)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -243,7 +243,7 @@ class _Index:
         )
 
     def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
-        """One row a word (token): the peaks of each input, whose candidates are its positions."""
+        """One row per word (token): the peaks of each input at its candidate positions."""
         attended, attended_weight, attending, attending_weight = (
             np.concatenate([getattr(each, name).reshape(-1) for each in found])
             for name in Peaks.__dataclass_fields__

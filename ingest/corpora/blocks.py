@@ -18,8 +18,8 @@ def blocks(
     """Yield each run of lines that are not blank, with the 1-based number of its first line.
 
     Byte-order marks at the start of a run are dropped: files may have been joined. The last block
-    need not be followed by a blank line. Of a run with more than `most_rows` lines or `most`
-    bytes only so much is kept as `decode` knows it by.
+    need not be followed by a blank line. Of a run with more than `most_rows` lines or `most` bytes
+    only as much is kept as `decode` needs to refuse it.
     """
     block: list[bytes] = []
     begin = size = 0

@@ -70,7 +70,7 @@ def check_sentence(sentence: Sentence) -> None:
 
 
 def check_covered(sizes: Sequence[int], line: int) -> None:
-    """Raise SentenceError (too-many-mentions) before mentions of so many words each are made."""
+    """Raise SentenceError (too-many-mentions) where they cover over MOST_COVERED words."""
     if sum(sizes) > MOST_COVERED:
         fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
         raise SentenceError("too-many-mentions", fact, line)
@@ -120,11 +120,11 @@ class Inflating(io.RawIOBase):
         self._name = name
 
     def readable(self) -> bool:
-        """It is there to be read."""
+        """Always True: the stream can be read."""
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Read the next decompressed bytes into a buffer; how many they are."""
+        """Read the next decompressed bytes into a buffer; the number of bytes read."""
         view = memoryview(buffer)  # type: ignore[arg-type]
         data = self._packed.read(len(view))
         view[: len(data)] = data

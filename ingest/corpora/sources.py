@@ -133,7 +133,7 @@ def _in_folder(folder: Path, format: str | None, problems: list[Problem]) -> lis
 def _take(
     name: str, path: Path, format: str | None, problems: list[Problem], keep: object = None
 ) -> list[Source]:
-    """Make the source of a file; if it is faulty, none but a problem."""
+    """Make the source of a file; a faulty file gives a problem instead."""
     try:
         return [_source(name, path, format, keep)]
     except CorpusError as error:
@@ -165,7 +165,7 @@ def _source(name: str, path: Path, format: str | None, keep: object) -> Source:
 
 
 def _check_name(name: str) -> None:
-    """Raise CallError for a name that is none: it becomes text in a bank."""
+    """Raise CallError for a file name that is no valid text: it becomes text in a bank."""
     try:
         name.encode()
     except UnicodeEncodeError:

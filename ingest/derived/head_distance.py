@@ -25,7 +25,7 @@ def head_distance(
     """The distance of every pair of different heads of a run, as rows of table head_distance.
 
     The distance is the sum over tokens of the Jensen-Shannon divergence of their distributions,
-    in nats. What is told counts sequences. Raises CallError for a smoothing outside [0, 1).
+    in nats. Progress counts sequences. Raises CallError for a smoothing outside [0, 1).
     """
     heads = run.layers * run.heads
     distances = Distances(heads, smoothing)
@@ -57,10 +57,10 @@ def head_distance(
 class Distances:
     """Sums of Jensen-Shannon divergences between all pairs of heads, map by map.
 
-    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, so one logarithm a pair and weight is enough,
-    of s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Only pairs of a
-    head with a later one are taken. Weights are float32, as in the bank; a block of a thousand
-    weights a head is summed in float32 (an error of 1e-6 of the distance), blocks in float64.
+    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, so one logarithm for each pair and weight is
+    enough, of s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Only pairs
+    of a head with a later one are taken. Weights are float32, as in the bank; a block of a thousand
+    weights per head is summed in float32 (an error of 1e-6 of the distance), blocks in float64.
     """
 
     def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:

@@ -26,7 +26,7 @@ def head_embedding(
 ) -> pa.Table:
     """Metric multidimensional scaling of the stored distances, as rows of table head_embedding.
 
-    Distances are taken a token, so that the picture does not depend on the size of the corpus.
+    Distances are means over tokens, so that the picture does not depend on the size of the corpus.
     The picture with the least stress, of one that starts from classical scaling and `starts` that
     start at random, is turned so that x is the axis on which the heads differ most, and so that
     head 1-1 lies to the lower left: rotations and reflections keep all distances, and
@@ -119,7 +119,7 @@ def stress(distances: np.ndarray, places: np.ndarray) -> float:
 
 
 def _stored(connection: DuckDBPyConnection, run: Run, smoothing: float) -> np.ndarray:
-    """The distances a token of table head_distance, [heads, heads]."""
+    """The distances of table head_distance divided by its tokens, [heads, heads], in nats."""
     rows = connection.execute(
         registry.statement("derived/stored_distances"), {"run": run.id, "smoothing": smoothing}
     ).fetchnumpy()

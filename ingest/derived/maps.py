@@ -1,4 +1,4 @@
-"""The attention maps of a run as NumPy arrays, some sequences at a time."""
+"""The attention maps of a run as NumPy arrays, a few sequences at a time."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Maps:
 
 
 def maps(connection: DuckDBPyConnection, run: Run, at_once: int = AT_ONCE) -> Iterator[list[Maps]]:
-    """Every sequence of the run, in order, some at a time: at most `at_once` weights, or one.
+    """Every sequence of the run, in order, read in parts of at most `at_once` weights, or one.
 
-    Raises BankError where a sequence does not have one distribution a position and head.
+    Raises BankError where a sequence lacks the distribution of a position and head.
     """
     for group in _groups(connection, run, at_once):
         table = connection.query(

@@ -209,7 +209,7 @@ def _is_stored(
 def _kept(
     connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
 ) -> int | None:
-    """How many rows the bank has of the step with these very options; None for none."""
+    """How many rows the bank has of the step with exactly these options; None where it has none."""
     if not _is_stored(connection, step, run, values):
         return None
     rows = connection.execute(

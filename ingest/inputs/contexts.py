@@ -183,7 +183,7 @@ class PairContext:
 def _truncated(
     a: Sequence[OwnedPiece], b: Sequence[OwnedPiece], room: int, rng: random.Random
 ) -> tuple[tuple[OwnedPiece, ...], tuple[OwnedPiece, ...]]:
-    """Cut A and B to `room` tokens together, a token of the longer at a time."""
+    """Cut A and B to `room` tokens together, one token of the longer segment at a time."""
     range_a, range_b = [0, len(a)], [0, len(b)]
     for _ in range(len(a) + len(b) - room):
         longer = range_a if range_a[1] - range_a[0] > range_b[1] - range_b[0] else range_b

@@ -61,7 +61,7 @@ class Draft:
 
     @property
     def tokens(self) -> int:
-        """How long it is, special tokens included."""
+        """Its length in tokens, special tokens included."""
         return self.special + sum(len(each) for each in self.segments)
 
     @property

@@ -162,7 +162,7 @@ def _windows(items: Iterator[Draft | Skip]) -> Iterator[_Window]:
 
 
 def _told(items: Iterator[Draft | Skip], looked: Callable[[int], None]) -> Iterator[Draft | Skip]:
-    """The same, telling every thousand how many they are."""
+    """The same drafts; `looked` is told their number after every thousand."""
     for number, each in enumerate(items, start=1):
         if number % 1000 == 0:
             looked(number)

@@ -193,7 +193,7 @@ class Tally:
         self._tokens: int = stored[0][4] if stored else 0
 
     def add(self, sums: np.ndarray, tokens: int) -> None:
-        """Take a batch: the summed loss of each variant, [variants], over so many tokens."""
+        """Add a batch: the summed loss of each variant, [variants], in nats, over its tokens."""
         if tokens:
             self._tokens += tokens
             self._means += (sums - tokens * self._means) / self._tokens

@@ -21,7 +21,7 @@ _USUAL_THRESHOLD = 2**17
 
 
 def device_of(name: str) -> torch.device:
-    """The device that is called so; `auto` is the fastest. Raises CallError where it is of no use.
+    """The device of that name; `auto` is the fastest. Raises CallError where it cannot be used.
 
     A number has to come back from it: the meta device takes every number, and gives none.
     """

@@ -63,7 +63,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _set(value: Any) -> Any:
-    """The value without what is null or false in it."""
+    """The value without what is None or False in it."""
     if isinstance(value, dict):
         kept = {key: _set(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each is not None and each is not False}

@@ -49,7 +49,7 @@ class _Computed:
     measured: Measured | None
 
     def forget(self) -> None:
-        """Let go of the attention: some hundred megabytes."""
+        """Free the attention, which takes some hundred megabytes."""
         self.attentions, self.measured = (), None
 
 
@@ -113,13 +113,13 @@ class BatchProgress(Protocol):
     """Is told how far a run is; counts are of the sentences that its plan counts."""
 
     def looked(self, inputs: int) -> None:
-        """So many inputs were gone through to draw a sample, or to count them."""
+        """Tell how many inputs were gone through so far, to draw a sample or to count them."""
 
     def begun(self, before: int, total: int) -> None:
         """The plan is made, and batches with `before` of its `total` sentences are written."""
 
     def written(self, sentences: int) -> None:
-        """A batch that accounts for so many sentences was handed to the bank."""
+        """Tell that a batch that accounts for this many sentences was handed to the bank."""
 
 
 def run_batches(

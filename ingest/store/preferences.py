@@ -62,7 +62,7 @@ def prefer_none(bank: Path) -> None:
 
 @contextmanager
 def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing; what goes wrong is said in words."""
+    """The bank, open for writing; errors of DuckDB become BankErrors."""
     connection = open_to_write(bank, provenance.version(), makes=False)
     try:
         with explained(bank, "the choice is as it was", "type the same command again"):

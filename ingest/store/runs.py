@@ -36,7 +36,8 @@ class Run:
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     """The row of a model, made where there is none.
 
-    A row of before tokenizers had digests (null) is no model's: it may be another tokenizer's.
+    A row from before tokenizers had digests (its digest is null) is never taken: its tokenizer may
+    be another one.
     """
     found = connection.execute(
         "select id from model where name = ? and sha256 = ?"
@@ -245,7 +246,7 @@ def _options(options: IngestOptions) -> dict[str, str]:
 def _shape(options: IngestOptions) -> dict[str, str | None]:
     """The options that shape the rows beyond the columns of `run`, as `run.options` has them.
 
-    Null where they do not: a seed that nothing is drawn with is none.
+    None where they do not: a seed that nothing is drawn with has no effect.
     """
     drawn = options.context == "pair" or options.limit is not None
     return {

@@ -151,7 +151,7 @@ def _remove(connection: DuckDBPyConnection, name: str) -> None:
 
 @contextmanager
 def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing; what goes wrong is said in words."""
+    """The bank, open for writing; errors of DuckDB become BankErrors."""
     connection = open_to_write(bank, provenance.version(), makes=False)
     try:
         with explained(bank, "nothing was saved", "type the same command again"):

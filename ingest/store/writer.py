@@ -31,7 +31,7 @@ _AGAIN = (
 
 @contextmanager
 def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing, and tidied up at the end; what goes wrong is said in words."""
+    """The bank, open for writing and tidied up at the end; errors of DuckDB become BankErrors."""
     connection = open_to_write(bank, provenance.version(), WRITER)
     try:
         yield connection

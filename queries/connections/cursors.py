@@ -19,7 +19,7 @@ _PATIENCE = 10.0
 
 
 class Cursors:
-    """What one connection has open, for many threads. `prepare` is done to every new cursor."""
+    """One cursor of a connection for each thread. `prepare` is called with every new cursor."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Cursors:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Say that the bank is closed, and no more, where it was closed in the meantime."""
+        """Report that the bank is closed, and nothing else, where it was closed in the meantime."""
         try:
             yield
         except BankError:
@@ -72,7 +72,7 @@ class Cursors:
             raise
 
     def close(self) -> None:
-        """Stop the statements of every thread and let go of the file. Twice does no harm."""
+        """Stop the statements of every thread and close the file. Closing twice does no harm."""
         with self._lock:
             self.is_closed = True
             waiting = [*self._made, self._root]
@@ -88,7 +88,7 @@ class Cursors:
 
 
 def _closes(connection: DuckDBPyConnection) -> bool:
-    """Stop what a connection is doing and close it; False where it is not done yet."""
+    """Stop what a connection is doing and close it; False where it is still busy."""
     try:
         connection.interrupt()
         connection.close()

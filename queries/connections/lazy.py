@@ -14,7 +14,7 @@ _ROWS_AT_ONCE = 65_536
 
 
 def scan(cursors: Cursors, select: str) -> pl.LazyFrame:
-    """The rows of a SELECT, read when they are collected, and of them the columns that are used.
+    """The rows of a SELECT; only the columns that are used are read, when the frame is collected.
 
     Every scan has a connection of its own, because a plan may read one table several times at
     once, which DuckDB's own lazy frames do not survive.

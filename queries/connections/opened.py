@@ -21,7 +21,7 @@ from attnbank.sql.macros import fingerprint
 
 
 class OpenBank:
-    """What is open of a bank, and what the parts of class Bank have in common."""
+    """The open connections of a bank, which the parts of class Bank share."""
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
         """Open a bank. With `limits`, seconds and bytes, every statement keeps to them.
@@ -64,7 +64,7 @@ class OpenBank:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; stop what other threads still ask. Closing twice does no harm."""
+        """Close the file, and stop what other threads still ask. Closing twice does no harm."""
         for running in list(self._statements):
             running.close()
         self._cursors.close()
@@ -80,7 +80,7 @@ class OpenBank:
             yield
 
     def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
-        """The sandbox of these limits; one of each use is kept open."""
+        """The sandbox with these limits; the last one of each use is kept open."""
         with self._lock:
             self._cursors.check()
             own = self._sandbox.get(use)

@@ -70,7 +70,7 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
 
 
 def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
-    """Have the tables written by a process of its own, and end that if it hangs.
+    """Write the tables in a separate process, and end that process if it hangs.
 
     Raises what it raises; BankError where it hangs or crashes.
     """
@@ -110,7 +110,7 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
 
 
 def _raise(kind: str, fact: str, remedy: str) -> None:
-    """Raise what the process has told; "" is the kind of what it did not expect."""
+    """Raise the error that the process reported; its kind is "" for an unexpected one."""
     if not kind:
         raise RuntimeError(fact)
     kinds = {each.__name__: each for each in (CallError, BankError)}
@@ -118,9 +118,9 @@ def _raise(kind: str, fact: str, remedy: str) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], bank: Path, folder: Path) -> None:
-    """Wait until a process says something or ends.
+    """Wait until a process writes something or ends.
 
-    Raises BankError where it does nothing any more.
+    Raises BankError where it no longer makes progress.
     """
     assert process.stdout is not None
     before, since = -1, time.monotonic()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from attnbank.sql import macros, registry
-from attnbank.sql.bank import formats
+from attnbank.sql.bank import formats, kept
 from attnbank.sql.bank.explaining import explain, is_full_disk
 from attnbank.sql.bank.opening import fingerprint, open_to_export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
@@ -67,7 +67,7 @@ class _Run:
 
 @dataclass
 class _Table:
-    """A table, its columns with their types, and the files of its rows, below the folder."""
+    """A table, its columns with their types, and the files of its rows, inside the folder."""
 
     schema: str
     name: str
@@ -206,6 +206,7 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
         " on duckdb_columns.table_oid = own.table_oid"
         " and duckdb_columns.database_name = own.database_name"
         " where own.database_name = current_database() and not own.internal and not own.temporary"
+        f" and own.schema_name <> '{kept.SCHEMA}'"  # which are computed again where they are wanted
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():
@@ -217,7 +218,7 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
 def _write_by_run(
     connection: DuckDBPyConnection, table: _Table, folder: Path, chosen: list[_Run]
 ) -> None:
-    """A big table, a file a run."""
+    """Write a big table, one file for each run."""
     for run in chosen:
         name = f"{table.stem}/run={run.id}/rows.parquet"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

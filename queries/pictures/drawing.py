@@ -22,7 +22,7 @@ from attnbank.queries.pictures.parts import (
     words,
     wrapped,
 )
-from attnbank.queries.pictures.rows import Row, label, rows_of
+from attnbank.queries.pictures.rows import Row, harmless, label, rows_of
 from attnbank.queries.pictures.theme import THEMES, config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
@@ -152,7 +152,7 @@ def _title(analysis: Analysis) -> str:
 
     A figure of the paper that is "as points" in a table is the figure itself here.
     """
-    title = re.sub(r" \([^()]*\)$", "", analysis.title)
+    title = re.sub(r" \([^()]*\)$", "", harmless(analysis.title))
     return title.replace(" as points:", ":", 1) if analysis.is_view else title
 
 
@@ -242,7 +242,7 @@ def _panel_name(column: Column, value: Any) -> str:
     A number is no name by itself: it stands after that of its column.
     """
     shown = label({column.name: value}, (column.name,))
-    meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", column.help)
+    meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", harmless(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"
     return shown_name(shown) if isinstance(value, str) else f"{column.name} {shown}"

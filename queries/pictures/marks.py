@@ -197,7 +197,7 @@ def bars(scene: Scene, panel: list[Spec]) -> Drawn:
     if plot.low and plot.high:
         layers.append(
             {
-                "mark": {"type": "rule", "color": theme.ink, "strokeWidth": 1.6},
+                "mark": {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True},
                 "encoding": {
                     "x": {**across, "field": plot.low},
                     "x2": {"field": plot.high},

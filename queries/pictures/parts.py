@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attnbank.queries.pictures.rows import Row, finite, label, labels, plain
+from attnbank.queries.pictures.rows import Row, finite, harmless, label, labels, plain
 from attnbank.queries.pictures.theme import Theme, categorical
 from attnbank.sql.header import Analysis, Plot
 
@@ -51,16 +51,18 @@ class Scene:
         column = next(each for each in self.analysis.columns if each.name == columns[0])
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
             return words(column.name)
+        whole = self.help(column.name)
         for end in (";", ":", ",", " ("):
-            told = column.help if len(column.help) <= longest else column.help.split(end)[0]
+            told = whole if len(whole) <= longest else whole.split(end)[0]
             if len(told) <= longest:
-                whole = told.replace("[0, 1]", "[0,\u00a01]").replace("_", " ")  # on one line
-                return f"{whole[:1].upper()}{whole[1:]}"
+                shown = told.replace("[0, 1]", "[0,\u00a01]").replace("_", " ")  # on one line
+                return f"{shown[:1].upper()}{shown[1:]}"
         return words(column.name)
 
     def help(self, column: str) -> str:
         """What the header says of a column."""
-        return next(each.help for each in self.analysis.columns if each.name == column)
+        told = next(each.help for each in self.analysis.columns if each.name == column)
+        return harmless(told)
 
     def unit(self, columns: Sequence[str]) -> str:
         """What several columns have in common: their caption, or what they are measured in."""

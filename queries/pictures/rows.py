@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+import zlib
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -12,7 +13,9 @@ from typing import Any
 import polars as pl
 
 LONGEST = 80
-"""Characters of a name that a picture shows."""
+"""Characters of a name that a subtitle shows."""
+LONGEST_LABEL = 34
+"""Characters of a name that stands at an axis or in a legend."""
 NO_VALUE = "\u2013"
 """What stands for a null among the labels of an axis."""
 
@@ -46,22 +49,34 @@ def _json(value: Any) -> Any:
 
 
 def harmless(text: str) -> str:
-    """Foreign text with a mark of replacement for each character that could harm a picture.
+    """Foreign text with each character written out (`\\x1b`) that could harm a picture.
 
-    These are control characters, which SVG forbids, and those that turn the direction of what
-    stands beside them.
+    These are control characters, which SVG forbids, so that the converter would end the process,
+    and those that turn the direction of what stands beside them.
     """
-    return "".join("\ufffd" if _is_harmful(each) else each for each in text)
+    return "".join(_written_out(each) if _is_harmful(each) else each for each in text)
 
 
-def plain(text: str) -> str:
+def _written_out(character: str) -> str:
+    number = ord(character)
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
     """Foreign text as a short line that cannot harm a picture; a long text is cut.
 
-    A text from right to left is set apart from its neighbours.
+    Vega must not cut it: it does so between the two halves of a character, and fails. A wide
+    character counts twice. A text from right to left is set apart from its neighbours.
     """
-    shown = harmless(text[: LONGEST + 1])
-    if len(text) > LONGEST:
-        shown = f"{shown[: LONGEST - 1]}…"
+    shown = harmless(text[: longest + 1])
+    width = 0
+    for at, each in enumerate(shown):
+        width += 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
+        if width > longest:
+            shown = f"{shown[: max(0, at - 1)]}…"
+            break
     if any(unicodedata.bidirectional(each) in ("R", "AL", "AN") for each in shown):
         return f"\u2068{shown}\u2069"
     return shown
@@ -80,9 +95,17 @@ _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "P
 def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     """What a row is called by some columns: `8-10` of layer and head, else words side by side."""
     names = tuple(columns)
-    parts = [NO_VALUE if row[each] is None else plain(_text(row[each])) for each in names]
+    parts = [NO_VALUE if row[each] is None else _short(_text(row[each])) for each in names]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
+
+
+def _short(text: str) -> str:
+    """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
+    shown = plain(text, LONGEST_LABEL)
+    if not shown.rstrip("\u2069").endswith("…") or text.endswith("…"):
+        return shown
+    return f"{shown}{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
 
 def _text(value: Any) -> str:

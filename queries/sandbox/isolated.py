@@ -46,7 +46,7 @@ _ERRORS = {"QueryError": QueryError, "BankError": BankError, "CallError": CallEr
 
 
 def check_limits(seconds: float, memory: int) -> None:
-    """Raise CallError for limits that are none."""
+    """Raise CallError for limits out of range."""
     if not (math.isfinite(seconds) and 0 < seconds <= LONGEST):
         raise CallError(
             f"A statement cannot take {seconds} seconds.",
@@ -62,7 +62,7 @@ class Isolated:
     """One statement that runs in a process of its own.
 
     Iterating it gives its rows in frames; `rows` of them at most, where that is given. `count` is
-    how many there are: so far, and in the end all; `on_count` is called whenever it is known anew.
+    how many there are: so far, and in the end all; `on_count` is called whenever it has changed.
     Closing it ends the process.
     """
 

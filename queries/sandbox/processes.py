@@ -10,7 +10,7 @@ from attnbank.sql.interrupts import postponed
 
 
 def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> None:
-    """Wait so many seconds for a process to end by itself, then kill it; it has ended after that.
+    """Wait that many seconds for a process to end by itself, then kill it; afterwards it has ended.
 
     A KeyboardInterrupt within Popen.wait can leave the lock in there taken for good, so that the
     next wait never returns. No other place may call it or Popen.poll in the main thread.
@@ -24,5 +24,5 @@ def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> None:
 
 
 def has_spoken(output: IO[bytes], seconds: float) -> bool:
-    """Wait so long for something to read in the output of a process; its end is something too."""
+    """Wait that many seconds for output of a process; whether there is any, or it has ended."""
     return bool(select.select([output], [], [], seconds)[0])

@@ -63,7 +63,7 @@ class Sandbox:
         self._cursors, self._is_other_version = opened or _open(path, seconds, memory)
 
     def close(self) -> None:
-        """Let go of the bank."""
+        """Close the bank."""
         self._cursors.close()
 
     def run(
@@ -159,7 +159,7 @@ def _open(path: Path, seconds: float, memory: int) -> tuple[Cursors, bool]:
 
 
 def out_of_time(seconds: float) -> QueryError:
-    """The word about a statement that did not end in time."""
+    """The error for a statement that did not end in time."""
     return QueryError(
         f"The statement took longer than {seconds:g} seconds.",
         "Make it smaller, or give it more time (--timeout, seconds=).",
@@ -167,7 +167,7 @@ def out_of_time(seconds: float) -> QueryError:
 
 
 def out_of_memory(memory: int) -> QueryError:
-    """The word about a statement that takes more bytes than it may."""
+    """The error for a statement that takes more bytes than it may."""
     return QueryError(
         f"The statement needs more memory than it may take ({memory / 1e9:g} GB).",
         "Filter by sequence, layer or head first, or give it more (--memory, memory=).",
@@ -175,7 +175,7 @@ def out_of_memory(memory: int) -> QueryError:
 
 
 def too_big(memory: int) -> QueryError:
-    """The word about a result that is larger than it may be."""
+    """The error for a result that is larger than it may be."""
     return QueryError(
         f"The result is larger than the memory that it may take ({memory / 1e9:g} GB).",
         "Filter it or count in SQL, give it more (memory=), or write it to a file (attnbank sql"

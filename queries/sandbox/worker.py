@@ -41,7 +41,7 @@ def send(file: BinaryIO, kind: bytes, body: bytes | memoryview = b"") -> None:
 
 
 def answer(request: dict[str, Any], out: BinaryIO) -> None:
-    """Run a statement and send what comes of it."""
+    """Run a statement and send its result, or its error."""
     from attnbank.queries.sandbox.select import Sandbox
     from attnbank.sql.errors import AttnbankError, AttnbankWarning
 

@@ -25,6 +25,8 @@ _HEADER = """-- title: What heads look at in one sentence
 select 1 as sent_id
 """
 _LARGEST = 2**31 - 1
+MOST_PANELS = 150
+"""Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def called(connection: DuckDBPyConnection, asked: str, corpus: str | None) -> Ch
         return Chosen(*found[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not found:
-        near = [row[0] for row in _rows(connection, "near_names", {"name": asked})]
+        near = [row[0] for row in _rows(connection, "near_names", {"name": asked[:80]})]
         nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
             f"No sentence{where} is called {_shortened(asked)}.",
@@ -156,6 +158,15 @@ def check_held(connection: DuckDBPyConnection, run: Run, chosen: Chosen) -> None
     raise QueryError(
         f"The run {run.name} {why.rstrip('.')}.", "Choose another sentence, or another run (--run)."
     )
+
+
+def check_count(heads: int, sentences: int) -> None:
+    """Raise CallError for more panels than anyone looks at."""
+    if heads * sentences > MOST_PANELS:
+        raise CallError(
+            f"{heads} heads on {sentences} sentences are {heads * sentences} panels.",
+            f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
+        )
 
 
 def held(connection: DuckDBPyConnection, run: Run, sentences: Sequence[int]) -> set[int]:

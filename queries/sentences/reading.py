@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import polars as pl
 from duckdb import DuckDBPyConnection
@@ -14,30 +12,24 @@ from duckdb import DuckDBPyConnection
 from attnbank.queries.pictures.sentence.panel import ELSEWHERE, Panel, Tree
 from attnbank.queries.results import frame_of
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
+from attnbank.queries.sentences.marks import (
+    NO_MENTIONS,
+    Asked,
+    as_saved,
+    frame,
+    gold_arcs,
+    gold_pairs,
+    is_saved_relation,
+    mentions_of,
+    tree_of,
+)
 from attnbank.sql import registry, runs
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.runs import Run
 
 MOST = 150
 """Positions of a sentence that are shown at most."""
 _KINDS = ("word", "token")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What of a sentence is asked for, beside its heads.
-
-    `relation` is one of the trees (without subtype all of its subtypes, or all), or a saved one.
-    `words` are the first and the last index of the words that are shown, `before` is how many
-    sentences of the same input are shown before the sentence.
-    """
-
-    relation: str | None = None
-    direction: str = "dependent_to_head"
-    coreference: bool = False
-    special: bool = True
-    words: tuple[int, int] | None = None
-    before: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,14 +50,9 @@ def needs(connection: DuckDBPyConnection, asked: Asked, tree: bool) -> str | Non
     """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
     if asked.coreference:
         return "mentions"
-    if tree or (asked.relation is not None and not _is_saved(connection, asked.relation)):
+    if tree or (asked.relation is not None and not is_saved_relation(connection, asked.relation)):
         return "trees"
     return None
-
-
-def _is_saved(connection: DuckDBPyConnection, relation: str) -> bool:
-    rows = connection.execute("select 1 from saved_relation where name = ?", [relation])
-    return bool(rows.fetchall())
 
 
 def check_relation(connection: DuckDBPyConnection, relation: str | None, run: Run) -> None:
@@ -77,13 +64,17 @@ def check_relation(connection: DuckDBPyConnection, relation: str | None, run: Ru
         connection.query(registry.statement("corpus_relations"), params={"corpus": run.corpus})
     ).rows()
     folded = {str(name).split(":")[0] for name, *_ in rows}
-    if relation is not None and relation not in folded and not _is_saved(connection, relation):
+    if (
+        relation is not None
+        and relation not in folded
+        and not is_saved_relation(connection, relation)
+    ):
         runs.check_relation(connection, as_analysis(None), {"relation": relation}, run)
 
 
 def names(connection: DuckDBPyConnection, run: Run) -> dict[str, str]:
     """What a title says of a run: its name, its model and its corpus."""
-    found = _frame(connection, "facts", run=run.id).row(0, named=True)
+    found = frame(connection, "facts", run=run.id).row(0, named=True)
     random = found["random_seed"] is not None
     model = found["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
@@ -106,9 +97,9 @@ def read(
 
     Raises CallError where none of its words is in the range that is asked for.
     """
-    inputs = _frame(connection, "inputs", run=run.id, sentence=chosen.id)
+    inputs = frame(connection, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    every = _frame(connection, "positions", sequence=sequence)
+    every = frame(connection, "positions", sequence=sequence)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _before(every, chosen, asked.before)
     shown, left_out = _shown(every, own, before, asked)
@@ -126,11 +117,12 @@ def read(
     if not asked.special and every.height > every.filter(is_word).height:
         notes.append("Special tokens are left out, and what goes to them.")
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = _frame(connection, "maps", sequence=sequence, heads=names)
-    peaks = _frame(connection, "peaks", sequence=sequence, heads=names)
-    is_saved = asked.relation is not None and _is_saved(connection, asked.relation)
-    pairs = _gold(connection, every, [*before, chosen.id], asked, is_saved=is_saved)
-    judged = _as_saved(every, shown, pairs, asked) if is_saved else shown
+    maps = frame(connection, "maps", sequence=sequence, heads=names)
+    _check_maps(maps, len(names), every)
+    peaks = frame(connection, "peaks", sequence=sequence, heads=names)
+    is_saved = asked.relation is not None and is_saved_relation(connection, asked.relation)
+    pairs = gold_pairs(connection, every, [*before, chosen.id], asked, is_saved=is_saved)
+    judged = as_saved(every, shown, pairs, asked) if is_saved else shown
     words = shown.select(
         "position",
         "text",
@@ -138,7 +130,7 @@ def read(
         is_special=pl.col("kind").is_in(_KINDS).not_(),
         is_matched=own & pl.col("index").is_in(list(chosen.matched)).fill_null(False),
     )
-    mentions = _mentions(connection, shown) if asked.coreference else _NO_MENTIONS
+    mentions = mentions_of(connection, shown) if asked.coreference else NO_MENTIONS
     tops, panels = [], []
     for layer, head in heads:
         of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
@@ -148,14 +140,32 @@ def read(
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), every, shown),
-                  _arcs(pairs, every, shown, peaks.filter(of_head), asked), mentions)
+                  gold_arcs(pairs, every, shown, peaks.filter(of_head), asked), mentions)
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    return Read(rows, tuple(panels), _tree(shown), tuple(left_out), tuple(notes))
+    return Read(rows, tuple(panels), tree_of(shown), tuple(left_out), tuple(notes))
+
+
+def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
+    """Raise BankError where an input has not one weight for each pair of positions and head."""
+    size = every.height
+    weights = maps["weights"].explode()
+    is_whole = (
+        every["position"].to_list() == list(range(size))
+        and maps.height == heads * size
+        and (maps["weights"].list.len() == size).all()
+        and weights.is_finite().sum() == maps.height * size
+        and maps.select("layer", "head", "from_position").is_unique().all()
+    )
+    if not is_whole:
+        raise BankError(
+            "The bank is damaged: the attention maps of an input are not whole.",
+            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+        )
 
 
 def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
@@ -258,121 +268,3 @@ def _tops(
             "special",
         )
     )
-
-
-def _gold(
-    connection: DuckDBPyConnection,
-    every: pl.DataFrame,
-    sentences: list[int],
-    asked: Asked,
-    *,
-    is_saved: bool,
-) -> list[tuple[int, int]]:
-    """The pairs (dependent, head), both word.id, of the relation that is asked for."""
-    if asked.relation is None:
-        return []
-    if is_saved:
-        saved = _frame(connection, "saved_pairs", relation=asked.relation, sentences=sentences)
-        return [(word, head) for word, head in saved.rows()]
-    own = every.filter(
-        pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
-    ).unique(["word"], maintain_order=True)
-    return [
-        (word, head)
-        for word, head, relation in own.select("word", "head_word", "relation").rows()
-        if asked.relation in ("all", relation, str(relation).split(":")[0])
-    ]
-
-
-def _as_saved(
-    every: pl.DataFrame, shown: pl.DataFrame, pairs: Sequence[tuple[int, int]], asked: Asked
-) -> pl.DataFrame:
-    """The positions with the pairs of a saved relation in the place of the tree's.
-
-    Of a word with several heads the rows have the first; the arcs have all.
-    """
-    heads = dict(reversed(pairs))
-    forms = dict(every.select("word", "form").rows())
-    of_word = [heads.get(word) for word in shown["word"]]
-    return shown.with_columns(
-        pl.Series("head_word", of_word, pl.Int32),
-        pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
-        pl.Series("relation", [head and asked.relation for head in of_word], pl.String),
-    )
-
-
-def _arcs(
-    pairs: Sequence[tuple[int, int]],
-    every: pl.DataFrame,
-    shown: pl.DataFrame,
-    peaks: pl.DataFrame,
-    asked: Asked,
-) -> pl.DataFrame:
-    """The gold arcs as lines: from the word that should look to the one that it should look at.
-
-    Of words in several tokens, the line joins their first ones; it is found where one of the
-    dependent's tokens has one of the head's at its peak.
-    """
-    backward = asked.direction == "head_to_dependent"
-    taken = "most_attending" if backward else "most_attended"
-    word_at = dict(every.select("position", "word").rows())
-    peak_of = {
-        (word_at[place], word_at.get(found))
-        for place, found in peaks.select("position", taken).rows()
-    }
-    first: dict[int, int] = {}
-    for place, word in shown.select("position", "word").rows():
-        if word is not None:
-            first.setdefault(word, place)
-    rows = []
-    for word, head in pairs:
-        if word in first and head in first:
-            ends = (first[head], first[word]) if backward else (first[word], first[head])
-            rows.append((*ends, (word, head) in peak_of))
-    schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_NO_MENTIONS = pl.DataFrame(
-    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
-)
-
-
-def _mentions(connection: DuckDBPyConnection, shown: pl.DataFrame) -> pl.DataFrame:
-    """The mentions of entities that have several among the words shown, as spans of positions."""
-    words = shown["word"]
-    found = _frame(connection, "mentions", first=words.min(), last=words.max())
-    spans: list[tuple[int, int, int, int]] = []
-    places: dict[int, list[int]] = {}
-    for place, word in shown.select("position", "word").rows():
-        if word is not None:
-            places.setdefault(word, []).append(place)
-    for entity, first, last, head in found.select(
-        "entity", "first_word", "last_word", "head_word"
-    ).rows():
-        inner = [place for word in range(first, last + 1) for place in places.get(word, [])]
-        if inner and head in places:
-            spans.append((entity, min(inner), max(inner), places[head][0]))
-    times = Counter(span[0] for span in spans)
-    several = list(dict.fromkeys(span[0] for span in spans if times[span[0]] > 1))
-    rows = [(several.index(span[0]), *span[1:]) for span in spans if span[0] in several]
-    return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
-
-
-def _tree(shown: pl.DataFrame) -> Tree | None:
-    """The tree over the words that are shown; None where the sentence has none."""
-    words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
-    words = words.sort("position")
-    if words["head_index"].null_count() == words.height:
-        return None
-    place = {word: at for at, word in enumerate(words["word"])}
-    return Tree(
-        words=tuple(words["form"]),
-        tags=tuple(upos or "" for upos in words["upos"]),
-        heads=tuple(place.get(head) for head in words["head_word"]),
-        relations=tuple(words["relation"]),
-    )
-
-
-def _frame(connection: DuckDBPyConnection, name: str, /, **values: Any) -> pl.DataFrame:
-    return frame_of(connection.query(registry.statement(f"sentences/{name}"), params=values))

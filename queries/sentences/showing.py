@@ -118,12 +118,13 @@ class Sentences:
         """
         from attnbank.queries.pictures.sentence import Facts
         from attnbank.queries.sentences import choosing, reading
+        from attnbank.queries.sentences.marks import Asked
         from attnbank.sql.runs import UnfinishedRunWarning
 
         bank = cast("Bank", self)
         _check(direction, hits, least, words)
         asked_run = None if run is None else str(run)
-        asked = reading.Asked(relation, direction, coreference, special, words, before)
+        asked = Asked(relation, direction, coreference, special, words, before)
         with bank._answering():
             needs = reading.needs(bank.connection, asked, tree)
         if choosing.is_request(str(sentence)):
@@ -134,6 +135,7 @@ class Sentences:
             connection = bank.connection
             reading.check_relation(connection, relation, taken)
             pairs = choosing.heads_of(taken, [head] if isinstance(head, str) else head, layer)
+            choosing.check_count(len(pairs), len(chosen))
             found = [reading.read(connection, taken, each, pairs, asked) for each in chosen]
             names = reading.names(connection, taken)
         if not taken.is_finished:
@@ -206,7 +208,8 @@ def _found(
             "attnbank find REQUEST tells what it finds elsewhere in the bank.",
         )
     if len(kept) < hits:
-        warnings.warn(f"The request finds {len(kept)} sentences.", AttnbankWarning, stacklevel=3)
+        told = f"The request finds {len(kept)} of the {hits} sentences in the run {taken.name}."
+        warnings.warn(told, AttnbankWarning, stacklevel=3)
     return taken, kept
 
 

@@ -147,7 +147,7 @@ def explain(
 
 
 def damaged(path: Path, error: BaseException) -> BankError:
-    """The word about a bank that is not as it was written."""
+    """The error for a bank whose file is damaged."""
     reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
     return BankError(
         f"The bank {path} is damaged: {reason[:300].rstrip('. ')}.",
@@ -156,7 +156,7 @@ def damaged(path: Path, error: BaseException) -> BankError:
 
 
 def broken_off(path: Path, status: int) -> BankError:
-    """The word about a process that ended by a signal (-status) while it read a bank.
+    """The error for a process that a signal (-status) ended while it read a bank.
 
     DuckDB follows what stands in the blocks of a bank. Where that leads nowhere, the system ends
     the process; so it does with one for which it has no memory left.
@@ -178,7 +178,7 @@ def broken_off(path: Path, status: int) -> BankError:
 
 
 def _free(path: Path) -> int:
-    """Bytes that are free on the disk of a path; many where that cannot be known."""
+    """Free bytes on the disk of a path; a large number where that cannot be known."""
     try:
         return shutil.disk_usage(path.absolute().parent).free
     except OSError:
@@ -186,7 +186,7 @@ def _free(path: Path) -> int:
 
 
 def damaged_log(path: Path, reason: str) -> BankError:
-    """The word about a write-ahead log beside a bank that cannot belong to it as it is."""
+    """The error for a write-ahead log beside a bank that cannot belong to the bank as it is."""
     log = f"{path}.wal"
     return BankError(
         f"The log beside the bank cannot be used ({log}: {reason}).",

@@ -110,7 +110,7 @@ def check_format(connection: DuckDBPyConnection, path: Path) -> None:
 
 
 def newer(path: Path, format_: int) -> BankError:
-    """The word about a bank of a later format than this version's."""
+    """The error for a bank of a later format than this version's."""
     return BankError(
         f"{path} is of format {format_}, which a newer attnbank wrote; this version reads format"
         f" {registry.FORMAT}.",
@@ -199,7 +199,7 @@ def columns_of_this_format() -> dict[str, dict[str, str]]:
 
 
 def columns_as_text() -> str:
-    """What the file of columns must hold."""
+    """The text that the file of columns must hold."""
     whole = {
         name: {column: each.type for column, each in table.columns.items()}
         for name, table in tables_of_this_format().items()

@@ -75,7 +75,8 @@ def check_log(path: Path) -> None:
 def _owner(start: bytes, at: int) -> tuple[bytes, int, int] | None:
     """Identifier and checkpoint in the first entry of a log, and where the entry ends.
 
-    None where there is no such thing. Raises IndexError where the log ends before.
+    None where the log does not begin with such an entry. Raises IndexError where the log ends
+    before.
     """
     if start[at] + 256 * start[at + 1] != _IDENTIFIER:
         return None

@@ -1,4 +1,4 @@
-"""All of some statements, or none."""
+"""Transactions: all of some statements take effect, or none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Commit what is done within, or take it back where anything is raised.
+    """Commit what is done within the block, or roll it back where anything is raised.
 
     A commit that fails, as on a full disk, has ended the transaction already: taking it back once
     more would hide the reason.

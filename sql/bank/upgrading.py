@@ -34,7 +34,7 @@ class Upgrade:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was to do."""
+        """Whether there was anything to do."""
         return self.before != self.after or bool(self.added) or self.analyses
 
 

@@ -107,7 +107,7 @@ def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO
 
 
 def unwritten(path: str | Path, error: OSError) -> AttnbankError:
-    """The word about an output that could not be written, and is as it was before."""
+    """The error for an output that could not be written, and is as it was before."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return AttnbankError(
             f"The disk of {path} is full; what was there is as it was.",
@@ -219,7 +219,7 @@ def _make_free(file: BinaryIO) -> None:
 
 
 def _status(place: Path, named: str) -> os.stat_result | None:
-    """What stands at a path, behind links; None for nothing."""
+    """The file status of what stands at a path, links followed; None where nothing does."""
     try:
         return place.stat()
     except FileNotFoundError:

@@ -116,7 +116,7 @@ def _make_part(target: Path) -> Part:
 
 
 def _make_last(folder: Path) -> None:
-    """Have everything in a folder on the disk before its name says that it is whole."""
+    """Flush everything in a folder to the disk before its name says that it is whole."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb+") as file:

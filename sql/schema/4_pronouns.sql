@@ -34,7 +34,7 @@ select
     listed.gender,
     listed.is_certain
 from listed;
-comment on view english_pronoun is 'English pronouns, one row a form.';
+comment on view english_pronoun is 'English pronouns, one row per form.';
 comment on column english_pronoun.form is 'The form, in lower case.';
 comment on column english_pronoun.person is '1, 2 or 3, as in word.feats; null where it has none.';
 comment on column english_pronoun.number is 'Sing or Plur; null where it may be either.';

@@ -15,7 +15,7 @@ left join word as gold_head
     on gold_head.sentence = dependent.sentence
     and gold_head.index = dependent.head_index
 where dependent.head_index is not null;
-comment on view dependency is 'The dependency trees: one row a dependent.';
+comment on view dependency is 'The dependency trees: one row per dependent.';
 comment on column dependency.sentence is 'sentence.id of the sentence.';
 comment on column dependency.dependent is 'word.id of the dependent.';
 comment on column dependency.head is 'word.id of its syntactic head; null for the root.';
@@ -63,7 +63,7 @@ from (
         unnest(range(1, len(attention.weights) + 1)) as place
     from attention
 ) as placed;
-comment on view attention_weight is 'The attention maps in long form: one row a weight. Filter by sequence, layer or head first.';
+comment on view attention_weight is 'The attention maps in long form: one row per weight. Filter by sequence, layer or head first.';
 comment on column attention_weight.sequence is 'sequence.id of the sequence.';
 comment on column attention_weight.layer is '1-based layer.';
 comment on column attention_weight.head is '1-based head.';

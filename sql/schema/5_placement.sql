@@ -16,7 +16,7 @@ located as (
     inner join sequence on sequence.id = position.sequence
 ),
 
--- Made once a sequence: left to itself, DuckDB sorts the lists again for every row that they are joined to.
+-- Made once for each sequence: left to itself, DuckDB sorts the lists again for every row that they are joined to.
 listed as materialized (
     select
         located.sequence,

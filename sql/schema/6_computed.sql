@@ -10,7 +10,7 @@ create table head_distance (
     js_divergence double not null,
     n_tokens bigint not null
 );
-comment on table head_distance is 'How far apart two heads of a run attend: one row a pair of different heads. Filled by: attnbank compute head_distance.';
+comment on table head_distance is 'How far apart two heads of a run attend: one row per pair of different heads. Filled by: attnbank compute head_distance.';
 comment on column head_distance.run is 'run.id of the run.';
 comment on column head_distance.smoothing is 'Share of a uniform distribution that was mixed into every one.';
 comment on column head_distance.layer_a is '1-based layer of the head that comes first.';
@@ -58,7 +58,7 @@ create table computation (
     code_version varchar not null,
     finished timestamp not null
 );
-comment on table computation is 'What attnbank compute put into the bank: one row a run, step and set of rows.';
+comment on table computation is 'What attnbank compute put into the bank: one row per run, step and set of rows.';
 comment on column computation.run is 'run.id of the run.';
 comment on column computation.step is 'The step, and the table that it filled.';
 comment on column computation.options is 'Its options, by name.';

@@ -176,6 +176,7 @@ def test_a_possessor_is_judged_at_its_clitic_alone(
     assert own[-1] == "Dogs" and "Your" not in own and len(own) > 5
 
 
+@pytest.mark.usual("bert", "deberta")
 @pytest.mark.parametrize("kind", ["bert", "electra", "distilbert", "albert", "deberta"])
 def test_with_tiny_encoders(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
@@ -183,6 +184,7 @@ def test_with_tiny_encoders(
     _compare(tmp_path / "b.duckdb", sample / "stories.conllu", str(tiny_model(kind)), "mean")
 
 
+@pytest.mark.usual("roberta", "llama")
 @pytest.mark.parametrize("kind", ["roberta", "gpt2", "llama"])
 def test_with_tiny_byte_level_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
@@ -191,6 +193,7 @@ def test_with_tiny_byte_level_models(
     _compare(tmp_path / "b.duckdb", corpus, model, "mean", byte_level=True)
 
 
+@pytest.mark.usual("t5-*", "gemma-*")
 @pytest.mark.parametrize(
     ("kind", "before_text"),
     [("xlm-roberta", SPACE), ("t5", SPACE), ("mistral", SPACE), ("llama-2", SPACE), ("gemma", "")],

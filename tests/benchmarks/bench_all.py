@@ -42,6 +42,7 @@ def main() -> int:
                 ["bench_best_head", str(words), *rounds],
                 ["bench_patterns", str(words), *rounds],
                 ["bench_head_distance", str(pairs), *rounds],
+                ["bench_kept", str(pairs), *rounds],
                 ["bench_analyses", "--bank", str(pairs)],
                 ["bench_probes", str(corpus), *rounds, "--sentences", "100"],
             )

@@ -15,7 +15,7 @@ import pytest
 from attnbank.cli.app import app
 
 HEAVY = ("torch", "transformers", "spacy", "duckdb", "polars", "numpy", "pyarrow", "sqlglot",
-         "lark", "tokenizers", "tqdm")  # fmt: skip
+         "lark", "tokenizers", "tqdm", "altair", "vl_convert")  # fmt: skip
 QUICK: tuple[list[str], ...] = (
     ["--help"],
     ["--version"],
@@ -26,6 +26,8 @@ QUICK: tuple[list[str], ...] = (
     ["query", "best_head", "--help"],
     ["query", "best_head", "--show-sql"],
     ["queries"],
+    ["plot", "--help"],
+    ["plot", "best_head", "--help"],
     ["sql", "--help"],
     *(
         [name, "--help"]

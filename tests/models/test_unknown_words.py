@@ -48,7 +48,7 @@ def _slow_count(bank: Path, unknown: str) -> int:
     return len({word for word, pieces in rows if unknown in pieces})
 
 
-@pytest.mark.usual("default-*", "*-bert")
+@pytest.mark.usual("default-bert", "document-gemma", "pair-token-bert")
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "gemma"])
 @pytest.mark.parametrize(
     "shape",

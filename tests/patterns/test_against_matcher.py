@@ -47,6 +47,7 @@ def test_sizes_of_what_is_below_a_word(of_sentences: Judged) -> None:
     assert check(SIZES, of_sentences) == len(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_within_documents(of_documents: Judged) -> None:
     assert check(DOCUMENT, of_documents, "document") == len(DOCUMENT) >= 12

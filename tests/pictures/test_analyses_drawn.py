@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from case_bank import make_bank
+from drawn import figures_of, marks_of
 
 from attnbank.queries import analyses, open_bank
+from attnbank.queries.pictures import specification
 from attnbank.sql.header import Analysis
-from pictures import figures_of, marks_of
 
 CASES = Path(__file__).parents[1] / "cases"
 DRAWN = [each for each in analyses().values() if each.plot is not None]
@@ -44,7 +45,7 @@ def test_the_picture_shows_the_rows(analysis: Analysis, tmp_path: Path) -> None:
     params = told.get("params", {})
     with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
         frame = bank.query(analysis.name, **params)
-        made = bank.plot_specification(analysis.name, **params)
+    made = specification(analysis, frame)
     plot, rows = analysis.plot, made["datasets"]["rows"]
     placed = (*plot.panel, *(plot.y[:1] if plot.kind != "grid" else ()))
     placed += plot.x if plot.kind != "grid" else ()

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from drawn import frame_of_heads, heads, words_of
 
 from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
-from pictures import frame_of_heads, heads, words_of
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
@@ -31,6 +31,9 @@ HOSTILE = [
     "&amp; & ]]> -->",
     "\uffff",
     "x" * 5000,
+    "x" * 5001,
+    "\U0001f600" * 100,
+    "a" + "\U0001f600" * 100,
 ]
 ANALYSIS = heads("bars x=share y=group beside=other domain=0,1")
 FACTS = Facts(("r",), ("m",), ("c",))
@@ -143,10 +146,12 @@ def test_every_name_is_shown_as_one_short_text() -> None:
     made = specification(ANALYSIS, _hostile_rows(), FACTS)
     shown = words_of(made)
     assert "<script>alert(1)</script>" in shown
-    assert "\ufffd\ufffd\ufffd[31m\ufffd" in shown and "a\ufffdb\ufffdc" in shown
-    assert "\ufffdevil\ufffd" in shown
+    assert r"\x00\x01\x1b[31m\x7f" in shown and r"a\x0ab\u2028c" in shown
+    assert r"\u202eevil\u202c" in shown
     assert {f"\u2068{HEBREW}\u2069", f"\u2068{ARABIC}\u2069"} <= set(shown)
-    assert f"{'x' * 79}…" in shown
+    cut = [each for each in shown if each.startswith("xxx")]
+    assert len(cut) == 2 and all(re.fullmatch(r"x{33}…\d{4}", each) for each in cut)
+    assert len(set(cut)) == 2, "two long names are one"
     assert not any(character in text for text in shown for character in "\x00\x1b\n\u202e")
 
 
@@ -162,3 +167,11 @@ def test_a_size_is_that_of_a_panel() -> None:
     assert (made["width"], made["height"]) == (300, 120)
     grid = specification(heads("grid color=share"), frame_of_heads(2, 3), size=Size(300, 120))
     assert (grid["width"], grid["height"]) == ({"step": 100}, {"step": 60})
+
+
+def test_a_header_may_be_hostile_too() -> None:
+    text = "bars x=share y=group\n-- note: n"
+    own = heads(text, title="\x01\u202e<script>alert(1)</script>")
+    svg = as_bytes(specification(own, frame_of_heads(), FACTS), ".svg")
+    told = "".join(ElementTree.fromstring(svg).itertext())
+    assert r"\x01\u202e<script>alert(1)</script>" in told

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
 from attnbank.queries.pictures import Facts, Size, draw, specification
 from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
@@ -14,7 +15,6 @@ from attnbank.queries.pictures.ordering import by_cluster
 from attnbank.queries.pictures.theme import THEMES, categorical
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import OWN, HeaderError, Plot, parse
-from pictures import figures_of, frame_of_heads, heads, marks_of, words_of
 
 GRID = heads("grid color=share domain=0,1")
 EVERY_KIND = (

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 from case_bank import make_bank
 
@@ -79,7 +78,7 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
     assert facts is not None
     told = made["title"]["subtitle"][0]
     assert told == f"Run {facts.name} · model x · corpus {facts.corpus_name} · min count: 1"
-    assert "text/html" in chart._repr_mimebundle_() or "vegalite" in str(chart._repr_mimebundle_())
+    assert chart._repr_mimebundle_()  # a notebook draws it
 
 
 def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
@@ -127,11 +126,8 @@ def test_the_bank_is_not_drawn_over(bank: Path, capfd: pytest.CaptureFixture[str
 
 def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
     told = tomllib.loads((CASES / "head_accuracy.toml").read_text(encoding="utf-8"))
-    given = dict(told["given"])
-    with open_bank(make_bank(tmp_path / "case.duckdb", given)) as bank:
+    with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
         frame = bank.query("head_accuracy", **told.get("params", {}))
-    import polars as pl
-
     many = pl.concat(
         frame.with_columns(relation=pl.lit(f"r{at:02}")) for at in range(20)
     )  # fmt: skip
@@ -155,33 +151,3 @@ def test_a_picture_of_ones_own_needs_no_python(bank: Path, own: Path, tmp_path: 
             opened.plot("plain")
     assert made["title"]["text"] == ["Words by their length"]
     assert made["title"]["subtitle"][0].startswith("Model x · corpus x")
-
-
-def test_a_missing_package_is_told_in_two_lines(bank: Path, tmp_path: Path) -> None:
-    hidden = tmp_path / "sitecustomize.py"
-    hidden.write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name in ('vl_convert', 'altair')"
-        " else find(name, *a)\n"
-    )
-    script = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import sitecustomize;"
-        "exec(open(sitecustomize.__file__).read());"
-        "from attnbank.cli.app import run; sys.exit(run(sys.argv[1:]))"
-    )
-    file = tmp_path / "a.svg"
-    call = ["-b", str(bank), "plot", "best_head", "--min-count", "1", "-o"]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *call, str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2 and not file.exists()
-    assert done.stderr.splitlines() == [
-        "Error: A picture as SVG needs vl-convert-python, which is not installed.",
-        "Type: pip install vl-convert-python",
-    ]
-    file = tmp_path / "a.json"  # the specification needs neither
-    again = subprocess.run([sys.executable, "-c", script, *call, str(file)], check=False)
-    assert again.returncode == 0 and json.loads(file.read_text())["datasets"]["rows"]

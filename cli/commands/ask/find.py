@@ -103,9 +103,9 @@ def command(
 ) -> None:
     """Find words by a request in the language of Grew.
 
-    REQUEST is in quotes, or - for standard input. People see a line a hit, the matched words in
-    brackets; programs get a row a hit, with the sentence and the index of each node (0 is the node
-    before the first word) and the label of each named edge.
+    REQUEST is in quotes, or - for standard input. People see one line per hit, the matched words in
+    brackets; programs get one row per hit, with the sentence and the index of each node (0 is the
+    node before the first word) and the label of each named edge.
 
     \b
     Example:

@@ -17,6 +17,7 @@ from attnbank.cli.options import (
     help_if_alone,
     open_named_bank,
 )
+from attnbank.cli.printing import say
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
@@ -91,6 +92,9 @@ def _picture_options() -> list[click.Parameter]:
             help=f"The file, which is needed; its ending chooses the format ({', '.join(ENDINGS)})."
             " json is the Vega-Lite specification.",
         ),
+        click.Option(
+            ["--fresh"], is_flag=True, help="Compute its rows, whatever attnbank compute has kept."
+        ),
         click.Option(["--dark"], is_flag=True, help="Draw on black instead of white."),
         click.Option(
             ["--width"],
@@ -116,6 +120,7 @@ def _picture_options() -> list[click.Parameter]:
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
     output, scale, dark = values.pop("output"), values.pop("scale"), values.pop("dark")
+    fresh = values.pop("fresh")
     width, height = values.pop("width"), values.pop("height")
     ending = _ending(output, analysis.name)
     outputs.check_output(output, bank_path(ctx))
@@ -127,12 +132,16 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
         from attnbank.queries.pictures import Size, as_bytes
 
         with open_named_bank(ctx) as bank:
+            bank.reads_kept = not fresh
+            kept = None if fresh else bank.kept(analysis.name, **given)
             specification = bank.plot_specification(
                 analysis.name, theme="dark" if dark else "light", size=Size(width, height), **given
             )
         written = as_bytes(specification, ending, scale)
         with outputs.output_file(output, bank_path(ctx)) as file:
             file.write(written)
+        if kept is not None:
+            say(f"Its rows are {kept.told}.", err=True)
 
     read_apart(ctx, answer)
 

@@ -150,7 +150,7 @@ def _command(name: str) -> click.Command:
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
     shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
-    format_, output = values.pop("format_"), values.pop("output")
+    format_, output, fresh = values.pop("format_"), values.pop("output"), values.pop("fresh")
     given = {name: value for name, value in values.items() if value is not None}
     if shows_sql or dialect:
         _show_sql(analysis, dialect, given)
@@ -161,9 +161,14 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
 
     def answer() -> None:
         with open_named_bank(ctx) as bank:
+            bank.reads_kept = not fresh
             frame = bank.query(analysis.name, **given)
             run = bank.run_of(analysis.name, **given)
-        write_frame(ctx, frame, format_, output, title=_title(run), hint=analysis.empty)
+            kept = None if fresh else bank.kept(analysis.name, **given)
+        title = _title(run)
+        if kept is not None:
+            title = f"Answer: {kept.told}" if title is None else f"{title}; {kept.told}"
+        write_frame(ctx, frame, format_, output, title=title, hint=analysis.empty)
 
     read_apart(ctx, answer)
 
@@ -209,6 +214,9 @@ def _sql_options() -> list[click.Parameter]:
     from attnbank.sql.registry import DIALECTS
 
     return [
+        click.Option(
+            ["--fresh"], is_flag=True, help="Compute it, whatever attnbank compute has kept."
+        ),
         click.Option(["--show-sql"], is_flag=True, help="Print the statement and do not run it."),
         click.Option(
             ["--dialect"],

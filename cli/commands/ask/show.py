@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PICTURES = ("svg", "png", "pdf", "html")
 _BAR = 20
-"""Columns of a terminal that the bar of a weight of 1 takes."""
+"""Columns of a terminal that the bar of a weight of 1 takes; a narrow one has no room for bars."""
+_NARROW = 80
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _DOTS = 2.0
 """Dots of a png for each pixel of the picture: so many that it can be printed."""
@@ -251,7 +252,10 @@ def _write_tables(ctx: click.Context, shown: Shown, format_: str, output: str | 
             told = ["", f"Head {panel.name} on {panel.sentence}"]
             for line in _commented(told, format_):
                 file.write(f"{line}\n".encode(errors="replace"))
-            write(_for_people(shown, panel), format_, file, width)
+            made = _for_people(shown, panel)
+            if width is not None and width < _NARROW:
+                made = made.drop(" ")
+            write(made, format_, file, width)
 
 
 def _heading(shown: Shown) -> Iterator[str]:
@@ -267,13 +271,16 @@ def _heading(shown: Shown) -> Iterator[str]:
 
 
 def _commented(lines: Iterable[str], format_: str) -> Iterator[str]:
-    """Lines above a table: in LaTeX they are comments, in Markdown paragraphs."""
+    """Lines above a table: in LaTeX they are comments, in Markdown paragraphs without markup."""
     from attnbank.cli.printing import shown
 
     for line in map(shown, lines):
-        yield f"% {line}" if format_ == "latex" and line else line
-        if format_ == "markdown" and line:
-            yield ""
+        if format_ == "markdown":
+            if line:
+                yield "".join(f"\\{each}" if each in "\\|<&*`_[" else each for each in line)
+                yield ""
+        else:
+            yield f"% {line}" if format_ == "latex" and line else line
 
 
 def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:

@@ -189,9 +189,9 @@ def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) ->
     """Fill a bank with what a model's heads look at in a corpus.
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
-    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or sentences a line without
-    annotation; .gz of any. The bank is
-    made where there is none. An ingest that was interrupted goes on when it is typed again.
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or one sentence per line
+    without annotation; .gz of any. The bank is made where there is none. An ingest that was
+    interrupted goes on when it is typed again.
 
     \b
     Example:

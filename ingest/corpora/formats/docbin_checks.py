@@ -29,7 +29,7 @@ _NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
 
 def check_docbin(data: bytes) -> None:
-    """Raise ValueError for a file that is none, or becomes more than MOST_DOCBIN or MOST_ITEMS."""
+    """Raise ValueError for what is no DocBin, or exceeds MOST_DOCBIN or MOST_ITEMS."""
     inflate = zlib.decompressobj()
     parts = []
     size = 0

@@ -1,4 +1,4 @@
-"""Reads unlabelled text: a sentence a line, an empty line between documents.
+"""Reads text without annotation: one sentence per line, an empty line between documents.
 
 Nothing is annotated. The words, which only have to say what belongs together, are runs of
 letters, digits and the marks on them, and every other character by itself; a character that no

@@ -175,7 +175,7 @@ def _predict(
     options: ProbeOptions,
     device: torch.device,
 ) -> tuple[Ints, float, HeadWeights | None]:
-    """The predicted candidate of each position, the mean loss a word, the weights of the heads."""
+    """The predicted candidate of each position, the mean loss per word, the head weights."""
     sentences = task.test.sentences
     every = np.arange(len(sentences.sequence))
     batches = make_batches(connection, task, task.test, every, options, device, is_kept=False)

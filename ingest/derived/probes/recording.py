@@ -29,8 +29,8 @@ plays no part, as its weights are the bank's own."""
 class Outcome:
     """What came of a probe: its scores, the weights of its heads, and how it learnt.
 
-    `train_sentences` and `held_out_sentences` are 0, `learnt`, `test_loss`, `weights`, `opens` and
-    `closes` null where there is nothing to learn or to weigh.
+    Where there is nothing to learn or to weigh, `train_sentences` and `held_out_sentences` are 0,
+    and `learnt`, `test_loss`, `weights`, `opens` and `closes` are None.
     """
 
     train_sentences: int

@@ -78,7 +78,7 @@ class AttentionWordsScorer(HeadScorer):
     """As AttentionScorer, but w_k and u_k are linear in the vectors of the two words.
 
     w_k = b_k + W_k (v(dependent), v(candidate)), so that the sum over the D numbers of a vector
-    is taken once a word and not once a pair: memory and time are those of the attention alone.
+    is taken once per word and not once per pair: memory and time are those of the attention alone.
     ROOT's vector is zero.
     """
 

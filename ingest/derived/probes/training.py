@@ -103,7 +103,7 @@ def learn(
 def run_epoch(
     scorer: Scorer, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
 ) -> float:
-    """One pass over the batches in this order; the mean loss a word while it learnt."""
+    """One pass over the batches in this order; the mean loss per word while it learnt, in nats."""
     total, words = torch.zeros((), dtype=torch.float64), 0
     for number in order.tolist():
         batch = batches[number]

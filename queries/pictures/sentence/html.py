@@ -29,7 +29,6 @@ def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
 def _rules(panels: Sequence[Panel]) -> Iterator[str]:
     """Which lines go when a word is pointed at: those that do not begin, or do not end, there."""
     yield ".panel:has(.from>text:hover) .from:not(:hover) .line{visibility:hidden}"
-    yield ".panel:has(.from>text:hover) .from:hover .line{stroke-opacity:1}"
     ends = {place for panel in panels for place in panel.weights["to_position"]}
     for place in sorted(ends):
         to = "elsewhere" if place == ELSEWHERE else str(place)

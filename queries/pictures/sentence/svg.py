@@ -57,9 +57,11 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
         parts += legend
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
+        if len(facts.trees) > 1:
+            y += _NOTE
+            parts.append(_text(f"The tree of {written(name)}", MARGIN, y, _NOTE, colours.faint))
+            y += _NOTE * 0.5
         drawn, height = drawn_tree(tree, MARGIN, y, wide - 2 * MARGIN, colours)
-        told = f"{name}: the tree" if len(facts.trees) > 1 else ""
-        parts += [_text(written(told), MARGIN, y, _NOTE, colours.faint)] if told else []
         parts.append(drawn)
         y += height + GUTTER * 0.5
     placed = places(panels, y)

@@ -1,4 +1,4 @@
--- The distances between the heads of a run, a token.
+-- The distances between the heads of a run, divided by its tokens.
 select
     head_distance.layer_a,
     head_distance.head_a,

@@ -1,7 +1,7 @@
--- The names of sentences that are spelled most like the one that is asked for.
+-- The names of sentences that are spelled most like the one that is asked for; very long ones are left out.
 select sentence.name
 from sentence
-where sentence.name is not null
+where length(sentence.name) <= 80
 group by sentence.name
 order by levenshtein(sentence.name, $name), sentence.name
 limit 3

@@ -32,7 +32,7 @@ class Batch:
     position      [B, P] int64, 0-based position
     words      [B] float, words of each sentence
     vector     [B, P] int64, row of the word vectors; 0, the zero vector, for what is no word
-    attention  [B, P, P, K] float, from, to, map (layer by layer); null where it is not read
+    attention  [B, P, P, K] float, from, to, map (layer by layer); None where it is not read
     """
 
     entry: Tensor
@@ -127,7 +127,7 @@ def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
 
 
 def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
-    """Everything of a batch but its attention."""
+    """A batch without its attention."""
     lengths = sentences.lengths[chosen]
     position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
     is_real = position < lengths[:, None]

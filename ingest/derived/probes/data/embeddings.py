@@ -80,7 +80,7 @@ def _is_file(source: str) -> bool:
 
 
 def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
-    """Vectors from a text file, one word a line: GloVe, or word2vec with its line of two counts.
+    """Vectors from a text file, one word per line: GloVe, or word2vec with its line of two counts.
 
     A form that the file does not have is looked up in lower case; of a word that stands twice the
     first vector counts. The file may be gzip-compressed and may begin with a byte-order mark. Only

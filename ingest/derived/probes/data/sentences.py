@@ -1,4 +1,4 @@
-"""The sentences of a run with their trees, as flat arrays: one entry a position."""
+"""The sentences of a run with their trees, as flat arrays: one entry per position."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sentences:
     By sentence: `sequence` and `document` (ids), `start` [S + 1] (where its positions begin).
     By position: `is_word`, `opens` ([CLS]), `closes` ([SEP] and any other special token), `gold`
     (the candidate that is the head; -1 for special tokens), `relation` (index into `relations`;
-    -1), `is_scored` (a word that is no punctuation), `form` and `pieces` (null for special tokens).
+    -1), `is_scored` (a word that is no punctuation), `form` and `pieces` (None for special tokens).
     """
 
     sequence: Ints

@@ -34,10 +34,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
-    """What a probe is to do. `train` is null where nothing is learnt.
+    """What a probe is to do. `train` is None where nothing is learnt.
 
     `vectors` [1 + V, D] float32 are scaled to a mean square of 1 over the distinct words of the
-    training part, so that the learning rate means the same for any embeddings; null, as is
+    training part, so that the learning rate means the same for any embeddings; None, as is
     `coverage`, for a probe without words.
     """
 

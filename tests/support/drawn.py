@@ -12,7 +12,7 @@ import vl_convert
 from attnbank.sql.header import OWN, Analysis, parse
 
 HEADS = """\
--- title: Points of heads (a test)
+-- title: {title}
 -- grain: one row per head
 -- plot: {plot}
 -- column group varchar: above (from every token) or below
@@ -25,9 +25,9 @@ select 1
 """
 
 
-def heads(plot: str) -> Analysis:
+def heads(plot: str, title: str = "Points of heads (a test)") -> Analysis:
     """An analysis of heads with this line `plot` in its header."""
-    return parse("heads", OWN, HEADS.format(plot=plot))
+    return parse("heads", OWN, HEADS.format(plot=plot, title=title))
 
 
 def frame_of_heads(

@@ -1,0 +1,236 @@
+"""Answers that `attnbank compute` keeps: the same rows, given again only while they hold."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.steps import STEPS, compute
+from attnbank.ingest.store.deleting import delete
+from attnbank.ingest.store.saved import Relation, save
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.export.exporting import export
+from attnbank.sql.errors import CallError
+from attnbank.sql.registry import analyses
+
+
+@pytest.fixture(scope="module")
+def whole(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank in which every answer that can be had is kept (do not write into it)."""
+    bank = tmp_path_factory.mktemp("kept") / "bank.duckdb"
+    shutil.copy(full_bank, bank)
+    assert run(["-b", str(bank), "compute", "--all", "-q"]) == 0
+    return bank
+
+
+@pytest.fixture
+def own(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(whole, tmp_path / "bank.duckdb"))
+
+
+def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> None:
+    count = 0
+    with open_bank(whole) as bank, open_bank(full_bank) as other:
+        for name in analyses().keys() - STEPS.keys():
+            found = bank.kept(name)
+            assert found is not None, name
+            assert bank.query(name).equals(found.rows)
+            # Sums of weights depend on the order in which threads come to them.
+            assert_frame_equal(found.rows, other.query(name), rel_tol=1e-12, abs_tol=1e-15)
+            count += found.rows.height > 0
+    assert count > 30
+
+
+def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
+    """The rows are forged in the bank: whoever reads them sees the forged ones."""
+    from attnbank.queries.kept import as_bytes
+
+    with open_bank(own) as bank:
+        rows = bank.query("best_head")
+    forged = rows.with_columns(n=pl.lit(77, pl.Int64))
+    with duckdb.connect(str(own)) as connection:
+        connection.execute(
+            "update kept.result set answer = ? where analysis = 'best_head'", [as_bytes(forged)]
+        )
+    with open_bank(own) as bank:
+        assert bank.query("best_head")["n"].unique().to_list() == [77]
+        other = bank.query("best_head", subtypes=True)
+        assert other["n"].n_unique() > 1  # another question
+        named = bank.query("best_head", run=bank.run_of("best_head").id)  # type: ignore[union-attr]
+        assert named.equals(forged)  # the same run by its id
+        assert bank.query("best_head", subtypes=False, min_count=1).height >= rows.height
+        assert bank.query("best_head", subtypes=False).equals(forged)  # a default, written out
+        bank.reads_kept = False
+        assert bank.query("best_head").equals(rows)
+
+
+def _held(bank: Bank, **runs: str) -> set[str]:
+    found = set()
+    for name, analysis in analyses().items():
+        takes_run = any(each.name == "run" for each in analysis.parameters)
+        with suppress(CallError):  # it does not read that run
+            if bank.kept(name, **(runs if takes_run else {})) is not None:
+                found.add(name)
+    return found
+
+
+def test_what_reads_a_probe_goes_with_it(own: Path) -> None:
+    with open_bank(own) as bank:
+        before = _held(bank)
+    train_probe(own, "attention", 1, 2, ProbeOptions(epochs=1, resamples=10, seed=5))
+    with open_bank(own) as bank:
+        assert before - _held(bank) == {"probe_accuracy", "probe_heads", "table_3"}
+
+
+def test_a_new_run_leaves_the_answers_of_the_others(own: Path, sample: Path) -> None:
+    with open_bank(own) as bank:
+        asked = bank.run_of("best_head")
+        before = _held(bank)
+    assert asked is not None
+    ingest(IngestOptions((str(sample / "stories.conllu"),), own, "minilm"))
+    with open_bank(own) as bank:
+        assert bank.kept("best_head") is None  # the newer run answers
+        after = bank.kept("best_head", run=asked.name)
+        assert after is not None and after.rows["run"].unique().to_list() == [asked.name]
+        # What looks for another run may find the new one.
+        held = _held(bank, run=asked.name)
+        assert {"best_head", "head_accuracy", "offset_baseline", "gold_dependency"} <= held
+        assert {"head_error", "compare_runs"} <= before - held
+
+
+def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
+    import pyarrow as pa
+
+    with open_bank(own) as bank:
+        pairs, statement = bank.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
+    relation = Relation("objects", "pattern { V -[obj]-> O }", "O", "V", None, statement)
+    save(own, relation, pairs.to_arrow())
+    with open_bank(own) as bank:
+        assert bank.kept("best_head") is not None
+    assert run(["-b", str(own), "compute", "best_head", "--relation", "objects"]) == 0
+    with open_bank(own) as bank:
+        kept = bank.kept("best_head", relation="objects")
+        assert kept is not None and kept.rows.height == 1
+    fewer: pa.Table = pairs.head(10).to_arrow()
+    save(own, relation, fewer, replace=True)
+    with open_bank(own) as bank:
+        assert bank.kept("best_head", relation="objects") is None
+        assert bank.query("best_head", relation="objects")["n"].to_list() == [10]
+
+
+def test_steps_and_frequencies_count(own: Path) -> None:
+    compute(own, "head_embedding", smoothing=0.01)
+    with open_bank(own) as bank:
+        assert bank.kept("figure_6") is None and bank.kept("layer_similarity") is None
+        assert bank.kept("head_function") is not None
+    with duckdb.connect(str(own)) as connection:
+        connection.execute("insert into word_frequency values ('the', 7)")
+    with open_bank(own) as bank:
+        assert bank.kept("head_function") is None and bank.kept("best_head") is not None
+
+
+def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) -> None:
+    with open_bank(own) as bank:
+        run_of = bank.run_of("best_head")
+        folder = tmp_path / "export"
+        export(bank, folder)
+    assert run_of is not None
+    assert not [each for each in folder.rglob("*") if "kept" in each.name]
+    done = delete(own, [run_of.name])
+    assert done.rows["kept.result"] > 0
+    with duckdb.connect(str(own), read_only=True) as connection:
+        rows = connection.execute("select distinct run from kept.result").fetchall()
+    assert rows and (run_of.id,) not in rows
+
+
+def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "queries"
+    folder.mkdir()
+    text = "-- title: Words\n-- grain: one row\n-- column n bigint: words\nselect {} as n from word"
+    (folder / "word_count.sql").write_text(text.format("count(*)"))
+    args = ["-b", str(own), "compute", "--queries", str(folder), "word_count"]
+    assert run(args) == 0
+    from attnbank.sql import registry
+
+    try:
+        with open_bank(own) as bank:
+            words = bank.query("word_count")
+            assert bank.kept("word_count") is not None
+        registry.leave(["word_count"])
+        file = folder / "word_count.sql"
+        file.write_text(text.format("2 * count(*)"))
+        os.utime(file, (0, 0))
+        with open_bank(own, queries=folder) as bank:
+            assert bank.kept("word_count") is None
+            assert bank.query("word_count")["n"][0] == 2 * words["n"][0]
+    finally:
+        registry.leave(["word_count"])
+    with duckdb.connect(str(own)) as connection:  # another version of attnbank has kept it
+        connection.execute("update kept.result set reads = 'x' where analysis = 'best_head'")
+    with open_bank(own) as bank:
+        assert bank.kept("best_head") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update kept.result set answer = 'x'::blob",
+        "update kept.result set answer = ''::blob",
+        "update kept.result set answer = answer[:200]",
+        "update kept.result set row_count = row_count + 1",
+        "update kept.result as one set answer = (select answer from kept.result where analysis ="
+        " 'entropy')",
+        "drop table kept.result; create view kept.result as select 1 as analysis",
+        "alter table kept.result drop column reads",
+    ],
+)
+def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
+    with open_bank(own) as bank:
+        bank.reads_kept = False
+        rows = bank.query("best_head")
+    with duckdb.connect(str(own)) as connection:
+        connection.execute(statement)
+    with open_bank(own) as bank:
+        assert bank.kept("best_head") is None
+        assert bank.query("best_head").equals(rows)
+
+
+def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ["-b", str(own)]
+    assert run([*args, "query", "best_head"]) == 0
+    assert "; kept since 20" in capfd.readouterr().out.splitlines()[0]
+    assert run([*args, "query", "best_head", "--fresh"]) == 0
+    assert "kept" not in capfd.readouterr().out
+    file = str(own.with_name("picture.json"))
+    assert run([*args, "plot", "best_head", "-o", file]) == 0
+    assert "Its rows are kept since 20" in capfd.readouterr().err
+    assert run([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
+    assert not capfd.readouterr().err
+    assert run([*args, "compute", "best_head"]) == 0
+    assert "were kept already" in capfd.readouterr().err
+    assert run([*args, "compute", "best_head", "--subtypes"]) == 0
+    assert "rows of best_head are kept" in capfd.readouterr().err
+    assert run([*args, "compute", "--all", "--run", "none"]) == 2
+    assert "There is no run none" in capfd.readouterr().err
+    assert run([*args, "compute", "--all", "best_head"]) == 2
+    capfd.readouterr()
+    assert run([*args, "compute", "best_heads"]) == 2
+    assert "best_head" in capfd.readouterr().err
+
+
+def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attnbank.cli.commands.fill import keeping
+
+    monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
+    with pytest.raises(CallError, match="at most 1,000 are kept"):
+        keeping.keep_one(own, "head_accuracy", {"subtypes": True}, replace=False)
