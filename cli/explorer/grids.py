@@ -85,10 +85,14 @@ def grid(
     given: dict[str, str | None] = dict(measure.given)
     if measure.analysis != "probe_heads":
         given["run"] = run
-    if name == "relation":
-        given["relation"] = relation
     answer = visit.ask(measure.analysis, **given)
     frame = answer.frame
+    if name == "relation":
+        # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
+        frame = frame.filter(pl.col("relation") == relation)
+        if not frame.height:
+            answer = visit.ask(measure.analysis, **given, relation=relation)
+            frame = answer.frame
     if "direction" in frame.columns:
         frame = frame.filter(pl.col("direction") == direction)
     if not frame.height:

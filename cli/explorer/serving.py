@@ -58,7 +58,7 @@ def serve(
             address = f"http://{HOST}:{number}/?token={token}"
             config = uvicorn.Config(
                 make_site(desk, token, number),
-                log_level="error",
+                log_level="critical",  # a request that is ended by closing is no news
                 access_log=False,
                 ws="none",
                 lifespan="off",

@@ -62,6 +62,7 @@ def explored(
         ingest(IngestOptions((str(corpus),), bank, model, **options))
     assert run(["-b", str(bank), "compute", "head_distance"]) == 0
     assert run(["-b", str(bank), "compute", "head_embedding"]) == 0
+    assert run(["-b", str(bank), "compute", "entropy"]) == 0
     return bank
 
 

@@ -130,7 +130,8 @@ def test_no_page_has_a_fault_of_accessibility(
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # The policy of the pages would refuse the script of the tool.
     visitor = Visitor(browser, address, 1000, scheme, bypass_csp=True)
-    for path, values in [*_views(runs), ("/", {"by": "probe"}), ("/nowhere", {})]:
+    more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"}), ("/nowhere", {})]
+    for path, values in [*_views(runs), *more]:
         found = axe.Axe().run(visitor.see(path, **values)).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         told = [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]

@@ -249,6 +249,7 @@ def test_a_statement_has_its_rows(client: TestClient) -> None:
 def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
     page = _page(client, "/bank")
     assert all(name in page.text for name in runs.values())
+    assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
 
 
 def test_every_link_of_every_page_answers(client: TestClient) -> None:

@@ -104,7 +104,7 @@ def view_map(visit: Visit) -> Page:
     """The map of figure 6, each head a link."""
     shown: dict[str, Any] = {"run": visit.run, "runs": visit.runs(), "error": None, "points": []}
     try:
-        answer = visit.ask("head_embedding", run=visit.run)
+        answer = visit.ask("figure_6", run=visit.run)
     except AttnbankError as error:
         return Page("map.html", "Map of the heads", shown | {"error": error, "answered": None}, 400)
     rows = answer.frame.to_dicts()

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import markupsafe
+import polars as pl
 
 from attnbank.cli.explorer.grids import DIRECTIONS
 from attnbank.cli.explorer.tables import table_of
@@ -79,7 +80,10 @@ def _shown(visit: Visit, name: str, asked: dict[str, Any]) -> dict[str, Any]:
 def _best(visit: Visit, relation: str | None) -> str:
     """The head that is shown where none is named: the best of the relation, else the first."""
     try:
-        rows = visit.ask("best_head", relation=relation or "all", min_count=1, run=visit.run).frame
+        every = visit.ask("best_head", run=visit.run).frame  # which may be kept
+        rows = every.filter(pl.col("relation") == (relation or "all"))
+        if relation and not rows.height:
+            rows = visit.ask("best_head", relation=relation, min_count=1, run=visit.run).frame
     except AttnbankError:
         return "1-1"
     return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
