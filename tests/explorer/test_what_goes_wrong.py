@@ -14,9 +14,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.grids import MEASURES
 from attnbank.cli.explorer.site import make_site
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError
+from attnbank.sql.registry import every
 
 TOKEN, PORT = "the-token", 8417
 SLOW = "select count(*) from range(40000000) as a(i), range(1000) as b(j) where i * j % 7 = 3"
@@ -221,3 +223,20 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
             answer = client.get(f"/?{urlencode({'run': runs['single']})}")
             assert "is not finished" in answer.text
         assert "is not finished" not in client.get(f"/?{urlencode({'run': runs['decoder']})}").text
+
+
+@pytest.mark.slow
+def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) -> None:
+    """Every measure of the grid, every table and every picture, with no fault of ours."""
+    with _visited(full_bank) as client:
+        for by in MEASURES:
+            answer = client.get(f"/?by={by}")
+            assert answer.status_code == 200, (by, answer.text)
+        for name, analysis in every().items():
+            answer = client.get(f"/tables/{name}")
+            assert answer.status_code == 200, (name, answer.text)
+            if analysis.plot is not None:
+                drawn = client.get(f"/pictures/{name}")
+                assert "unexpected" not in drawn.text, (name, drawn.text)
+        for page in ("/map", "/head/1-1", "/compare", "/bank"):
+            assert client.get(page).status_code == 200, page
