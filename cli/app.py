@@ -16,11 +16,10 @@ from attnbank.cli.printing import closed, say
 
 COMMANDS = {
     "demo": "fill", "ingest": "fill", "info": "ask", "queries": "ask", "query": "ask",
-    "plot": "ask", "find": "ask", "count": "ask", "score": "ask", "show": "ask", "report": "ask",
-    "save": "keep",
-    "saved": "keep", "use": "keep", "compute": "fill", "probe": "fill", "sql": "ask",
-    "shell": "ask",
-    "schema": "ask", "export": "keep", "upgrade": "keep", "delete": "keep",
+    "plot": "see", "show": "see", "report": "see", "explore": "see", "find": "ask", "count": "ask",
+    "score": "ask", "save": "keep", "saved": "keep", "use": "keep", "compute": "fill",
+    "probe": "fill", "sql": "ask", "shell": "ask", "schema": "ask", "export": "keep",
+    "upgrade": "keep", "delete": "keep",
 }  # fmt: skip
 """The commands, in the order in which a newcomer meets them, and the folder of each."""
 

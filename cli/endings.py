@@ -39,7 +39,7 @@ def status_of(work: Callable[[], None], debug: bool) -> int:
             return 1
         if debug:
             traceback.print_exc()
-        fact, remedy, status = _explained(error)
+        fact, remedy, status = explained(error)
         _tell(f"Error: {fact}")
         if remedy:
             _tell(remedy)
@@ -64,8 +64,8 @@ def warnings_told(debug: bool) -> Iterator[None]:
         yield
 
 
-def _explained(error: BaseException) -> tuple[str, str, int]:
-    """What an error means, what to type, and the exit status."""
+def explained(error: BaseException) -> tuple[str, str, int]:
+    """What an error means, what to type, and the exit status of a command that meets it."""
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
     if isinstance(error, click.UsageError):

@@ -62,7 +62,7 @@ class Seconds(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The number of seconds."""
-        from attnbank.queries.sandbox.isolated import LONGEST
+        from attnbank.queries.sandbox.limits import LONGEST  # imports nothing: a fork follows
 
         try:
             seconds = float(value)
@@ -119,13 +119,11 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
     Raises BankError where it cannot be.
     """
     path = bank_path(ctx)
+    from attnbank import queries
+
     if seconds is None:
-        from attnbank.queries import open_bank
-
-        return open_bank(path)
-    from attnbank.queries.bank import open_for_requests
-
-    return open_for_requests(path, seconds)
+        return queries.open_bank(path)
+    return queries.open_for_requests(path, seconds)
 
 
 class BankCommand(click.Command):

@@ -15,14 +15,26 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql.registry import analyses
 
 if TYPE_CHECKING:
-    from attnbank.queries.bank import Bank, UnfinishedRunWarning, open_bank
+    from attnbank.queries.bank import (
+        Bank,
+        UnfinishedRunWarning,
+        open_bank,
+        open_for_requests,
+    )
     from attnbank.queries.dialects import to_dialect
 
-__all__ = ["Bank", "UnfinishedRunWarning", "analyses", "open_bank", "to_dialect"]
+__all__ = [
+    "Bank",
+    "UnfinishedRunWarning",
+    "analyses",
+    "open_bank",
+    "open_for_requests",
+    "to_dialect",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Bank", "UnfinishedRunWarning", "open_bank"):
+    if name in ("Bank", "UnfinishedRunWarning", "open_bank", "open_for_requests"):
         from attnbank.queries import bank
 
         return getattr(bank, name)

@@ -156,13 +156,14 @@ def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
 
 def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
     names = [
-        row["name"]
+        (row["schema"], row["name"])
         for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
         if row["kind"] == "table"
     ]
     every = " union all ".join(
-        f'select {literal(name)} as "table", count(*) as "rows" from {place("main", name)}'
-        for name in names
+        f'select {literal(name if schema == "main" else f"{schema}.{name}")} as "table",'
+        f' count(*) as "rows" from {place(schema, name)}'
+        for schema, name in names
     )
     return frame_of(connection.query(every))
 

@@ -24,13 +24,12 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.sandbox import worker
+from attnbank.queries.sandbox.limits import LONGEST
 from attnbank.queries.sandbox.processes import end
 from attnbank.queries.sandbox.select import out_of_memory, out_of_time, too_big
 from attnbank.sql.bank.explaining import broken_off
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 
-LONGEST = 10.0**8
-"""The most seconds that can be asked for: three years."""
 GRACE = 0.5
 """Seconds that DuckDB has to notice that the time is over, before its process is ended."""
 BESIDE = 700_000_000

@@ -13,12 +13,24 @@ from pathlib import Path
 import pytest
 from forked import Forked
 
-READING = (["info"], ["schema"], ["query", "best_head"], ["use"])
+REQUEST = "pattern { V -[obj]-> O }"
+READING = (
+    ["info"],
+    ["schema"],
+    ["query", "best_head"],
+    ["use"],
+    ["find", REQUEST],
+    ["count", REQUEST],
+    ["score", REQUEST, "--from", "O", "--to", "V"],
+    ["show", REQUEST, "--head", "1-1"],
+    ["plot", "best_head", "-o", "best_head.json"],
+)
 
 # What happens in the process that reads, in the place of opening the bank. Its parent is the
 # command: the signal that STAYS sends comes at a time when both are there.
 ENDS = (
-    "import os, signal, attnbank.queries as q; q.open_bank = lambda path: os.kill(os.getpid(), {})"
+    "import os, signal, attnbank.queries as q; q.open_bank = q.open_for_requests ="
+    " lambda *given: os.kill(os.getpid(), {})"
 )
 STAYS = """
 import os, signal, time, attnbank.queries as queries

@@ -12,7 +12,7 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run
-from attnbank.cli.commands.ask.plot import ENDINGS
+from attnbank.cli.commands.see.plot import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.own import VARIABLE
 from attnbank.sql import registry

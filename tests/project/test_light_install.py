@@ -148,12 +148,14 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
         ["-b", str(bank), "report", "-o", str(tmp_path / "a.html")],
+        ["-b", str(bank), "explore", "--no-browser"],
     )
     every = "pip install torch transformers tokenizers tqdm"
     expected = [
         every, every, every, "pip install torch", "pip install scikit-learn",
         "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
         "pip install jinja2 vl-convert-python",
+        "pip install starlette uvicorn jinja2 vl-convert-python",
     ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]

@@ -1,0 +1,107 @@
+"""Who is answered, and what a browser may do with the answer.
+
+The explorer listens on this machine alone, but so do the browser's other pages: a page of anyone
+can send requests to a local port. Such a page cannot know the token, and a name that it makes point
+here (DNS rebinding) is none of the two that are answered.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HOST = "127.0.0.1"
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""No script and no style but the explorer's own files, nothing from elsewhere, in no frame."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_METHODS = ("GET", "HEAD")
+
+
+class Guard:
+    """The door before every address: host, origin, method and token, in this order."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
+        self._cookie = f"attnbank-{port}"  # browsers give the cookies of one port to all others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or say why not."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # a web socket, which nothing here has
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refused = self._refusal(scope)
+        await (self._app if refused is None else refused)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """What a request that is not answered gets instead; None for one that is."""
+        headers = Headers(scope=scope)
+        hosts = [each.lower() for each in headers.getlist("host")]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return _word(421, "This address answers to 127.0.0.1 and localhost alone.")
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in {f"http://{each}" for each in self._hosts}:
+            return _word(403, "Another page may not ask this one.")
+        if scope["method"] not in _METHODS:
+            return _word(405, "Everything here is read with GET.", {"Allow": ", ".join(_METHODS)})
+        return self._without_token(scope, headers)
+
+    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """A refusal where neither the address nor the cookie has the token.
+
+        An address with the token gives the cookie, and goes on to the same one without it, so that
+        the token stands in no bookmark and on no screen.
+        """
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == "token"]
+        if given:
+            if not self._is_right(given[0]):
+                return _word(403, _NO_TOKEN)
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            # One slash: two would name another host.
+            path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
+            answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+            answer.set_cookie(
+                self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict"
+            )
+            return answer
+        # Not by http.cookies, which stops at the first cookie of others that it cannot read.
+        pairs = ";".join(headers.getlist("cookie")).split(";")
+        held = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
+        return None if held is not None and self._is_right(held) else _word(403, _NO_TOKEN)
+
+    def _is_right(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
+
+
+_NO_TOKEN = "Open the address that attnbank explore printed: it has a token in it."
+
+
+def _word(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers)

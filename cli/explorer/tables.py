@@ -1,0 +1,98 @@
+"""Frames as tables of a page: the text of the terminal's tables, with links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from attnbank.cli.explorer.visit import link
+from attnbank.cli.formats.table import columns_as_text
+
+MOST_ROWS = 500
+"""Rows of a table that a page shows."""
+_LONGEST = 2000
+"""Characters of a cell that a page shows."""
+
+Link = Callable[[Mapping[str, Any]], str | None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, and the address that it leads to."""
+
+    text: str
+    href: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a page shows of a frame. `left` counts the rows that it does not show."""
+
+    names: list[str]
+    is_number: list[bool]
+    rows: list[list[Cell]]
+    left: int = 0
+
+
+def table_of(
+    frame: pl.DataFrame,
+    links: Mapping[str, Link] | None = None,
+    *,
+    run: str | None = None,
+    most: int = MOST_ROWS,
+    rows: int | None = None,
+) -> Table:
+    """A frame as a table; `rows` is how many there are where the frame has the first of them.
+
+    Heads lead to their page (columns layer and head), sentences to theirs (sent_id), unless
+    `links` says otherwise. A column `run` that has one value is left out: the page names it.
+    """
+    total = frame.height if rows is None else rows
+    frame = frame.head(most)
+    if "run" in frame.columns and frame["run"].n_unique() <= 1:
+        frame = frame.drop("run")
+    ways = _usual(frame, run) | dict(links or {})
+    columns = columns_as_text(frame)
+    values = frame.to_dicts() if any(name in frame.columns for name in ways) else []
+    made = []
+    for at in range(frame.height):
+        cells = []
+        for column in columns:
+            text = column.cells[at]
+            text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+            way = ways.get(column.name)
+            cells.append(Cell(text, way(values[at]) if way is not None and text else None))
+        made.append(cells)
+    return Table(
+        [each.name for each in columns],
+        [each.is_number for each in columns],
+        made,
+        max(0, total - frame.height),
+    )
+
+
+def _usual(frame: pl.DataFrame, run: str | None) -> dict[str, Link]:
+    """The links that the columns of every analysis have."""
+    found: dict[str, Link] = {}
+    for end in ("", "_a", "_b"):
+        if f"layer{end}" in frame.columns and f"head{end}" in frame.columns:
+            found[f"head{end}"] = _to_head(end, run)
+    if "sent_id" in frame.columns:
+        found["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
+    return found
+
+
+def _to_head(end: str, run: str | None) -> Link:
+    def way(row: Mapping[str, Any]) -> str | None:
+        layer, head = row[f"layer{end}"], row[f"head{end}"]
+        if not isinstance(layer, int) or not isinstance(head, int):
+            return None
+        own = row.get(f"run{end}") if end else run
+        relation = row.get("relation")
+        return link(f"/head/{layer}-{head}", run=own, relation=relation,
+                    direction=row.get(f"direction{end}"))  # fmt: skip
+
+    return way

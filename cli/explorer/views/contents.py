@@ -1,0 +1,32 @@
+"""What is in the bank: its runs, its corpora, its tables and what was left out."""
+
+from __future__ import annotations
+
+from attnbank.cli.explorer.tables import table_of
+from attnbank.cli.explorer.visit import Page, Visit, link
+
+_OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "words", "weights",
+            "skipped", "finished")  # fmt: skip
+
+
+def view(visit: Visit) -> Page:
+    """The contents as `attnbank info` has them."""
+    found = visit.opened.once("info", visit.bank.info)
+    runs = found.runs.select(name for name in _OF_RUNS if name in found.runs.columns)
+    return Page(
+        "contents.html",
+        "What is in the bank",
+        {
+            "run": visit.run,
+            "size": f"{found.bytes / 1e6:,.1f} MB",
+            "format": found.format,
+            "runs_table": table_of(runs, {"name": lambda row: link("/", run=row["name"])}),
+            "tables": [
+                ("Which run answers where none is named", table_of(visit.bank.choices())),
+                ("Corpora", table_of(found.corpora)),
+                ("Models", table_of(found.models)),
+                ("Left out", table_of(found.skipped)),
+                ("Tables", table_of(found.tables)),
+            ],
+        },
+    )

@@ -1,0 +1,244 @@
+"""One head: what it finds, how it looks, which heads are like it, and examples right and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import fmean
+from typing import Any, TypeVar
+
+import polars as pl
+
+from attnbank.cli.explorer.desk import Answer
+from attnbank.cli.explorer.grids import DIRECTIONS
+from attnbank.cli.explorer.tables import Table, table_of
+from attnbank.cli.explorer.views.heads import relations
+from attnbank.cli.explorer.visit import Page, Visit, link
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
+
+_Made = TypeVar("_Made")
+_EXAMPLES = 12
+_BEST = 10
+_LEAST = 10
+"""Dependents that a relation has at least to be listed, as the default of best_head has it."""
+_SURFACE = (
+    ("relative_position", ("previous", "self", "next")),
+    ("special_tokens", ("cls", "sep", "punctuation", "other")),
+    ("entropy", ("entropy",)),
+    ("head_pattern", ("pattern",)),
+    ("head_function", ("confidence", "offset", "positional")),
+)
+"""What is told of how a head looks: analyses, and their columns."""
+
+
+def view(visit: Visit) -> Page:
+    """The page of the head that the address names."""
+    layer, head = _pair(visit.parts["head"])
+    name = f"{layer}-{head}"
+    found: dict[str, Any] = {}
+    parts: list[tuple[str, str]] = []
+    surface = _surface(visit, layer, head, parts)
+    best = _asked(parts, "Relations", partial(_relations, visit, layer, head))
+    if best is None and not surface:
+        raise QueryError(f"Nothing is known of head {name}.", parts[0][1])
+    relation, direction = visit.text("relation"), visit.chosen("direction", DIRECTIONS)
+    if not relation and best is not None and best.frame.height:
+        relation = best.frame["relation"][0]
+        direction = visit.text("direction", best.frame["direction"][0])
+    relation = relation or "all"
+    run = visit.run if best is None else best.run
+    found["right"] = found["wrong"] = found["errors"] = None
+    if best is not None:
+        for kind in ("right", "wrong"):
+            is_right = kind == "right"
+            found[kind] = _asked(
+                parts,
+                "Examples",
+                partial(_examples, visit, name, relation, direction, run, is_right),
+            )
+        found["errors"] = _asked(
+            parts, "Errors", partial(_errors, visit, name, relation, direction)
+        )
+    return Page(
+        "head.html",
+        f"Head {name}",
+        {
+            "name": name,
+            "run": visit.run,
+            "runs": visit.runs(),
+            "answered": run,
+            "best": None if best is None else _best_table(visit, name, best),
+            "relation": relation,
+            "relations": relations(visit),
+            "direction": direction,
+            "directions": DIRECTIONS,
+            "surface": surface,
+            "nearest": _asked(parts, "Nearest heads", partial(_nearest, visit, layer, head)),
+            "missing": parts,
+            **found,
+        },
+    )
+
+
+def _pair(text: str) -> tuple[int, int]:
+    """Layer and number of a head. Raises CallError for what is none."""
+    parts = text.split("-")
+    if len(parts) != 2 or not all(each.isascii() and each.isdecimal() for each in parts):
+        raise CallError(f"{text[:40]} is no head.", "A head is LAYER-HEAD: 3-1.")
+    return int(parts[0][:6]), int(parts[1][:6])
+
+
+def _asked(parts: list[tuple[str, str]], what: str, make: Callable[[], _Made]) -> _Made | None:
+    """What `make` gives; None where the bank has no answer, with the reason among the parts.
+
+    A run may lack trees, or nothing may be computed yet: the rest of the page is there all the
+    same.
+    """
+    try:
+        return make()
+    except AttnbankError as error:
+        why = what, f"{error.fact} {error.remedy}".strip()
+        if why not in parts:
+            parts.append(why)
+        return None
+
+
+def _of(frame: pl.DataFrame, layer: int, head: int) -> pl.DataFrame:
+    """The rows of one head. Raises CallError where the model has no such head."""
+    rows = frame.filter((pl.col("layer") == layer) & (pl.col("head") == head))
+    if frame.height and not rows.height:
+        raise CallError(
+            f"The model has no head {layer}-{head}.",
+            f"Its heads are 1-1 to {max(frame['layer'])}-{max(frame['head'])}.",
+        )
+    return rows
+
+
+def _relations(visit: Visit, layer: int, head: int) -> Answer:
+    """The relations that the head finds best, beside the best offset and the held-out figure.
+
+    Those come first that it finds most above the offset. The held-out figure is there where this
+    head was chosen on the other half of the text.
+    """
+    scores = visit.ask("head_accuracy", run=visit.run)
+    own = _of(scores.frame, layer, head)
+    offsets = (
+        visit.ask("offset_baseline", run=scores.run)
+        .frame.sort("accuracy", pl.col("offset").abs(), "offset", descending=[True, False, False])
+        .group_by("relation", maintain_order=True)
+        .first()
+        .select("relation", "offset", pl.col("accuracy").alias("offset_accuracy"))
+    )
+    held_out = (
+        visit.ask("best_head_held_out", run=scores.run)
+        .frame.filter((pl.col("layer") == layer) & (pl.col("head") == head))
+        .select("relation", "direction", pl.col("accuracy").alias("held_out"))
+    )
+    found = (
+        own.filter(pl.col("n") >= _LEAST)
+        .join(offsets, on="relation", how="left")
+        .with_columns((pl.col("accuracy") - pl.col("offset_accuracy")).alias("gain"))
+        .join(held_out, on=["relation", "direction"], how="left")
+        .sort("gain", "relation", "direction", descending=[True, False, False], nulls_last=True)
+        .head(_BEST)
+        .select("relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain",
+                "held_out", "run")
+    )  # fmt: skip
+    return Answer(found, scores.notes)
+
+
+def _best_table(visit: Visit, name: str, best: Answer) -> Table:
+    return table_of(
+        best.frame,
+        {
+            "relation": lambda row: link(
+                f"/head/{name}", run=visit.run, relation=row["relation"],
+                direction=row["direction"],
+            )
+        },
+    )  # fmt: skip
+
+
+def _surface(
+    visit: Visit, layer: int, head: int, parts: list[tuple[str, str]]
+) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """How the head looks: for each run that answers its figures, beside the mean of all heads."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for analysis, columns in _SURFACE:
+        answer = _asked(parts, "Patterns", partial(visit.ask, analysis, run=visit.run))
+        if answer is None:
+            continue
+        frame = answer.frame
+        own = _of(frame, layer, head)
+        for column in columns if own.height else ():
+            value = own[column][0]
+            mean = ""
+            if frame.schema[column].is_float():
+                known = frame[column].drop_nulls()
+                mean = f"{fmean(known):.3f}" if known.len() else ""
+                value = None if value is None else f"{value:.3f}"
+            told = "" if value is None else str(value)
+            found.setdefault(answer.run or "", []).append((column.replace("_", " "), told, mean))
+    return list(found.items())
+
+
+def _nearest(visit: Visit, layer: int, head: int) -> Table:
+    """The heads that attend most alike, by the distance of section 6."""
+    answer = visit.ask("head_distance", run=visit.run)
+    frame = answer.frame
+    sides = [
+        frame.filter((pl.col(f"layer_{own}") == layer) & (pl.col(f"head_{own}") == head)).select(
+            pl.col(f"layer_{other}").alias("layer"),
+            pl.col(f"head_{other}").alias("head"),
+            (pl.col("js_divergence") / pl.col("n_tokens")).alias("nats_a_token"),
+            "run",
+        )
+        for own, other in (("a", "b"), ("b", "a"))
+    ]
+    return table_of(pl.concat(sides).sort("nats_a_token", "layer", "head").head(5), run=visit.run)
+
+
+def _errors(visit: Visit, name: str, relation: str, direction: str) -> Table:
+    """What the head finds instead of the gold head, where it is wrong."""
+    answer = visit.ask(
+        "head_error", head=name, relation=relation, direction=direction, run=visit.run
+    )
+    frame = answer.frame.select("breakdown", "value", "n", "share", "errors", "dependents")
+    return table_of(
+        frame.sort("breakdown", "n", descending=[False, True], maintain_order=True)
+        .group_by("breakdown", maintain_order=True)
+        .head(5)
+    )
+
+
+def _examples(
+    visit: Visit, name: str, relation: str, direction: str, run: str | None, is_right: bool
+) -> list[dict[str, Any]]:
+    """Words of the relation whose head is found, or is not, each in its sentence."""
+    layer, head = _pair(name)
+
+    def read() -> list[dict[str, Any]]:
+        frame = visit.bank.sql(
+            registry.statement("explorer/judged"),
+            {
+                "run": run,
+                "relation": relation,
+                "layer": layer,
+                "head": head,
+                "direction": direction,
+                "is_right": is_right,
+                "most": _EXAMPLES,
+            },
+            seconds=visit.desk.seconds,
+            memory=visit.desk.memory,
+        )
+        hits = frame.select("sent_id", "sentence", "dependent", "gold")
+        lines = visit.bank.concordance(hits, 8)
+        return [
+            {**line, "found": row["found_form"], "id": row["sentence"]}
+            for line, row in zip(lines.to_dicts(), frame.to_dicts(), strict=True)
+        ]
+
+    key = ("examples", name, relation, direction, run, is_right)
+    return visit.opened.once(key, read)

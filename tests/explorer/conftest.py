@@ -1,0 +1,92 @@
+"""A bank with hostile words and names, the explorer on it, and a client that has its token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from attnbank.cli.app import run
+from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.site import make_site
+
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
+
+ODD = """# newdoc id = <img src=x onerror=alert(2)>
+# sent_id = "><script>alert(3)</script>
+# speaker = '<b>&
+# text = odd
+1	<script>alert(1)</script>	x	NOUN	_	_	3	nsubj	_	_
+2	&"'	x	CCONJ	_	_	1	cc	_	_
+3	שלום	x	VERB	_	_	0	root	_	Entity=(e1-person-1-new)
+4	"漢字'	x	NOUN	_	_	3	obj	_	Entity=(e1-person-1-giv)
+5	مرحبا	x	NOUN	_	_	4	obj	_	_
+
+"""
+PLAIN = """# sent_id = plain-1
+1	The	_	_	_	_	_	_	_	_
+2	lamp	_	_	_	_	_	_	_	_
+
+"""
+
+
+@pytest.fixture(scope="session")
+def explored(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> Path:
+    """A bank, not to be written to: two runs over the sample's stories, one of them of pairs.
+
+    Beside them corpora whose words and names are hostile, and one without trees. The heads of the
+    pairs have their distances and places.
+    """
+    from attnbank.ingest import IngestOptions, ingest
+
+    folder = tmp_path_factory.mktemp("explored")
+    bank = folder / "bank.duckdb"
+    stories = str(sample / "stories.conllu")
+    odd, plain = folder / "<i>odd&'.conllu", folder / "plain.conllu"
+    odd.write_text(ODD, encoding="utf-8")
+    plain.write_text(PLAIN, encoding="utf-8")
+    bert = str(tiny_model("bert"))
+    for corpus, model, options in (
+        (odd, bert, {}),
+        (plain, bert, {"unit": "token"}),
+        (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
+        (stories, str(tiny_model("gpt2")), {}),
+        (stories, bert, {}),
+    ):
+        ingest(IngestOptions((str(corpus),), bank, model, **options))
+    assert run(["-b", str(bank), "compute", "head_distance"]) == 0
+    assert run(["-b", str(bank), "compute", "head_embedding"]) == 0
+    assert run(["-b", str(bank), "compute", "entropy"]) == 0
+    return bank
+
+
+@pytest.fixture(scope="session")
+def runs(explored: Path) -> dict[str, str]:
+    """The names of the runs: odd, plain, pair, decoder and single."""
+    from attnbank.queries import open_bank
+
+    with open_bank(explored) as bank:
+        names = bank.runs()["name"].to_list()
+    return dict(zip(("odd", "plain", "pair", "decoder", "single"), names, strict=True))
+
+
+@pytest.fixture
+def desk(explored: Path) -> Iterator[Desk]:
+    """The open bank of an explorer."""
+    made = Desk(explored, 30.0, 1_000_000_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    """Somebody who has the token."""
+    with TestClient(make_site(desk, TOKEN, PORT), base_url=HOST) as made:
+        assert made.get(f"/?token={TOKEN}").status_code == 200
+        yield made

@@ -1,0 +1,249 @@
+"""The explorer in a real browser: every view, no fault of the page, hostile words as words.
+
+They need playwright and a Chromium or Chrome of the system, and are skipped where one is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+REQUEST = "pattern { V -[obj]-> O }"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def address(explored: Path) -> Iterator[str]:
+    """The address that the command prints, while it runs."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "-b", str(explored), "explore", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
+        # A shell without a terminal has its children ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert running.stdout is not None
+    first = running.stdout.readline()
+    assert first.startswith("The explorer is at http://127.0.0.1:"), first
+    yield first.split()[-1]
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate(timeout=20)
+    assert rest.splitlines()[-1] == "The explorer is closed."
+    assert running.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser of the system, without a window."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+class Visitor:
+    """A page of the browser; `said` collects what its console and its scripts complain about."""
+
+    def __init__(self, browser: Any, address: str, width: int, scheme: str, **more: Any) -> None:
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, **more)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.home = address.split("/?")[0]
+        self.page.goto(address)
+
+    def see(self, path: str, **values: object) -> Any:
+        """Go to a page."""
+        self.page.goto(f"{self.home}{path}" + (f"?{urlencode(values)}" if values else ""))
+        return self.page
+
+
+def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
+    return [
+        ("/", {"relation": "obj"}),
+        ("/", {"by": "entropy"}),
+        ("/map", {}),
+        ("/head/1-1", {"relation": "obj"}),
+        ("/sentences", {}),
+        ("/sentences", {"pattern": REQUEST}),
+        ("/sentences", {"pattern": REQUEST, "by": "O.upos"}),
+        ("/sentence", {"sentence": "3", "head": "1-1", "relation": "obj", "run": runs["single"]}),
+        ("/sentence", {"sentence": "1", "head": "1-1", "run": runs["odd"], "coreference": 1}),
+        ("/compare", {"run_a": runs["single"], "run_b": runs["decoder"]}),
+        ("/tables", {}),
+        ("/tables/best_head", {"min_count": 1}),
+        ("/sql", {"statement": "from word limit 5"}),
+        ("/bank", {}),
+    ]
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_whole_at_every_size(
+    browser: Any, address: str, runs: dict[str, str], width: int, scheme: str
+) -> None:
+    """No script or style is refused, no page is too wide, nothing comes from elsewhere."""
+    visitor = Visitor(browser, address, width, scheme)
+    for path, values in _views(runs):
+        page = visitor.see(path, **values)
+        assert page.locator("h1").count() == 1
+        assert page.locator('[role="alert"]').count() == 0, (path, values)
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, (path, values)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == ("rgb(21, 23, 27)" if scheme == "dark" else "rgb(255, 255, 255)")
+        broken = page.evaluate(
+            "[...document.images].filter(each => !each.complete || !each.naturalWidth).length"
+        )
+        assert broken == 0, path
+    assert visitor.said == []
+    assert all(url.startswith(visitor.home) for url in visitor.asked)
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_fault_of_accessibility(
+    browser: Any, address: str, runs: dict[str, str], scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    # The policy of the pages would refuse the script of the tool.
+    visitor = Visitor(browser, address, 1000, scheme, bypass_csp=True)
+    more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"}), ("/nowhere", {})]
+    for path, values in [*_views(runs), *more]:
+        found = axe.Axe().run(visitor.see(path, **values)).response["violations"]
+        serious = [each for each in found if each["impact"] in ("serious", "critical")]
+        told = [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]
+        assert told == [], (path, values)
+    visitor.context.close()
+
+
+def test_a_walk_by_clicks(browser: Any, address: str) -> None:
+    """From the grid to a head, to an example of it, to its words, and by forms to the rest."""
+    visitor = Visitor(browser, address, 1400, "light")
+    page = visitor.page
+    page.get_by_role("link", name="Map", exact=True).click()
+    assert page.locator("h1").inner_text() == "Map of the heads"
+    page.get_by_role("link", name="Heads", exact=True).click()
+    page.locator("select[name=relation]").select_option("obj")
+    page.get_by_role("button", name="Show").click()
+    assert "relation=obj" in page.url and "token" not in page.url
+    page.locator(".grid a").first.click()
+    assert page.locator("h1").inner_text() == "Head 1-1"
+    page.locator(".lines a").first.click()
+    assert page.locator("h1").inner_text().startswith("Sentence")
+    headings = {
+        "Compare": "Compare two runs",
+        "Tables and figures": "Tables and figures",
+        "Bank": "What is in the bank",
+        "SQL": "SQL",
+    }
+    for name, told in headings.items():
+        page.get_by_role("link", name=name, exact=True).click()
+        assert page.locator("h1").inner_text() == told
+    page.locator("textarea").fill("select 41 + 1 as answer")
+    page.get_by_role("button", name="Run").click()
+    assert page.locator("tbody td").inner_text() == "42"
+    page.get_by_role("link", name="Sentences", exact=True).click()
+    page.locator("textarea").fill(REQUEST)
+    page.get_by_role("button", name="Search").click()
+    assert page.locator("tbody tr").count() > 5
+    kept = page.url
+    page.go_back()
+    page.goto(kept)  # as from a bookmark
+    assert page.locator("tbody tr").count() > 5
+    assert visitor.said == []
+    visitor.context.close()
+
+
+def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address: str) -> None:
+    visitor = Visitor(browser, address, 1400, "light")
+    page = visitor.see("/sentence", sentence="5", head="1-1")
+    lines = page.locator(".drawn .line")
+    every = lines.count()
+    word = page.locator(".drawn .from").nth(2)
+    word.locator("text").hover()
+    own = word.locator(".line").count()
+    shown = page.evaluate(
+        "[...document.querySelectorAll('.drawn .line')]"
+        ".filter(each => getComputedStyle(each).visibility === 'visible').length"
+    )
+    assert 0 < own == shown < every
+    told = page.locator("#looks").inner_text()
+    text = word.locator("text").text_content()
+    assert told.strip("\u2068\u2069").startswith(text.strip("\u2068\u2069"))
+    weights = sorted((float(each.get_attribute("data-weight") or 0)
+                      for each in word.locator(".line").all()), reverse=True)  # fmt: skip
+    assert f"{weights[0]:.3f}" in told
+    page.mouse.move(5, 5)
+    assert page.locator("#looks").inner_text().startswith("Point at a word")
+    page.locator(".drawn .from").nth(1).locator("text").focus()  # by the keyboard
+    assert "looks at" in page.locator("#looks").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator(".panel.pointed").count() == 0
+    visitor.context.close()
+
+
+def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, str]) -> None:
+    visitor = Visitor(browser, address, 1400, "light")
+    name = '"><script>alert(3)</script>'
+    for path, values in (
+        ("/sentence", {"sentence": name, "head": "1-1", "run": runs["odd"], "coreference": 1}),
+        ("/sentence", {"sentence": name, "head": "1-1", "run": runs["odd"], "tree": 1}),
+        ("/sentences", {"pattern": REQUEST, "corpus": "<i>odd&'"}),
+        ("/head/1-1", {"run": runs["odd"], "relation": "obj"}),
+        ("/bank", {}),
+        ("/sql", {"statement": "select '<img src=x onerror=alert(9)>' as \"<b>\""}),
+    ):
+        page = visitor.see(path, **values)
+        assert page.locator("main script, main img, main i").count() == 0
+        for word in page.locator(".drawn .from text").all():
+            word.hover()
+    assert page.locator("td").inner_text() == "<img src=x onerror=alert(9)>"
+    assert visitor.said == []
+    visitor.context.close()
+
+
+def test_a_browser_without_script_or_token(browser: Any, address: str) -> None:
+    plain = Visitor(browser, address, 1400, "light", java_script_enabled=False)
+    page = plain.see("/sentence", sentence="5", head="1-1")
+    assert page.locator(".drawn .line").count() > 5
+    plain.context.close()
+    stranger = browser.new_context().new_page()
+    answer = stranger.goto(plain.home)
+    assert answer is not None and answer.status == 403
+    assert "attnbank explore printed" in stranger.content()
+    stranger.close()
+
+
+def test_a_browser_that_is_killed_leaves_the_explorer_as_it_was(browser: Any, address: str) -> None:
+    visitor = Visitor(browser, address, 1400, "light")
+    visitor.page.goto(
+        f"{visitor.home}/sql?{urlencode({'statement': 'select count(*) from range(300000000)'})}",
+        wait_until="commit",
+    )
+    visitor.context.close()
+    after = Visitor(browser, address, 1400, "light")
+    assert after.see("/bank").locator("h1").inner_text() == "What is in the bank"
+    after.context.close()

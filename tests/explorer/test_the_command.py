@@ -1,0 +1,120 @@
+"""`attnbank explore`: the address that it prints, how it ends, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = "select count(*) from range(40000000) as a(i), range(1000) as b(j) where i * j % 7 = 3"
+
+
+@contextmanager
+def _running(bank: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command and the address that it prints."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "-b", str(bank), "explore", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
+        # A shell without a terminal has its children ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        assert first.startswith("The explorer is at http://127.0.0.1:"), first
+        yield running, first.split()[-1]
+    finally:
+        running.kill()
+        running.wait()
+
+
+def _ask(command: str) -> tuple[int, str]:
+    """Status and standard error of a call of the command that ends by itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "attnbank", *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
+    )
+    return done.returncode, done.stderr
+
+
+def test_it_answers_at_its_address_and_leaves_nothing_behind(
+    explored: Path, tmp_path: Path
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(explored, bank)
+    before = bank.read_bytes()
+    with _running(bank) as (running, address):
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        with opener.open(address) as answer:
+            assert answer.url == address.split("?")[0]  # without the token
+            assert b"<h1>" in answer.read()
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(address.split("?")[0])
+        home = address.split("/?")[0]
+        slow = f"{home}/sql?{urllib.parse.urlencode({'statement': SLOW})}"
+        asking = threading.Thread(target=_asked_in_vain, args=(opener, slow))
+        asking.start()
+        own = psutil.Process(running.pid)
+        asking.join(2)  # the process of the statement is there by now
+        others = own.children(recursive=True)
+        running.send_signal(signal.SIGINT)
+        rest, _ = running.communicate(timeout=20)
+        asking.join()
+        assert running.returncode == 0
+        lines = [each for each in rest.splitlines() if not each.startswith("Whoever has")]
+        assert lines == ["The explorer is closed."]
+        _, alive = psutil.wait_procs(others, timeout=10)
+        assert others and not alive
+    assert bank.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == [bank.name]
+
+
+def _asked_in_vain(opener: urllib.request.OpenerDirector, address: str) -> None:
+    """Ask for what is ended before it is answered."""
+    try:
+        opener.open(address).read()
+    except OSError:
+        return
+
+
+def test_a_port_in_use_is_told(explored: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        status, told = _ask(f"-b {explored} explore --port {port}")
+    assert status == 2
+    fact, remedy = told.splitlines()
+    assert fact == f"Error: Port {port} cannot be had: address already in use."
+    assert "--port 0" in remedy
+
+
+def test_a_bank_that_is_none_is_told(tmp_path: Path) -> None:
+    status, told = _ask(f"-b {tmp_path / 'nothing.duckdb'} explore --port 0")
+    assert status == 1 and "There is no bank" in told.splitlines()[0]
+    other = tmp_path / "other.duckdb"
+    other.write_text("no bank")
+    status, told = _ask(f"-b {other} explore --port 0")
+    assert status == 1 and len(told.splitlines()) <= 2

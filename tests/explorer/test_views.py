@@ -1,0 +1,298 @@
+"""Every view of the explorer: that it answers, and that its figures are those of the analyses."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from attnbank.queries import open_bank
+from attnbank.sql.registry import every
+
+REQUEST = "pattern { V -[obj]-> O }"
+
+
+class Read(HTMLParser):
+    """A page as what it has: the rows of its tables, its links, its elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.links: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._cell = True
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._cell = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._cell:
+            self.rows[-1][-1] += data
+
+
+def _page(client: TestClient, path: str, /, **values: object) -> Read:
+    address = f"{path}?{urlencode(values)}" if values else path
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.text
+    return Read(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("by", "analysis", "column", "given"),
+    [
+        ("relation", "head_accuracy", "accuracy", {"relation": "obj"}),
+        ("previous", "relative_position", "previous", {}),
+        ("sep", "special_tokens", "sep", {}),
+        ("entropy", "entropy", "entropy", {}),
+    ],
+)
+def test_the_grid_has_the_rows_of_the_analysis(
+    client: TestClient, explored: Path, by: str, analysis: str, column: str, given: dict[str, str]
+) -> None:
+    page = _page(client, "/", by=by, **given)
+    told = {
+        found[1]: float(found[2])
+        for tag, given_ in page.tags
+        if tag == "a" and (found := re.fullmatch(r"(\d+-\d+): ([\d.]+)", given_.get("title") or ""))
+    }
+    with open_bank(explored) as bank:
+        frame = bank.query(analysis, **given)
+    if "direction" in frame.columns:
+        frame = frame.filter(frame["direction"] == "dependent_to_head")
+    expected = {f"{row['layer']}-{row['head']}": row[column] for row in frame.to_dicts()}
+    assert told.keys() == expected.keys() and len(told) > 1
+    assert all(told[name] == pytest.approx(expected[name], abs=5e-4) for name in told)
+    assert f"Run: {frame['run'][0]}" in page.text
+    assert sum(link.startswith("/head/") for link in page.links) == len(told) + 1
+
+
+def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        scores = bank.query("head_accuracy")
+        offsets = bank.query("offset_baseline")
+        held_out = bank.query("best_head_held_out")
+    one = held_out.row(0, named=True)
+    page = _page(client, f"/head/{one['layer']}-{one['head']}")
+    rows = [row for row in page.rows if len(row) == 8 and row[1] in set(scores["direction"])]
+    assert rows
+    for relation, direction, n, accuracy, _, offset_accuracy, _, held in rows:
+        own = scores.filter(
+            (scores["relation"] == relation)
+            & (scores["direction"] == direction)
+            & (scores["layer"] == one["layer"])
+            & (scores["head"] == one["head"])
+        ).row(0, named=True)
+        assert (own["n"], f"{own['accuracy']:.3f}") == (int(n), accuracy)
+        best = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
+        assert float(offset_accuracy) == pytest.approx(best, abs=5e-4)
+        chosen = held_out.filter(
+            (held_out["relation"] == relation)
+            & (held_out["direction"] == direction)
+            & (held_out["layer"] == one["layer"])
+            & (held_out["head"] == one["head"])
+        )
+        assert held == (f"{chosen['accuracy'][0]:.3f}" if chosen.height else "")
+    assert "Nearest heads" in page.text and "How it looks" in page.text
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+def test_examples_are_right_and_wrong_as_the_analysis_counts(
+    client: TestClient, explored: Path, direction: str
+) -> None:
+    with open_bank(explored) as bank:
+        row = bank.query("head_accuracy", relation="obj").sort("accuracy").row(-1, named=True)
+        of_head = bank.query("head_accuracy", relation="obj").filter(layer=row["layer"],
+            head=row["head"], direction=direction).row(0, named=True)  # fmt: skip
+    page = _page(client, f"/head/{row['layer']}-{row['head']}", relation="obj", direction=direction)
+    lines = [link for link in page.links if link.startswith("/sentence?")]
+    right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
+    assert len(lines) == right + wrong
+    assert page.text.count("finds: ") == wrong
+    shown = _page(client, lines[0])
+    assert "What each word looks at most" in shown.text
+
+
+def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[str, str]) -> None:
+    page = _page(client, "/map")
+    with open_bank(explored) as bank:
+        heads = bank.query("head_embedding").height
+    assert sum(link.startswith("/head/") for link in page.links) == 2 * heads
+    assert f"Run: {runs['pair']}" in page.text
+
+
+def test_sentences_are_those_that_find_finds(client: TestClient, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        found = bank.find(REQUEST)
+    page = _page(client, "/sentences", pattern=REQUEST, limit=500)
+    names = [row[0] for row in page.rows[1:]]
+    assert names == found["sent_id"].to_list()
+    assert f"{found.height} hits." in page.text
+    few = _page(client, "/sentences", pattern=REQUEST, limit=3)
+    assert [row[0] for row in few.rows[1:]] == names[:3]
+    assert "The first 3 hits; there are more." in few.text
+    sample = _page(client, "/sentences", pattern=REQUEST, limit=3, sample=1)
+    assert len(sample.rows) == 4
+
+
+def test_counts_are_those_of_count(client: TestClient, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        found = bank.count(REQUEST, by="O.upos")
+    page = _page(client, "/sentences", pattern=REQUEST, by="O.upos")
+    expected = [[row["O.upos"] or "", str(row["n"])] for row in found.to_dicts()]
+    assert [row[:2] for row in page.rows[1:]] == expected
+
+
+def test_a_request_about_attention_names_its_run(client: TestClient, runs: dict[str, str]) -> None:
+    text = "pattern { V -[obj]-> O; O =[1-1]=> V }"
+    page = _page(client, "/sentences", pattern=text, run=runs["decoder"])
+    assert f"Run: {runs['decoder']}" in page.text
+
+
+def test_a_sentence_has_the_lines_of_show(client: TestClient, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        name = bank.find(REQUEST, limit=1)["sent_id"][0]
+        shown = bank.show(name, "1-1", relation="obj")
+    page = _page(client, "/sentence", sentence=name, head="1-1", relation="obj")
+    drawn = [
+        given["data-weight"] for tag, given in page.tags
+        if tag == "line" and given.get("class") == "line"
+    ]  # fmt: skip
+    expected = re.findall(r'data-weight="([^"]*)"', shown.draw())
+    assert drawn == expected and drawn
+    assert any(link.startswith("/sentence?sentence=") for link in page.links)
+    assert not any("style" in given for _, given in page.tags)
+
+
+def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
+    client: TestClient, runs: dict[str, str]
+) -> None:
+    page = _page(client, "/sentence", sentence="1", head="1-1", tree=1, coreference=1,
+                 run=runs["odd"])  # fmt: skip
+    assert any(given.get("class") == "displacy" for _, given in page.tags)
+    assert any(given.get("class") == "mention" for _, given in page.tags)
+    assert not any("style" in given for _, given in page.tags)
+
+
+def test_two_runs_stand_side_by_side(
+    client: TestClient, explored: Path, runs: dict[str, str]
+) -> None:
+    page = _page(client, "/compare", run_a=runs["single"], run_b=runs["decoder"])
+    with open_bank(explored) as bank:
+        found = bank.query("compare_runs", run_a=runs["single"], run_b=runs["decoder"])
+    names = ["relation", "n"]
+    start = next(at for at, row in enumerate(page.rows) if row[:2] == names)
+    table = page.rows[start + 1 :]
+    assert [row[:2] for row in table] == [[r["relation"], str(r["n"])] for r in found.to_dicts()]
+    for run in ("single", "decoder"):
+        assert any(f"run={runs[run].replace('/', '%2F')}" in link for link in page.links)
+
+
+def test_every_analysis_has_a_page(client: TestClient) -> None:
+    index = _page(client, "/tables")
+    names = [link.removeprefix("/tables/") for link in index.links if link.startswith("/tables/")]
+    assert set(names) == set(every())
+    for name in ("table_1", "head_function", "gold_dependency", "figure_6"):
+        page = _page(client, f"/tables/{name}")
+        assert name in page.text and len(page.rows) > 1
+
+
+def test_a_table_is_that_of_the_analysis_and_cut_with_a_word(
+    client: TestClient, explored: Path
+) -> None:
+    with open_bank(explored) as bank:
+        found = bank.query("best_head", relation="obj", min_count=1)
+        long = bank.query("head_accuracy").height
+    assert long > 500
+    page = _page(client, "/tables/best_head", relation="obj", min_count=1)
+    assert page.rows[1][:2] == ["obj", str(found["n"][0])]
+    cut = _page(client, "/tables/head_accuracy")
+    assert len(cut.rows) == 501
+    assert f"{long - 500:,} more are not shown" in cut.text
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_is_drawn_here(client: TestClient, theme: str) -> None:
+    answer = client.get(f"/pictures/best_head?min_count=1&theme={theme}")
+    assert answer.status_code == 200 and answer.headers["content-type"] == "image/svg+xml"
+    assert answer.text.startswith("<svg") and "<script" not in answer.text
+    page = _page(client, "/tables/best_head", min_count=1)
+    images = [given for tag, given in page.tags if tag in ("img", "source")]
+    assert len(images) == 2
+
+
+def test_a_statement_has_its_rows(client: TestClient) -> None:
+    page = _page(client, "/sql", statement="select i as n, i / 2 as half from range(3) as r(i)")
+    assert page.rows == [["n", "half"], ["0", "0.000"], ["1", "0.500"], ["2", "1.000"]]
+    cut = _page(client, "/sql", statement="select i from range(100000) as r(i)")
+    assert len(cut.rows) == 501 and "the first 500 rows" in cut.text
+
+
+def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
+    page = _page(client, "/bank")
+    assert all(name in page.text for name in runs.values())
+    assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
+
+
+def test_every_link_of_every_page_answers(client: TestClient) -> None:
+    """A walk from the first page over one link of each kind, without the runs and relations."""
+    waiting, seen = ["/", "/map", "/compare", "/sentence?sentence=3"], set()
+    kinds: set[str] = set()
+    while waiting:
+        address = waiting.pop()
+        answer = client.get(address)
+        if address.startswith("/tables/") and answer.status_code == 400:
+            assert 'role="alert"' in answer.text  # the bank has no gradients, probes, ...
+            continue
+        page = Read(answer.raise_for_status().text)
+        seen.add(address)
+        for link in page.links:
+            kind = re.sub(r"\d+-\d+", "N-N", link.split("?")[0])
+            if link.startswith("/") and kind not in kinds:
+                kinds.add(kind)
+                waiting.append(link)
+    assert {"/head/N-N", "/sentence", "/tables", "/sql", "/bank", "/tables/entropy"} <= kinds
+
+
+def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> None:
+    odd = runs["odd"]
+    name = '"><script>alert(3)</script>'
+    addresses: list[tuple[str, dict[str, object]]] = [
+        ("/", {"run": odd}),
+        ("/head/1-1", {"run": odd, "relation": "obj"}),
+        ("/sentences", {"pattern": REQUEST, "corpus": "<i>odd&'"}),
+        ("/sentences", {"pattern": REQUEST, "by": "V.form, O.form, sentence.speaker, document.x"}),
+        ("/sentence", {"sentence": name, "run": odd, "tree": 1, "coreference": 1}),
+        ("/compare", {"run_a": odd, "run_b": odd}),
+        ("/tables/gold_dependency", {"run": odd}),
+        ("/sql", {"statement": "select form, '<b>x</b>' as \"<u>\" from word order by id limit 9"}),
+        ("/bank", {"run": odd}),
+    ]
+    for path, values in addresses:
+        answer = client.get(f"{path}?{urlencode(values)}")
+        page = Read(answer.text)
+        tags = {tag for tag, _ in page.tags}
+        assert not tags & {"i", "u", "img"}, path
+        scripts = [given for tag, given in page.tags if tag == "script"]
+        assert scripts == [{"src": "/static/hover.js", "defer": None}], path
+        assert not any(key.startswith("on") for _, given in page.tags for key in given), path
+    found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found and "שלום" in found

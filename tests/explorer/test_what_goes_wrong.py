@@ -1,0 +1,242 @@
+"""Bad input, limits, a bank that is replaced: a clear word, and everything else goes on."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.grids import MEASURES
+from attnbank.cli.explorer.site import make_site
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import BankError
+from attnbank.sql.registry import every
+
+TOKEN, PORT = "the-token", 8417
+SLOW = "select count(*) from range(40000000) as a(i), range(1000) as b(j) where i * j % 7 = 3"
+
+
+@contextmanager
+def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
+    """Somebody with the token, on a bank of their own."""
+    desk = Desk(bank, seconds, 10**9)
+    site = make_site(desk, TOKEN, PORT)
+    with TestClient(site, base_url=f"http://127.0.0.1:{PORT}") as client:
+        client.get(f"/static/style.css?token={TOKEN}")
+        yield client
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "told"),
+    [
+        ("/", {"by": "beauty"}, "by cannot be beauty."),
+        ("/", {"relation": "objx"}, "objx"),
+        ("/", {"run": "nobody"}, "There is no run nobody"),
+        ("/head/9-9", {}, "The model has no head 9-9."),
+        ("/head/one", {}, "one is no head."),
+        ("/head/1-1", {"direction": "up"}, "direction cannot be up."),
+        ("/head/1-1", {"run": "nobody"}, "Nothing is known of head 1-1."),
+        ("/sentences", {"pattern": "pattern { V -[obj-> O }"}, "Line 1"),
+        ("/sentences", {"pattern": "pattern { V [] }", "limit": "x"}, "limit cannot be x."),
+        ("/sentences", {"pattern": "pattern { V [] }", "limit": "99999"}, "Give a number from 1"),
+        ("/sentences", {"pattern": "pattern { V [] }", "by": "W.upos"}, "W"),
+        ("/sentences", {"pattern": "pattern { V [] }", "corpus": "none"}, "no corpus none"),
+        ("/sentence", {"sentence": "not-there"}, "No sentence of the bank is called not-there."),
+        ("/sentence", {"sentence": "3", "head": "99-1"}, "has no head 99-1"),
+        ("/tables/best_head", {"min_count": "many"}, "min_count takes integer"),
+        ("/tables/best_head", {"colour": "red"}, "best_head has no parameter colour."),
+        ("/tables/nothing", {}, "nothing"),
+        ("/pictures/gold_dependency", {}, "has no picture"),
+        ("/sql", {"statement": "drop table word"}, "Only statements that read run here"),
+        ("/sql", {"statement": "select nothing"}, "nothing"),
+        ("/sql", {"statement": "select * from read_csv('/etc/passwd')"}, "Only the bank"),
+        ("/sql", {"statement": "select '" + "x" * 30_000 + "'"}, "statement has 30,009 characters"),
+    ],
+    ids=lambda each: each if isinstance(each, str) and each.startswith("/") else "",
+)
+def test_a_wrong_call_is_told(
+    client: TestClient, path: str, values: dict[str, str], told: str
+) -> None:
+    answer = client.get(f"{path}?{urlencode(values)}")
+    assert answer.status_code in (400, 422)
+    assert told in answer.text
+    assert "Traceback" not in answer.text and "unexpected" not in answer.text
+
+
+def test_a_page_that_is_not_there(client: TestClient) -> None:
+    answer = client.get("/nowhere")
+    assert answer.status_code == 404 and "There is no such page." in answer.text
+
+
+def test_a_run_without_trees_has_what_needs_none(client: TestClient, runs: dict[str, str]) -> None:
+    grid = client.get(f"/?{urlencode({'run': runs['plain']})}")
+    assert grid.status_code == 200 and "Attention to the previous token" in grid.text
+    head = client.get(f"/head/1-1?{urlencode({'run': runs['plain']})}")
+    assert head.status_code == 200
+    assert "How it looks" in head.text and "Not shown" in head.text
+    asked = client.get(f"/?{urlencode({'run': runs['plain'], 'relation': 'obj'})}")
+    assert asked.status_code == 400 and 'role="alert"' in asked.text
+
+
+def test_a_bank_without_runs_says_what_to_type(tmp_path: Path) -> None:
+    bank = tmp_path / "empty.duckdb"
+    open_to_write(bank, "test").close()
+    with _visited(bank) as client:
+        for path in (
+            "/",
+            "/head/1-1",
+            "/map",
+            "/compare",
+            "/tables/best_head",
+            "/sentence?sentence=1",
+        ):
+            answer = client.get(path)
+            assert answer.status_code in (200, 400, 422), path
+            assert 'role="alert"' in answer.text, path
+            assert "unexpected" not in answer.text, path
+        assert "attnbank ingest" in client.get("/bank").text
+        assert client.get("/sentences?pattern=pattern+%7B+V+%5B%5D+%7D").status_code == 200
+
+
+def test_a_bank_that_is_replaced_is_read_anew(
+    tmp_path: Path, explored: Path, runs: dict[str, str]
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    open_to_write(bank, "test").close()
+    with _visited(bank) as client:
+        assert runs["single"] not in client.get("/bank").text
+        other = tmp_path / "other.duckdb"
+        shutil.copy(explored, other)
+        other.replace(bank)
+        assert runs["single"] in client.get("/bank").text
+        assert client.get("/").status_code == 200
+        bank.unlink()
+        gone = client.get("/bank")
+        assert gone.status_code == 503 and "There is no bank" in gone.text
+        bank.write_bytes(b"no bank at all" * 1000)
+        assert client.get("/bank").status_code == 503
+        shutil.copy(explored, bank)
+        assert client.get("/bank").status_code == 200
+
+
+def test_a_request_that_has_begun_keeps_its_bank(tmp_path: Path, explored: Path) -> None:
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(explored, bank)
+    desk = Desk(bank, 30.0, 10**9)
+    with desk.open() as before:
+        other = tmp_path / "other.duckdb"
+        shutil.copy(explored, other)
+        other.replace(bank)
+        with desk.open() as after:
+            assert after is not before
+            assert after.bank.runs().height
+        assert before.bank.runs().height
+    with pytest.raises(BankError, match="closed"):
+        before.bank.runs()
+    desk.close()
+
+
+def test_a_slow_statement_ends_and_others_answer_meanwhile(explored: Path) -> None:
+    with _visited(explored, 1.5) as client:
+        told: list[tuple[int, str]] = []
+
+        def slow() -> None:
+            answer = client.get(f"/sql?{urlencode({'statement': SLOW})}")
+            told.append((answer.status_code, answer.text))
+
+        client.get("/")
+        threads = [threading.Thread(target=slow) for _ in range(3)]  # more than run at once
+        start = time.monotonic()
+        for each in threads:
+            each.start()
+        time.sleep(0.5)
+        clicked = time.monotonic()
+        assert client.get("/").status_code == 200
+        assert time.monotonic() - clicked < 2
+        assert all(each.is_alive() for each in threads)
+        for each in threads:
+            each.join()
+        assert time.monotonic() - start < 30
+        assert [status for status, _ in told] == [400] * 3
+        assert all("1.5 s" in text for _, text in told), told[0][1]
+
+
+def test_an_analysis_ends_in_time_too(explored: Path) -> None:
+    with _visited(explored, 0.001) as client:
+        answer = client.get("/tables/head_pattern")
+    assert answer.status_code == 400
+    assert "unexpected" not in answer.text
+
+
+def test_one_question_of_many_is_asked_once(desk: Desk) -> None:
+    """Twelve tabs that ask the same get the same rows, and the bank works for one."""
+    made = []
+
+    def make() -> object:
+        made.append(1)
+        time.sleep(0.2)
+        return object()
+
+    found: list[object] = []
+    with desk.open() as opened:
+        threads = [
+            threading.Thread(target=lambda: found.append(opened.once("key", make)))
+            for _ in range(12)
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert len(made) == 1 and len({id(each) for each in found}) == 1 and len(found) == 12
+
+
+def test_what_was_asked_is_kept_within_bounds(desk: Desk) -> None:
+    with desk.open() as opened:
+        for at in range(300):
+            opened.once(("key", at), lambda: "x" * 10, lambda made: 1_000_000)
+        assert opened.size <= 64_000_000 and len(opened.kept) <= 64
+        opened.once("huge", lambda: "x", lambda made: 60_000_000)
+        assert "huge" not in opened.kept
+
+
+def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
+    tmp_path: Path, explored: Path, runs: dict[str, str]
+) -> None:
+    """Also where the rows are kept from before: an unfinished run is told again."""
+    import duckdb
+
+    bank = tmp_path / "bank.duckdb"
+    shutil.copy(explored, bank)
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("update run set finished = null where name = ?", [runs["single"]])
+    with _visited(bank) as client:
+        for _ in range(2):
+            answer = client.get(f"/?{urlencode({'run': runs['single']})}")
+            assert "is not finished" in answer.text
+        assert "is not finished" not in client.get(f"/?{urlencode({'run': runs['decoder']})}").text
+
+
+@pytest.mark.slow
+def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) -> None:
+    """Every measure of the grid, every table and every picture, with no fault of ours."""
+    with _visited(full_bank) as client:
+        for by in MEASURES:
+            answer = client.get(f"/?by={by}")
+            assert answer.status_code == 200, (by, answer.text)
+        for name, analysis in every().items():
+            answer = client.get(f"/tables/{name}")
+            assert answer.status_code == 200, (name, answer.text)
+            if analysis.plot is not None:
+                drawn = client.get(f"/pictures/{name}")
+                assert "unexpected" not in drawn.text, (name, drawn.text)
+        for page in ("/map", "/head/1-1", "/compare", "/bank"):
+            assert client.get(page).status_code == 200, page

@@ -1,0 +1,104 @@
+"""The explorer answers its own pages and nobody else."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.site import make_site
+
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
+
+
+@pytest.fixture
+def stranger(desk: Desk) -> TestClient:
+    """Somebody who has no token yet."""
+    return TestClient(make_site(desk, TOKEN, PORT), base_url=HOST, follow_redirects=False)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/sql?statement=select+1", "/static/style.css", "/nowhere", "/?token=", "/bank"]
+)
+def test_without_the_token_there_is_nothing(stranger: TestClient, path: str) -> None:
+    answer = stranger.get(path)
+    assert answer.status_code == 403
+    assert "attnbank explore printed" in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("token", ["wrong", "the-token ", "the-toke", "é", "%ff%fe"])
+def test_a_wrong_token_is_none(stranger: TestClient, token: str) -> None:
+    assert stranger.get(f"/?token={token}").status_code == 403
+    stranger.cookies.set(f"attnbank-{PORT}", "wrong")
+    assert stranger.get("/").status_code == 403
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: TestClient) -> None:
+    answer = stranger.get(f"/tables/best_head?run=1&token={TOKEN}&relation=obj")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/tables/best_head?run=1&relation=obj"
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"attnbank-{PORT}={TOKEN};")
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+    stranger.cookies.clear()
+    held = {"cookie": f'other={{"a": 1}}; attnbank-{PORT}={TOKEN}; x'}
+    assert stranger.get("/bank", headers=held).status_code == 200
+
+
+def test_an_address_with_the_token_leads_nowhere_else(stranger: TestClient) -> None:
+    for path in ("//example.org/", "/\\example.org/", "///example.org"):
+        answer = stranger.get(f"{HOST}{path}?token={TOKEN}")
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/")
+        assert not answer.headers["location"].startswith(("//", "/\\"))
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", f"example.org:{PORT}", "127.0.0.1", "127.0.0.1:1", "localhost:8418", ""]
+)
+def test_another_host_is_refused(client: TestClient, host: str) -> None:
+    """A name that was made to point to this machine is not one of its two names."""
+    assert client.get("/bank", headers={"host": host}).status_code == 421
+
+
+def test_both_names_of_this_machine_are_answered(client: TestClient) -> None:
+    cookie = {"cookie": f"attnbank-{PORT}={TOKEN}"}
+    assert client.get("/bank", headers={"host": f"localhost:{PORT}", **cookie}).status_code == 200
+    assert client.get("/bank", headers={"host": f"127.0.0.1:{PORT}"}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://example.org", "null", f"https://127.0.0.1:{PORT}", ""])
+def test_another_origin_is_refused(client: TestClient, origin: str) -> None:
+    assert client.get("/bank", headers={"origin": origin}).status_code == 403
+
+
+def test_its_own_origin_is_answered(client: TestClient) -> None:
+    assert client.get("/bank", headers={"origin": HOST}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_everything_is_read(client: TestClient, method: str) -> None:
+    answer = client.request(method, "/bank")
+    assert answer.status_code == 405 and answer.headers["allow"] == "GET, HEAD"
+    assert client.head("/bank").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/bank", "/nowhere", "/static/style.css", "/static/colours.css"])
+def test_every_answer_says_what_a_browser_may_do(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy and "http" not in policy
+    assert "frame-ancestors 'none'" in policy and "base-uri 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+
+
+def test_nothing_but_its_own_files_is_given(client: TestClient) -> None:
+    assert client.get("/static/hover.js").status_code == 200
+    for name in ("..%2Fapp.py", "%2e%2e/site.py", "style.css%00", "base.html", "%2e%2e"):
+        assert client.get(f"/static/{name}").status_code == 404
