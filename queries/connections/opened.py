@@ -16,8 +16,7 @@ from attnbank.queries.connections.cursors import Cursors
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated
 from attnbank.sql.bank.explaining import explained
-from attnbank.sql.bank.opening import install_beside, open_to_read
-from attnbank.sql.macros import fingerprint
+from attnbank.sql.bank.opening import install_beside, open_to_ask
 
 
 class OpenBank:
@@ -30,10 +29,12 @@ class OpenBank:
         time for its sandbox. Raises BankError where it cannot be opened.
         """
         self.path = Path(path).expanduser()
-        settings = () if limits is None else sandbox.settings(*limits)
-        connection = open_to_read(self.path, settings, spills=limits is None)
-        written = connection.execute("select analyses from bank").fetchall()
-        is_old = written != [(fingerprint(),)]  # its analyses are beside it, in each connection
+        self._seconds = None if limits is None else limits[0]
+        # Where another version's analyses are in it, this one's are beside it, in each connection.
+        if limits is None:
+            connection, is_old = open_to_ask(self.path)
+        else:
+            connection, is_old = sandbox.open_within(self.path, *limits)
         self._cursors = Cursors(
             connection,
             self.path,
@@ -77,7 +78,12 @@ class OpenBank:
     def _answering(self) -> Iterator[None]:
         """Say in words what is wrong with the bank; that it is closed, where it is."""
         with explained(self.path), self._cursors.answering():
-            yield
+            try:
+                yield
+            except duckdb.InterruptException as error:
+                if self._seconds is None:
+                    raise
+                raise sandbox.out_of_time(self._seconds) from error
 
     def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
         """The sandbox with these limits; the last one of each use is kept open."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+from duckdb import DuckDBPyConnection
 
 from attnbank.queries.connections.cursors import Cursors
 from attnbank.queries.results import (
@@ -31,7 +32,7 @@ from attnbank.queries.results import (
 )
 from attnbank.sql.bank.explaining import damaged, is_damage
 from attnbank.sql.bank.formats import check_carried
-from attnbank.sql.bank.opening import fingerprint, install_beside, open_to_read
+from attnbank.sql.bank.opening import install_beside, open_to_ask
 from attnbank.sql.errors import QueryError
 from attnbank.sql.reading import of_paper
 
@@ -135,24 +136,18 @@ class Sandbox:
             raise query_error(error) from error
 
 
-def settings(seconds: float, memory: int) -> tuple[str, ...]:
-    """The statements that give a connection its limits: seconds and bytes."""
-    return (
-        f"set memory_limit = '{memory} bytes'",
-        f"set threads = {os.cpu_count() or 1}",
-        f"set global max_execution_time = {max(1, round(seconds * 1000))}",
-    )
+def open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
+    """A bank whose statements keep to these limits; whether another version wrote its analyses.
+
+    Raises BankError where it cannot be opened.
+    """
+    settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
+    return open_to_ask(path, settings, spills=False, seconds=seconds)
 
 
 def _open(path: Path, seconds: float, memory: int) -> tuple[Cursors, bool]:
     """A bank in which nothing else can be reached; whether another version wrote its analyses."""
-    connection = open_to_read(path, settings(seconds, memory), spills=False)
-    try:
-        written = connection.execute("select analyses from bank").fetchall()
-    except BaseException:
-        connection.close()
-        raise
-    is_old = written != [(fingerprint(),)]
+    connection, is_old = open_within(path, seconds, memory)
     return Cursors(
         connection, path, lambda cursor: install_beside(cursor, path) if is_old else None
     ), is_old

@@ -71,6 +71,22 @@ def open_to_read(
     Raises BankError where the file is missing, is no bank, is of another format, has a log beside
     it that is not its own, or is held by a process that writes to it.
     """
+    return open_to_ask(path, settings, spills=spills, writes_below=writes_below)[0]
+
+
+def open_to_ask(
+    path: str | Path,
+    settings: Sequence[str] = (),
+    *,
+    spills: bool = True,
+    writes_below: Path | None = None,
+    seconds: float | None = None,
+) -> tuple[DuckDBPyConnection, bool]:
+    """Open a bank as `open_to_read`, and say whether another version wrote its analyses.
+
+    Every other connection to it takes `install_beside` then. `seconds` is how long a statement may
+    take from then on; opening takes what it takes. Raises as `open_to_read` does.
+    """
     import duckdb
 
     place = existing(path)
@@ -90,12 +106,14 @@ def open_to_read(
             run("set enable_external_access = false")
             if not spills:
                 run("set disabled_filesystems = 'LocalFileSystem'")
+            is_of_another = _check(connection, Path(path), place)
+            if seconds is not None:
+                run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
             run("set lock_configuration = true")
-            _check(connection, Path(path), place)
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, is_of_another
 
 
 def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
@@ -107,14 +125,18 @@ def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
     return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
 
 
-def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> None:
-    """Raise BankError where what was opened is no bank; put this version's analyses before its."""
+def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> bool:
+    """Raise BankError where what was opened is no bank; put this version's analyses before its.
+
+    Whether that was to do, because another version wrote those of the file.
+    """
     check_log(place)
     check_format(connection, path)
     check_tables(connection, path)
-    if installed(connection) != fingerprint():
-        # Written by another version: this one's analyses shadow the file's, in memory.
+    is_of_another = installed(connection) != fingerprint()
+    if is_of_another:  # this one's analyses shadow the file's, in memory
         install_beside(connection, path)
+    return is_of_another
 
 
 def open_to_write(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from attnbank.cli.app import run
 from attnbank.queries import open_bank
 from attnbank.queries.patterns import question
 from attnbank.sql.errors import AttnbankError
@@ -82,3 +83,14 @@ def test_noise_is_read_or_refused() -> None:
             text = start[:at] + rng.choice(pieces) + start[end if rng.random() < 0.3 else at :]
         with contextlib.suppress(AttnbankError):
             question(text)
+
+
+def test_a_moment_is_told_as_no_time(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Choosing the run and opening the bank take longer: that is no word against the bank."""
+    for request in ("pattern { A =[*]=> B; B =[*]=> C }", "pattern { A [upos=VERB] }"):
+        for command in ("find", "count"):
+            for seconds in ("0.001", "0.002", "0.004"):
+                args = ["-b", str(sample_bank), command, request, "--timeout", seconds]
+                status = run(args)
+                out, err = capfd.readouterr()
+                assert status == 0 or f"longer than {seconds} seconds" in err, (args, out, err)
