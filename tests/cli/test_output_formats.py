@@ -367,6 +367,7 @@ def test_the_ending_of_a_file_chooses_the_format(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.dat", file.name]
 
 
+@pytest.mark.usual("table", "json", "parquet")
 @pytest.mark.parametrize("format_", FORMATS)
 def test_standard_output_is_the_same_as_a_file(
     format_: str, sample_bank: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]

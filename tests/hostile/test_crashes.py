@@ -45,6 +45,7 @@ queries.open_bank = stay
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
 
+@pytest.mark.usual("info", "query*", "find*", "show*")
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_crash_is_told_in_two_lines(
     forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]

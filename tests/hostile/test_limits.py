@@ -187,7 +187,7 @@ def test_who_has_read_enough_ends_it(format_: str, select: str, folder: Path) ->
     assert not psutil.wait_procs(children, timeout=5)[1]
 
 
-@pytest.mark.usual("2", "9")
+@pytest.mark.usual("9")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_the_process_of_a_statement_goes_with_the_command(
     how: signal.Signals, folder: Path

@@ -96,6 +96,7 @@ def test_pieces_are_those_of_the_sample_as_written(
     assert different <= words / 1000
 
 
+@pytest.mark.usual("wordpiece", "byte_level", "metaspace_first", "prepend_*")
 @pytest.mark.parametrize("kind", spaced_tokenizers.KINDS)
 def test_pieces_are_those_of_gum_as_written(corpora: Path, gum_train: list[str], kind: str) -> None:
     trees = slow.trees([corpora / "gum-dev.conllu"])

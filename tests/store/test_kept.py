@@ -181,6 +181,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
         assert bank.kept("best_head") is None
 
 
+@pytest.mark.usual("*200*", "drop*", "*entropy*")
 @pytest.mark.parametrize(
     "statement",
     [

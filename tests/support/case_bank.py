@@ -23,6 +23,8 @@ _NEUTRAL = {
     "run.finished": "2020-01-02 03:04:05",
     "position.kind": "word",
 }
+_COLUMNS: dict[str, list[tuple[str, str, bool]]] = {}
+"""The columns of each table, with their types and whether they may be null."""
 _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05"}
 
 
@@ -54,21 +56,25 @@ def read_rows(text: str) -> list[dict[str, str]]:
 
 
 def _insert(connection: DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
-    columns = connection.execute(
-        "select column_name, data_type, is_nullable from duckdb_columns()"
-        " where table_name = ? and schema_name = 'main' order by column_index",
-        [table],
-    ).fetchall()
-    assert columns, f"there is no table {table}"
+    if not _COLUMNS:  # they are the same in every bank, and looking takes longer than all the rows
+        for name, *column in connection.execute(
+            "select table_name, column_name, data_type, is_nullable from duckdb_columns()"
+            " where schema_name = 'main' order by table_name, column_index"
+        ).fetchall():
+            _COLUMNS.setdefault(name, []).append(tuple(column))
+    assert table in _COLUMNS, f"there is no table {table}"
+    columns = _COLUMNS[table]
     known = {name for name, _, _ in columns}
+    every = []
     for row in rows:
         assert row.keys() <= known, f"{table} has no column {row.keys() - known}"
-        values = [
+        every.append([
             (row[name] or None) if name in row else _neutral(table, name, type_, nullable)
             for name, type_, nullable in columns
-        ]
-        places = ", ".join(f"cast(? as {type_})" for _, type_, _ in columns)
-        connection.execute(f"insert into {table} values ({places})", values)
+        ])  # fmt: skip
+    places = ", ".join(f"cast(? as {type_})" for _, type_, _ in columns)
+    if every:
+        connection.executemany(f"insert into {table} values ({places})", every)
 
 
 def _neutral(table: str, column: str, type_: str, is_nullable: bool) -> str | None:
