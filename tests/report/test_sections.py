@@ -154,7 +154,8 @@ def test_a_control_stands_beside_the_trained_model(
     for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
         assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
         assert rows[paper]["random weights"] == f"{100 * best[control][relation]:.1f}"
-    assert rows["det"]["accuracy"] != rows["det"]["random weights"]
+    both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
+    assert any(one != other for one, other in both)  # two models, on many relations
 
 
 def test_a_run_that_is_not_there_is_told(sample_bank: Path) -> None:
