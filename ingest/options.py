@@ -10,6 +10,7 @@ from attnbank.ingest.corpora.document import Problem
 
 if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
     from attnbank.ingest.attention.pooling import Subword
+    from attnbank.ingest.inputs.spans import Multiword
     from attnbank.ingest.masked.ablation import Ablate
     from attnbank.ingest.masked.interventions import Replacement
     from attnbank.ingest.models.tokenizer import Unit
@@ -21,6 +22,7 @@ DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
 ABLATIONS = ("heads", "layers")
+MULTIWORDS = ("written", "parts")
 REPLACEMENTS = ("uniform", "zero")
 MOST_RANDOM = 2**31 - 1
 """The largest seed of random weights, and the largest count: such a column is an INTEGER."""
@@ -43,6 +45,10 @@ class IngestOptions:
     first such input of each document only), or a pair of segments. `limit` takes that many inputs
     at random; `seed` is that of the sample and of the pairs.
 
+    `multiword` says how a multiword token that its words do not spell (French "du" for "de" and
+    "le") is read: as it is written, its words sharing a position, or as its parts. `language` is
+    that of the corpus, a BCP 47 tag.
+
     `trust_remote_code` runs the Python code that some models come with, to load them.
 
     `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs as
@@ -56,9 +62,11 @@ class IngestOptions:
     spacy: str | None = None
     split: str | None = None
     name: str | None = None
+    language: str | None = None
     context: str = "sentence"
     unit: Unit = "word"
     subword: Subword = "mean"
+    multiword: Multiword = "written"
     max_tokens: int | None = None
     truncate: bool = False
     limit: int | None = None
@@ -104,7 +112,9 @@ class Report:
     `state` is new, resumed or unchanged; `sentences` are those that the inputs hold. Counts are
     those of the whole run, earlier parts of a resumed one included. `unknown_words` are those with
     a piece that the tokenizer's vocabulary lacks; None for a run that was made before they were
-    counted. `replaced` is what was deleted first, the run that this one replaces.
+    counted. `inner_dependencies` are those between two words of one multiword token, which no head
+    can find; `empty_nodes` are nodes of the corpus that are no words. `replaced` is what was
+    deleted first, the run that this one replaces.
     """
 
     corpus: str
@@ -116,6 +126,8 @@ class Report:
     weights: int
     batches: int
     unknown_words: int | None = None
+    inner_dependencies: int = 0
+    empty_nodes: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)
@@ -134,6 +146,7 @@ class Estimate:
     weights: int
     bytes: int
     unknown_words: int = 0
+    empty_nodes: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)

@@ -21,6 +21,7 @@ from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
     MOST_RANDOM,
     MOST_SEED,
+    MULTIWORDS,
     REPLACEMENTS,
     Departures,
     Estimate,
@@ -116,6 +117,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
         found.documents = _count(connection, "select count(*) from document")
         found.departures = _departures(connection, corpus_id)
+        found.empty_nodes = _count(connection, "select coalesce(sum(empty_nodes), 0) from sentence")
         peaks = 0
         for problem in problems:
             found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
@@ -174,6 +176,10 @@ def _check_options(options: IngestOptions) -> None:
             "--seed is that of the sample and of the pairs, and nothing is drawn.",
             "Give --limit or --context pair too, or leave --seed out.",
         )
+    if options.multiword not in MULTIWORDS:
+        raise CallError(
+            f"--multiword takes no {options.multiword}.", f"Use {' or '.join(MULTIWORDS)}."
+        )
     if options.revision is not None and (
         options.model == models.MINILM or Path(options.model).is_dir()
     ):
@@ -189,7 +195,8 @@ def _check_options(options: IngestOptions) -> None:
 def _check_texts_and_numbers(options: IngestOptions) -> None:
     """Raise CallError for names that are no text, and numbers that no column can hold."""
     named = {"model": options.model, "name": options.name, "split": options.split,
-             "spacy": options.spacy, "revision": options.revision}  # fmt: skip
+             "spacy": options.spacy, "revision": options.revision,
+             "language": options.language}  # fmt: skip
     for name, text in named.items():
         try:
             (text or "").encode()
@@ -245,6 +252,7 @@ def _planner(
         options.truncate,
         options.limit,
         options.seed,
+        options.multiword,
     )
 
 
@@ -298,6 +306,8 @@ def _report(
         weights=totals[2],
         batches=named[2],
         unknown_words=named[3],
+        inner_dependencies=totals[5],
+        empty_nodes=totals[6],
         skipped=dict(skipped),
         problems=problems,
         departures=_departures(connection, named[4]),

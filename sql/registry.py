@@ -18,7 +18,7 @@ from attnbank.sql.suggest import did_you_mean
 DIALECTS = ("duckdb", "spark")
 """The engines that an analysis's statement can be written for."""
 
-FORMAT = 3
+FORMAT = 4
 """Version of the schema that a bank is written with (table `bank`)."""
 
 

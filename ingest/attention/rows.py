@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, is_odd, peaks, pool
 from attnbank.ingest.inputs.plan import Batch, Input, Skip
+from attnbank.ingest.inputs.spans import Span
 from attnbank.ingest.masked.passes import Measured
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
 
@@ -26,6 +27,7 @@ _POSITION = schema(
     word=INT,
     text=TEXT,
     pieces=pa.list_(TEXT),
+    last_word=INT,
 )
 _SKIPPED = schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
@@ -286,9 +288,10 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             position,
             each.kind,
             each.segment,
-            None if each.word is None else one.words[each.word],
+            None if each.word is None else one.spans[each.word].first,
             each.text,
             one.encoded.pieces[each.start : each.end],
+            None if each.word is None else _last_of_several(one.spans[each.word]),
         )
         for one in inputs
         for position, each in enumerate(one.encoded.positions)
@@ -300,6 +303,10 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
         ],
         schema=_POSITION,
     )
+
+
+def _last_of_several(span: Span) -> int | None:
+    return span.last if span.last != span.first else None
 
 
 def _odd(one: Input) -> list[Skip]:

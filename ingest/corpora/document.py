@@ -27,6 +27,7 @@ class Word:
     space_after: bool = True
     surface: str | None = None  # the form of the multiword token it is a part of
     misc: str | None = None
+    token_start: int | None = None  # index of the first word of that token
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.inputs.spans import Multiword, Span, Words
 from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Piece, Unalignable, Unit
 from attnbank.sql import registry
 
@@ -28,7 +29,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class TokenisedSentence:
-    """A sentence of the bank with its pieces."""
+    """A sentence of the bank with its pieces, whose `word` is an index into `spans`."""
 
     id: int
     document: int
@@ -36,8 +37,7 @@ class TokenisedSentence:
     index: int  # 1-based in the document
     name: str | None
     place: str
-    words: tuple[int, ...]  # word.id of each word
-    forms: tuple[str, ...]
+    spans: tuple[Span, ...]  # what the tokenizer is given, in order
     opening: tuple[Piece, ...]  # its pieces where nothing stands before it
     following: tuple[Piece, ...]  # its pieces after the sentence before it in the document
     fault: Skip | None  # why no input can hold it
@@ -70,38 +70,47 @@ class Draft:
         return len(self.sentences) + len(self.cut)
 
     def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
-        """Give it its special tokens and its place; number its words anew."""
-        words: list[int] = []
-        forms: list[str] = []
+        """Give it its special tokens and its place; number its spans anew."""
+        spans: list[Span] = []
         segments: list[list[Piece]] = []
         for owned in self.segments:
             pieces = []
             for sentence, (id, text, index) in owned:
-                word = sentence.words[index]
-                if not words or words[-1] != word:
-                    words.append(word)
-                    forms.append(sentence.forms[index])
-                pieces.append(Piece(id, text, len(words) - 1))
+                span = sentence.spans[index]
+                if not spans or spans[-1].first != span.first:
+                    spans.append(span)
+                pieces.append(Piece(id, text, len(spans) - 1))
             segments.append(pieces)
-        encoded = input_tokenizer.assemble(segments, forms, unit)
-        return Input(sequence, self.sentences[0].document, self.sentences, tuple(words), encoded)
+        encoded = input_tokenizer.assemble(segments, [each.text for each in spans], unit)
+        return Input(sequence, self.sentences[0].document, self.sentences, tuple(spans), encoded)
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the model: its sentences, words and tokens."""
+    """One input of the model: its sentences, what was tokenised, and its tokens."""
 
     sequence: int  # 0-based place in the plan
     document: int
     sentences: tuple[TokenisedSentence, ...]
-    words: tuple[int, ...]  # word.id of each word that it holds something of
+    spans: tuple[Span, ...]  # those that it holds something of; `encoded` numbers them from 0
     encoded: Encoded
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """word.id of each word that it holds something of."""
+        return tuple(id for span in self.spans for id in range(span.first, span.last + 1))
 
 
 def tokenised(
-    connection: DuckDBPyConnection, corpus: int, input_tokenizer: InputTokenizer
+    connection: DuckDBPyConnection,
+    corpus: int,
+    input_tokenizer: InputTokenizer,
+    multiword: Multiword = "written",
 ) -> Iterator[TokenisedSentence]:
-    """Every sentence of a corpus in order, read and tokenised a window at a time."""
+    """Every sentence of a corpus in order, read and tokenised a window at a time.
+
+    `multiword` says how a multiword token that its words do not spell is read.
+    """
     extent = connection.execute(
         registry.statement("ingest/corpus_extent"), {"corpus": corpus}
     ).fetchone()
@@ -112,32 +121,35 @@ def tokenised(
             registry.statement("ingest/window"),
             {"first": start, "last": start + WINDOW - 1, "corpus": corpus},
         ).fetchall()
-        forms = [(row[7] or (), row[8] or ()) for row in rows]
-        opening = input_tokenizer.pieces(forms)
+        spans = [Words(*(each or () for each in row[6:])).spans(multiword) for row in rows]
+        opening = input_tokenizer.pieces(
+            [([each.text for each in own], [each.space_after for each in own]) for own in spans]
+        )
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
-        for at, row in enumerate(rows):
-            if row[7] and row[1] == document:
+        for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
+            if own and row[1] == document:
                 follows[at] = space
-            document, space = row[1], row[8][-1] if row[8] else space
-        words = [rows[at][7][0] for at in follows]
+            document, space = row[1], own[-1].space_after if own else space
+        words = [spans[at][0].text for at in follows]
         first = dict(
             zip(follows, input_tokenizer.following(words, list(follows.values())), strict=True)
         )
-        for at, (row, each) in enumerate(zip(rows, opening, strict=True)):
-            yield _sentence(row, each, first.get(at))
+        for at, (row, own, each) in enumerate(zip(rows, spans, opening, strict=True)):
+            yield _sentence(row, own, each, first.get(at))
 
 
 def _sentence(
     row: tuple[Any, ...],
+    spans: tuple[Span, ...],
     opening: tuple[Piece, ...] | Unalignable,
     first: tuple[Piece, ...] | Unalignable | None,
 ) -> TokenisedSentence:
-    """A sentence; `first` are the pieces of its first word where text stands before it."""
-    id, document, document_index, index, name, place, words, forms, _ = row
+    """A sentence; `first` are the pieces of its first span where text stands before it."""
+    id, document, document_index, index, name, place, *_ = row
     fault = None
     following: tuple[Piece, ...] = ()
     found = next((each for each in (opening, first) if isinstance(each, Unalignable)), None)
-    if not words:
+    if not spans:
         fault = Skip(id, name, place, "empty", "the sentence has no words")
     elif found is not None:
         fault = Skip(id, name, place, "no-pieces", str(found))
@@ -148,6 +160,5 @@ def _sentence(
     else:
         following = opening
     return TokenisedSentence(
-        id, document, document_index, index, name, place, tuple(words or ()), tuple(forms or ()),
-        opening, following, fault,
-    )  # fmt: skip
+        id, document, document_index, index, name, place, spans, opening, following, fault
+    )

@@ -14,6 +14,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.inputs.contexts import context_of
 from attnbank.ingest.inputs.drafts import WINDOW, Draft, Input, Skip, tokenised
 from attnbank.ingest.inputs.sampling import draw, sampled
+from attnbank.ingest.inputs.spans import Multiword
 from attnbank.ingest.models.tokenizer import InputTokenizer, Unit
 from attnbank.sql import registry
 
@@ -76,6 +77,7 @@ class Planner:
     truncate: bool = False
     limit: int | None = None
     seed: int = 0
+    multiword: Multiword = "written"
 
     @property
     def is_part(self) -> bool:
@@ -102,7 +104,9 @@ class Planner:
                 truncate=self.truncate,
                 seed=self.seed,
             )
-            return context.drafts(tokenised(connection, corpus, self.input_tokenizer))
+            return context.drafts(
+                tokenised(connection, corpus, self.input_tokenizer, self.multiword)
+            )
 
         if not self.is_part:
             extent = connection.execute(

@@ -12,12 +12,12 @@ from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
-from attnbank.ingest.options import (
-    IngestOptions,
-)
+from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
+from attnbank.ingest.store.language import language_of_files, language_tag
 from attnbank.ingest.store.pipeline import forget_blocks
+from attnbank.sql import registry
 from attnbank.sql.bank.opening import is_new, open_to_read
 from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import CallError
@@ -60,6 +60,11 @@ def find(options: IngestOptions) -> Corpus:
         annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
         annotator=annotator,
         annotator_sha256=files,
+        language=(
+            language_of_files(each.path.name for each in sources)
+            if options.language is None
+            else language_tag(options.language)
+        ),
     )
     return Corpus(sources, facts, options, tuple(bad))
 
@@ -112,6 +117,10 @@ def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgres
     """The corpus's id, after writing its text in one transaction where it is not there yet."""
     found = in_bank(connection, corpus, on_progress)
     if found is not None:
+        connection.execute(  # in a bank of before it was kept, or a file whose name tells none
+            "update corpus set language = ? where id = ? and language is null",
+            [corpus.facts.language, found],
+        )
         return found
     with transaction(connection):
         for done in write_corpus(connection, corpus.facts, corpus.items()):
@@ -133,12 +142,13 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
     """
     facts = corpus.facts
     row = connection.execute(
-        "select id, sha256, format, annotator, annotator_sha256 from corpus where name = ?",
+        "select id, sha256, format, annotator, annotator_sha256, language from corpus"
+        " where name = ?",
         [facts.name],
     ).fetchone()
     if row is None:
         return None
-    id, sha256, format, annotator, files = row
+    id, sha256, format, annotator, files, language = row
     its = f"The bank has another corpus called {facts.name}:"
     if sha256 != facts.sha256:
         raise CallError(f"{its} its content differs from this one's.", _OWN_NAME.capitalize())
@@ -151,9 +161,26 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
     if files != facts.annotator_sha256:
         fact = f"{its} it was annotated by another {annotator}, whose files differ."
         raise CallError(fact, _OWN_NAME.capitalize())
+    if corpus.options.language is not None and language not in (None, facts.language):
+        fact = f"{its} its language is {language}, and --language is {facts.language}."
+        raise CallError(fact, f"Leave --language out, or {_OWN_NAME}")
+    _check_tokens(connection, int(id), corpus, its)
     _check_documents(connection, int(id), corpus, its)
     _check_left_out(connection, int(id), corpus, its, on_progress)
     return int(id)
+
+
+def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str) -> None:
+    """Raise CallError where multiword tokens shall be read, and the bank lost where they begin.
+
+    It is so in a bank of an earlier format, for words that an upgrade cannot tell apart.
+    """
+    if corpus.options.multiword == "parts":
+        return
+    rows = connection.execute(registry.statement("ingest/lost_tokens"), {"corpus": id}).fetchall()
+    if rows:
+        fact = f"{its} it was read by a version that did not keep where multiword tokens begin."
+        raise CallError(fact, f"Give --multiword parts, or {_OWN_NAME}")
 
 
 def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str) -> None:

@@ -25,6 +25,7 @@ class CorpusFacts:
     annotation: str
     annotator: str | None
     annotator_sha256: str | None = None
+    language: str | None = None  # a BCP 47 tag
 
 
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
@@ -55,7 +56,7 @@ class _Tables:
             schema(
                 id=INT, sentence=INT, index=SMALL, form=TEXT, lemma=TEXT, upos=TEXT, xpos=TEXT,
                 feats=TEXT, head_index=SMALL, deprel=TEXT, deps=TEXT, space_after=BOOL,
-                surface=TEXT, misc=TEXT,
+                surface=TEXT, misc=TEXT, token_start=SMALL,
             ),
         )
     )  # fmt: skip
@@ -103,9 +104,9 @@ def write_corpus(
     corpus = ids["corpus"]
     connection.execute(
         "insert into corpus (id, name, format, path, sha256, annotation, annotator,"
-        " annotator_sha256) values (?, ?, ?, ?, ?, ?, ?, ?)",
+        " annotator_sha256, language) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [corpus, facts.name, facts.format, facts.path, facts.sha256, facts.annotation,
-         facts.annotator, facts.annotator_sha256],
+         facts.annotator, facts.annotator_sha256, facts.language],
     )  # fmt: skip
     tables = _Tables()
     document, sentence, word = ids["document"] - 1, ids["sentence"], ids["word"]
@@ -137,7 +138,8 @@ def write_corpus(
         )  # fmt: skip
         tables.word.extend(
             (word + at, sentence, at + 1, each.form, each.lemma, each.upos, each.xpos, each.feats,
-             each.head_index, each.deprel, each.deps, each.space_after, each.surface, each.misc)
+             each.head_index, each.deprel, each.deps, each.space_after, each.surface, each.misc,
+             each.token_start)
             for at, each in enumerate(item.words)
         )  # fmt: skip
         for each in item.mentions:

@@ -12,7 +12,7 @@ from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.store.corpus_rows import next_ids
-from attnbank.sql import provenance
+from attnbank.sql import provenance, registry
 from attnbank.sql.errors import CallError
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
@@ -76,14 +76,26 @@ def find_run(
         " code_version, libraries from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
         f" and max_tokens = ? and decimals is not distinct from ? and reading = ?{others}"
+        " and (multiword = ? or (multiword is null and ?))"
         " order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals, reading.VERSION, *shape.values()],
+         options.decimals, reading.VERSION, *shape.values(),
+         options.multiword, _is_as_before(connection, corpus, options)],
     ).fetchone()  # fmt: skip
     if found is None:
         return None
     *columns, code_version, libraries = found
     return Run(*(*columns, _decisive(code_version, libraries)))
+
+
+def _is_as_before(connection: DuckDBPyConnection, corpus: int, options: IngestOptions) -> bool:
+    """Whether a run of before there was --multiword, which reads parts, is what is asked for."""
+    if options.multiword == "parts":
+        return True
+    rows = connection.execute(
+        registry.statement("ingest/unspelled_tokens"), {"corpus": corpus}
+    ).fetchall()
+    return not rows
 
 
 def check_same(run: Run, options: IngestOptions, device: str) -> None:
@@ -145,12 +157,12 @@ def start_run(
     connection.execute(
         "insert into run (id, name, model, corpus, context, unit, subword, max_tokens, decimals,"
         " batch_tokens, options, device, code_version, libraries, first_sequence, batches, started,"
-        " reading, unknown_words)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " reading, unknown_words, multiword)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [run.id, run.name, model, corpus, options.context, options.unit, options.subword,
          max_tokens, options.decimals, run.batch_tokens, _options(options), device,
          provenance.version(), provenance.libraries(*_LIBRARIES), run.first_sequence, 0,
-         provenance.now(), reading.VERSION, 0],
+         provenance.now(), reading.VERSION, 0, options.multiword],
     )  # fmt: skip
     return run
 
@@ -184,6 +196,8 @@ def _run_name(
         parts.append(options.unit)
     if options.subword != "mean":
         parts.append(options.subword)
+    if options.multiword != "written":
+        parts.append(options.multiword)
     if options.max_tokens is not None:
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:

@@ -18,7 +18,8 @@ create table corpus (
     sha256 varchar not null,
     annotation varchar not null check (annotation in ('gold', 'silver', 'none')),
     annotator varchar,
-    annotator_sha256 varchar
+    annotator_sha256 varchar,
+    language varchar
 );
 comment on table corpus is 'An ingested source: what one ingest command was given.';
 comment on column corpus.id is 'Number of the corpus in this bank.';
@@ -29,6 +30,7 @@ comment on column corpus.sha256 is 'SHA-256 of its file as it is on the disk; of
 comment on column corpus.annotation is 'gold (read from the file), silver (predicted by the annotator) or none (words alone, as --unit token needs).';
 comment on column corpus.annotator is 'The pipeline that predicted silver annotation, with its version; else null.';
 comment on column corpus.annotator_sha256 is 'SHA-256 of the lines that sha256sum prints of the files of that pipeline; null without one, and in a bank that did not keep it.';
+comment on column corpus.language is 'Language of its text, a BCP 47 tag (fr, he, zh-Hant): as --language says, or from the name of a file of Universal Dependencies; null where neither tells.';
 
 create table document (
     id integer primary key,
@@ -86,7 +88,8 @@ create table word (
     deps varchar,
     space_after boolean not null,
     surface varchar,
-    misc varchar
+    misc varchar,
+    token_start smallint
 );
 comment on table word is 'A syntactic word, with its gold (or silver) annotation; null where there is none.';
 comment on column word.id is 'Number of the word in this bank, in the order of the text.';
@@ -103,6 +106,7 @@ comment on column word.deps is 'Its enhanced dependencies, as the source writes 
 comment on column word.space_after is 'Whether white space follows it in the text.';
 comment on column word.surface is 'The multiword token that it is a part of (don''t for do and n''t); else null.';
 comment on column word.misc is 'What else the source says of it, Key=Value joined by |, mentions left out.';
+comment on column word.token_start is 'word.index of the first word of the multiword token that it is a part of; null outside of one.';
 
 create table mention (
     id integer not null,

@@ -46,7 +46,8 @@ create table run (
     started timestamp not null,
     finished timestamp,
     reading smallint,
-    unknown_words integer
+    unknown_words integer,
+    multiword varchar
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -68,7 +69,8 @@ comment on column run.batches is 'Batches committed so far; an interrupted run g
 comment on column run.started is 'When it started, UTC.';
 comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
 comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in runs of before: so for byte-level tokenizers alone; SentencePiece ones read spaces that nobody wrote, or none.';
-comment on column run.unknown_words is 'Words of the run with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs of before it was counted.';
+comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs of before it was counted.';
+comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place. Null in runs of before there was a choice: parts.';
 
 create table skipped (
     corpus integer not null,

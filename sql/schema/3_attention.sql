@@ -25,16 +25,18 @@ create table position (
     segment smallint not null,
     word integer,
     text varchar not null,
-    pieces varchar[] not null
+    pieces varchar[] not null,
+    last_word integer
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
 comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
-comment on column position.word is 'word.id of the word it is, or is a piece of; null for special tokens.';
-comment on column position.text is 'The word, or the token as the vocabulary writes it.';
+comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one multiword token the first. Null for special tokens. View word_position has every word.';
+comment on column position.text is 'The word (a multiword token as it is written), or the token as the vocabulary writes it.';
 comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
+comment on column position.last_word is 'word.id of the last word that stands here, where several do: those of a multiword token that was read as written (run.multiword). Null for one word.';
 
 create table attention (
     sequence integer not null,

@@ -70,3 +70,94 @@ comment on column attention_weight.head is '1-based head.';
 comment on column attention_weight.from_position is 'Position that attends.';
 comment on column attention_weight.to_position is 'Position that is attended to.';
 comment on column attention_weight.weight is 'The weight, in [0, 1].';
+
+-- Of several words in one position the first has a row of table position; the others are made here, one unnest for all.
+create or replace view word_position as
+select
+    position.sequence,
+    position.position,
+    position.kind,
+    position.word
+from position
+where position.word is not null
+union all
+select
+    further.sequence,
+    further.position,
+    further.kind,
+    cast(further.word as integer) as word
+from (
+    select
+        position.sequence,
+        position.position,
+        position.kind,
+        unnest(range(position.word + 1, position.last_word + 1)) as word
+    from position
+    where position.last_word is not null
+) as further;
+comment on view word_position is 'Where each word of an input stands: one row per word of a position. In runs of tokens a word has a row for each of its pieces.';
+comment on column word_position.sequence is 'sequence.id of the sequence.';
+comment on column word_position.position is 'position.position where the word stands.';
+comment on column word_position.kind is 'word, or token in runs of tokens.';
+comment on column word_position.word is 'word.id of the word.';
+
+create or replace view inner_dependency as
+select
+    sequence.run,
+    placed.sequence,
+    placed.position,
+    dependent.id as dependent,
+    gold_head.id as head,
+    dependent.deprel as relation
+from (
+    select
+        position.sequence,
+        position.position,
+        position.word as first_word,
+        position.last_word,
+        unnest(range(position.word, position.last_word + 1)) as word
+    from position
+    where position.last_word is not null and position.kind = 'word'
+) as placed
+inner join sequence on sequence.id = placed.sequence
+inner join word as dependent on dependent.id = placed.word
+inner join word as gold_head
+    on gold_head.sentence = dependent.sentence
+    and gold_head.index = dependent.head_index
+where gold_head.id >= placed.first_word
+    and gold_head.id <= placed.last_word;
+comment on view inner_dependency is 'The dependencies between two words of one position, which no head can find: the analyses of heads leave them out (reason inside-token).';
+comment on column inner_dependency.run is 'run.id of the run.';
+comment on column inner_dependency.sequence is 'sequence.id of the sequence.';
+comment on column inner_dependency.position is 'position.position where both words stand.';
+comment on column inner_dependency.dependent is 'word.id of the dependent.';
+comment on column inner_dependency.head is 'word.id of its syntactic head.';
+comment on column inner_dependency.relation is 'The relation, subtype included.';
+
+create or replace view multiword_token as
+select
+    token.sentence,
+    token.token_start,
+    token.first_word,
+    token.last_word,
+    token.form,
+    token.spelled = token.form as is_spelled
+from (
+    select
+        word.sentence,
+        word.token_start,
+        min(word.id) as first_word,
+        max(word.id) as last_word,
+        min(word.surface) as form,
+        string_agg(word.form, '' order by word.id) as spelled
+    from word
+    where word.token_start is not null
+    group by word.sentence, word.token_start
+) as token;
+comment on view multiword_token is 'The multiword tokens: one row per token of two or more words (don''t for do and n''t; du for de and le).';
+comment on column multiword_token.sentence is 'sentence.id of the sentence.';
+comment on column multiword_token.token_start is 'word.index of its first word, which word.token_start of all its words is.';
+comment on column multiword_token.first_word is 'word.id of its first word.';
+comment on column multiword_token.last_word is 'word.id of its last word.';
+comment on column multiword_token.form is 'The token as it is written.';
+comment on column multiword_token.is_spelled is 'Whether the forms of its words, one after the other, are the token: then it is read word by word. One that they do not spell is read as written, unless the run was ingested with --multiword parts.';

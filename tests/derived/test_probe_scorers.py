@@ -160,8 +160,10 @@ def test_weights_of_the_heads_equal_the_slow_ones(
     with torch.no_grad():
         every = np.arange(len(sentences))
         for batch in make_batches(reading, task, task.test, every, options, probe_tasks.CPU):
-            is_scored = torch.from_numpy(task.test.sentences.is_scored[batch.entry.numpy()])
-            gathered.add(scorer, probe_tasks.double(batch), batch.is_word & is_scored)
+            own = task.test.sentences
+            counts = (own.is_scored & own.is_head_scored)[:, batch.entry.numpy()]
+            is_counted = batch.is_word & torch.from_numpy(counts)
+            gathered.add(scorer, probe_tasks.double(batch), is_counted)
     weight, contribution = slow.head_weights(
         kind, sentences, _slow_vectors(task, sentences), _parameters(kind, scorer),
         published=root_at == "published",
@@ -189,7 +191,7 @@ def test_where_the_vector_of_root_stands() -> None:
         is_barred=batches_module.barred(words),
         opens=torch.tensor([[1.0, 0, 0, 0, 0]]),
         closes=torch.tensor([[0, 0, 0, 0, 1.0]]),
-        gold=torch.tensor([[-1, 0, 0, 0, -1]]),
+        gold=torch.tensor([[[-1, 0, 0, 0, -1]]]),
         position=torch.arange(5)[None],
         words=torch.tensor([3.0]),
         vector=torch.tensor([[0, 1, 2, 3, 0]]),

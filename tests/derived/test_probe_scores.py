@@ -34,16 +34,21 @@ def _hand_made(heads: list[list[int]], relations: list[list[str]]) -> Sentences:
     flat_words = np.concatenate([np.array(row) for row in is_word])
     flat_relation = np.concatenate([np.array(row) for row in relation])
     is_punctuation = np.array([name == "punct" for name in names])
+    flat_gold = np.concatenate([np.array(row) for row in gold])
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    is_scored = flat_words & ~is_punctuation[flat_relation]
+    head = np.repeat(start[:-1], lengths) + flat_gold - 1
     return Sentences(
         sequence=np.arange(len(heads)),
         document=np.zeros(len(heads), dtype=np.int64),
-        start=np.concatenate([[0], np.cumsum(lengths)]),
+        start=start,
         is_word=flat_words,
         opens=np.concatenate([[True] + [False] * (length - 1) for length in lengths]),
         closes=np.concatenate([[False] * (length - 1) + [True] for length in lengths]),
-        gold=np.concatenate([np.array(row) for row in gold]),
-        relation=flat_relation,
-        is_scored=flat_words & ~is_punctuation[flat_relation],
+        gold=flat_gold[None],
+        relation=flat_relation[None],
+        is_scored=is_scored[None],
+        is_head_scored=((flat_gold > 0) & is_scored[head])[None],
         relations=names,
         form=None,
         pieces=None,
@@ -70,7 +75,7 @@ def test_what_uas_and_uuas_count() -> None:
 
 def test_an_edge_to_punctuation_is_no_edge() -> None:
     sentences = _hand_made([[2, 0]], [["dep", "punct"]])
-    frame = scores(sentences, judge(sentences, sentences.gold), 5, np.random.default_rng(0))
+    frame = scores(sentences, judge(sentences, sentences.gold[0]), 5, np.random.default_rng(0))
     assert frame.select("relation", "n", "correct", "edges").rows() == [
         ("all", 1, 1, 0), ("dep", 1, 1, 0),
     ]  # fmt: skip
@@ -119,10 +124,10 @@ def test_intervals_are_percentiles_over_resampled_sentences(
     for times in drawn:
         n = correct = edges = found = 0
         for repeats, (begin, end) in zip(times, spans, strict=True):
-            n += repeats * sentences.is_scored[begin:end].sum()
-            correct += repeats * judged.is_correct[begin:end].sum()
-            edges += repeats * judged.is_edge[begin:end].sum()
-            found += repeats * judged.is_found[begin:end].sum()
+            n += repeats * sentences.is_scored[0, begin:end].sum()
+            correct += repeats * judged.is_correct[0, begin:end].sum()
+            edges += repeats * judged.is_edge[0, begin:end].sum()
+            found += repeats * judged.is_found[0, begin:end].sum()
         shares.append(correct / n)
         undirected.append(found / edges)
     row = frame.row(0, named=True)

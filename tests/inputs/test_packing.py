@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from attnbank.ingest.inputs.contexts import DocumentContext, PairContext, Room, SentenceContext
 from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
+from attnbank.ingest.inputs.spans import Span
 from attnbank.ingest.models.loading import MINILM
 from attnbank.ingest.models.tokenizer import Piece
 
@@ -121,7 +122,8 @@ def sentences(lengths: Lengths) -> list[TokenisedSentence]:
             found.append(
                 TokenisedSentence(
                     id=id, document=70 + document, document_index=document, index=index,
-                    name=None, place="", words=tuple(range(following)), forms=("x",) * following,
+                    name=None, place="",
+                    spans=tuple(Span(at, at, "x", True) for at in range(following)),
                     opening=pieces(opening), following=pieces(following), fault=fault,
                 )
             )  # fmt: skip

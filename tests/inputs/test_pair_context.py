@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.contexts import PairContext, Room
 from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
+from attnbank.ingest.inputs.spans import Span
 from attnbank.ingest.models.loading import MINILM, place_of
 from attnbank.ingest.models.tokenizer import Piece
 
@@ -177,8 +178,8 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
             fault = None if size else Skip(id, None, "", "no-pieces", "")
             sentences.append(
                 TokenisedSentence(
-                    id, 50 + document, document, index, None, "", tuple(range(size)),
-                    ("x",) * size, pieces, pieces, fault,
+                    id, 50 + document, document, index, None, "",
+                    tuple(Span(at, at, "x", True) for at in range(size)), pieces, pieces, fault,
                 )
             )  # fmt: skip
     items = list(PairContext(Room(room + 3, 3), seed, parted=True).drafts(iter(sentences)))
@@ -312,7 +313,7 @@ def test_a_sample_is_fair() -> None:
     from attnbank.ingest.inputs.sampling import draw, sampled
 
     sentences = [
-        TokenisedSentence(id, 1, 1, id, None, "", (id,), ("x",), (), (), None)
+        TokenisedSentence(id, 1, 1, id, None, "", (Span(id, id, "x", True),), (), (), None)
         for id in range(1, 41)
     ]
     drafts = [Draft((each,), (), 0) for each in sentences]

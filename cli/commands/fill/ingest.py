@@ -24,6 +24,7 @@ from attnbank.ingest.options import (
     DEFAULT_MODEL,
     MOST_RANDOM,
     MOST_SEED,
+    MULTIWORDS,
     REPLACEMENTS,
     SUBWORDS,
     UNITS,
@@ -73,6 +74,12 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option("--name", metavar="NAME", help="Name of the corpus. Otherwise the stem of its file.")
 @click.option(
+    "--language",
+    metavar="TAG",
+    help="Language of the corpus: fr, he, zh-Hant. Otherwise from the name of its file, if that"
+    " begins as in Universal Dependencies (fr_gsd-ud-dev.conllu) or is fr-dev.conllu.",
+)
+@click.option(
     "--split",
     metavar="SPLIT",
     help="Split of its documents: train, dev or test. Otherwise from the names of the files.",
@@ -99,6 +106,14 @@ _DEFAULTS = IngestOptions((), Path())
     show_default=True,
     help="Attention from a split word: the mean over its pieces (the paper) or its first piece"
     " (the published code).",
+)
+@click.option(
+    "--multiword",
+    type=click.Choice(MULTIWORDS),
+    default=_DEFAULTS.multiword,
+    show_default=True,
+    help="How a multiword token that its words do not spell (French du: de + le) is read: as"
+    " written, its words sharing a position, or as its parts.",
 )
 @click.option(
     "--max-tokens",
@@ -230,6 +245,7 @@ def print_report(report: Report, bank: Path) -> None:
         f" {number(report.weights)} weights; {bank} has {size(bank.stat().st_size)}",
         *_skipped_lines(report.skipped),
         *(f"  {line}" for line in _unknown_lines(report)),
+        *_words_lines(report.inner_dependencies, report.empty_nodes),
         *_departure_lines(report.departures),
         *_replaced_lines(report),
     ]
@@ -300,6 +316,7 @@ def _print_estimate(found: Estimate) -> None:
     for line in (
         *_skipped_lines(found.skipped),
         *_unknown_lines(found),
+        *_words_lines(0, found.empty_nodes),
         *_departure_lines(found.departures),
     ):
         say(line.strip())
@@ -307,6 +324,19 @@ def _print_estimate(found: Estimate) -> None:
 
 def _unknown_lines(found: Report | Estimate) -> list[str]:
     return unknown_lines(found.words, found.unknown_words) if found.unknown_words else []
+
+
+def _words_lines(inner: int, empty_nodes: int) -> list[str]:
+    """What no head can find: dependencies within a token, and nodes that are no words."""
+    lines = []
+    if inner:
+        lines.append(
+            f"  {number(inner)} dependencies are between words of one token, which share a"
+            " position; analyses of heads leave them out (inside-token)"
+        )
+    if empty_nodes:
+        lines.append(f"  {number(empty_nodes)} empty nodes of the enhanced graph are no words")
+    return lines
 
 
 def _skipped_lines(skipped: dict[str, int]) -> list[str]:

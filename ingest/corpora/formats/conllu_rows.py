@@ -49,6 +49,7 @@ class Rows:
 class _Range:
     """The multiword token that the words at hand belong to."""
 
+    first: int = 0
     last: int = 0
     surface: str | None = None
     space_after: bool = True
@@ -111,9 +112,9 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
         if head_index == 0 or deprel[0] in "rR_":
             _check_deprel(deprel, head_index, at)
         space_after, kept = _NO_MISC if misc == "_" else _misc(misc, read, at)
-        surface = None
+        surface = token_start = None
         if index <= token.last:
-            surface = token.surface
+            surface, token_start = token.surface, token.first
             space_after = token.space_after and index == token.last
         else:
             read.spelled.append(form)
@@ -132,6 +133,7 @@ def read_rows(rows: Sequence[str], line: int, final: bool = False) -> Rows:
                 space_after,
                 surface,
                 kept,
+                token_start,
             )
         )
     _check_sentence(rows, line, heads, token)
@@ -222,7 +224,7 @@ def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int)
         raise SentenceError("range-overlap", fact, line)
     if start != index + 1 or last <= start:
         raise SentenceError("range-order", f"multiword token {id} above word {index + 1}", line)
-    return _Range(last, form, "SpaceAfter=No" not in misc.split("|"))
+    return _Range(start, last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
 def _column_fault(cells: list[str], line: int, last: bool) -> SentenceError:

@@ -28,18 +28,17 @@ class HeadWeights:
         self._count = 0
         self._learnt: Tensor | None = None
 
-    def add(self, scorer: HeadScorer, batch: Batch, is_scored: Tensor) -> None:
-        """Add the dependencies of a batch; `is_scored` [B, P] says which words are no punctuation.
+    def add(self, scorer: HeadScorer, batch: Batch, is_counted: Tensor) -> None:
+        """Add the dependencies of a batch; `is_counted` [K, B, P] says which of them count.
 
         A dependency counts where neither of its words is punctuation; ROOT has none.
         """
         assert batch.attention is not None
         if isinstance(scorer, AttentionScorer):
             self._learnt = scorer.weights.detach().cpu().double()
-        head = (batch.gold - 1).clamp(min=0)
-        counts = is_scored & (batch.gold > ROOT) & is_scored.gather(1, head)
-        at, dependent = counts.nonzero(as_tuple=True)
-        gold = head[at, dependent]
+        counts = is_counted & (batch.gold > ROOT)
+        word, at, dependent = counts.nonzero(as_tuple=True)
+        gold = batch.gold[word, at, dependent] - 1
         itself = torch.arange(batch.is_word.shape[1], device=at.device) == dependent[:, None]
         others = batch.is_word[at] & ~itself  # [D, P]
         number = (others.sum(1) - 1).clamp(min=1)

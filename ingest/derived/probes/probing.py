@@ -189,6 +189,8 @@ def _predict(
             entry = batch.entry[batch.is_word].cpu().numpy()
             predicted[entry] = found.argmax(2)[batch.is_word].cpu().numpy()
             if weights is not None and isinstance(scorer, HeadScorer):
-                is_scored = sentences.is_scored[batch.entry.cpu().numpy()]
-                weights.add(scorer, batch, batch.is_word & torch.from_numpy(is_scored).to(device))
-    return predicted, total / int(sentences.is_word.sum()), weights
+                places = batch.entry.cpu().numpy()
+                counts = sentences.is_scored & sentences.is_head_scored
+                is_counted = torch.from_numpy(counts[:, places]).to(device)
+                weights.add(scorer, batch, batch.is_word & is_counted)
+    return predicted, total / int((sentences.gold >= 0).sum()), weights

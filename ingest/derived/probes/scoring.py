@@ -17,7 +17,7 @@ _LEVELS = (2.5, 97.5)
 
 @dataclass(frozen=True)
 class Judged:
-    """Each position of some sentences: whether it counts for a score, and whether it is right.
+    """The words of some sentences, [K, N]: whether each counts, and whether it is right.
 
     `is_correct` is of words that are no punctuation (UAS); `is_found` is of those whose head is a
     word and no punctuation either (`is_edge`, UUAS): one of the two has the other for its head.
@@ -29,11 +29,10 @@ class Judged:
 
 
 def judge(sentences: Sentences, predicted: Ints) -> Judged:
-    """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold one."""
+    """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold ones."""
     offset = np.repeat(sentences.start[:-1], sentences.lengths)
-    has_head = sentences.is_scored & (sentences.gold > ROOT)
-    head = np.where(has_head, offset + sentences.gold - 1, 0)
-    is_edge = has_head & sentences.is_scored[head]
+    is_edge = sentences.is_scored & sentences.is_head_scored
+    head = np.where(is_edge, offset + sentences.gold - 1, 0)
     is_correct = sentences.is_scored & (predicted == sentences.gold)
     is_found = is_edge & (is_correct | (predicted[head] == sentences.position + 1))
     return Judged(is_correct, is_edge, is_found)

@@ -51,9 +51,11 @@ def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tu
 def loss_of(scorer: Scorer, batch: Batch) -> tuple[Tensor, Tensor]:
     """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
     scores = scorer(batch)
-    gold = batch.gold.flatten()
-    loss = cross_entropy(scores.flatten(0, 1), gold, reduction="sum", ignore_index=-1)
-    return loss, scores
+    rows = scores.flatten(0, 1)
+    losses = [
+        cross_entropy(rows, gold.flatten(), reduction="sum", ignore_index=-1) for gold in batch.gold
+    ]
+    return sum(losses[1:], start=losses[0]), scores
 
 
 def mean_loss(scorer: Scorer, batches: Iterable[Batch]) -> float:
@@ -62,7 +64,7 @@ def mean_loss(scorer: Scorer, batches: Iterable[Batch]) -> float:
     with torch.inference_mode():
         for batch in batches:
             total += float(loss_of(scorer, batch)[0])
-            words += int(batch.is_word.sum())
+            words += int((batch.gold >= 0).sum())
     return total / words
 
 
@@ -112,5 +114,5 @@ def run_epoch(
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total += loss.detach().cpu().double()
-        words += int(batch.is_word.sum())
+        words += int((batch.gold >= 0).sum())
     return float(total) / words

@@ -154,7 +154,8 @@ def _as(name: str, select: exp.Expr) -> exp.CTE:
 def _looks(attends: tree.Attends, run: RunFacts, special: dict[str, str]) -> exp.Expr:
     """Which word looks at which by the heads: at most, or with a weight that is wanted.
 
-    `special` has the kind of special token that is wanted at an end.
+    `special` has the kind of special token that is wanted at an end. Words that share a position
+    look, and are looked at, alike; they do not look at each other.
     """
     if attends.sign is None:
         table, place = "peak", "position"
@@ -181,10 +182,17 @@ def _looks(attends: tree.Attends, run: RunFacts, special: dict[str, str]) -> exp
     for end, kind in special.items():
         position = "source" if end == "looking" else "target"
         wanted.append(terms.equal(column(position, "kind"), terms.text(kind)))
+    if not special and attends.sign is not None:
+        wanted.append(
+            exp.Or(
+                this=terms.unequal(column("target", "position"), column("source", "position")),
+                expression=terms.equal(column("target", "word"), column("source", "word")),
+            )
+        )
     joins = [
         _inner(table, None, [terms.equal(column(table, "sequence"), column("sequence", "id"))]),
         _inner(
-            "position",
+            "position" if "looking" in special else "word_position",
             "source",
             [
                 terms.equal(column("source", "sequence"), column(table, "sequence")),
@@ -192,7 +200,7 @@ def _looks(attends: tree.Attends, run: RunFacts, special: dict[str, str]) -> exp
             ],
         ),
         _inner(
-            "position",
+            "position" if "looked_at" in special else "word_position",
             "target",
             [terms.equal(column("target", "sequence"), column(table, "sequence")), *reaches],
         ),

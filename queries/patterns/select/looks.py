@@ -1,7 +1,8 @@
 """What a head looks at as a key of a hit: `weight(3-1, A, B)` and `looks_at(3-1, A).upos`.
 
 Each is a subquery of one value. It is an aggregate, as Spark wants it, over the one row that a word
-has in a run, or over the several special tokens of an input, whose weights add up.
+has in a run, or over several: the special tokens of an input, whose weights add up, or the words
+that stand at the position that is looked at, whose values are joined (ADP+DET).
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from attnbank.queries.patterns.select.terms import column
 
 
 def key_value(planned: Planned, key: tree.Looks, run: RunFacts) -> exp.Expr:
-    """The value of a key; null where the run has not read the word."""
+    """The value of a key; null where the run has not read the word.
+
+    Two words of one position have no weight between them: it is the position's own.
+    """
     source = planned.bound[key.source.text]
     if key.target is None:
         return _looked_at(source, key, run)
@@ -26,11 +30,21 @@ def key_value(planned: Planned, key: tree.Looks, run: RunFacts) -> exp.Expr:
         wanted = terms.equal(column("target", "kind"), terms.text(SPECIAL[key.target.text]))
     else:
         target = planned.bound[key.target.text]
-        wanted = terms.equal(column("target", "word"), column(target.row, "id"))
+        wanted = terms.every(
+            [
+                terms.equal(column("target", "word"), column(target.row, "id")),
+                exp.Or(
+                    this=terms.unequal(column("target", "position"), column("source", "position")),
+                    expression=terms.equal(column("target", "word"), column("source", "word")),
+                ),
+            ]
+        )
     at = exp.Add(this=column("target", "position"), expression=terms.number(1))
     weight = exp.Anonymous(this="list_extract", expressions=[column("attention", "weights"), at])
     total = exp.Sum(this=terms.plain_double(weight))
-    return exp.Subquery(this=_select(total, "attention", "from_position", source, key, run, wanted))
+    targets = "position" if is_special else "word_position"
+    select = _select(total, "attention", "from_position", source, key, run, targets, wanted)
+    return exp.Subquery(this=select)
 
 
 def _looked_at(source: Bound, key: tree.Looks, run: RunFacts) -> exp.Expr:
@@ -41,7 +55,13 @@ def _looked_at(source: Bound, key: tree.Looks, run: RunFacts) -> exp.Expr:
     else:
         value = values.feature(key.feature, "looked_at")
     wanted = terms.equal(column("target", "position"), column("peak", "most_attended"))
-    select = _select(exp.Min(this=value), "peak", "position", source, key, run, wanted)
+    if key.feature in ("weight", "__id__"):  # numbers: of several words the first one's
+        value = exp.Min(this=value)
+    else:
+        by_word = exp.Ordered(this=column("looked_at", "id"), nulls_first=False)
+        in_order = exp.Order(this=value, expressions=[by_word])
+        value = exp.GroupConcat(this=in_order, separator=terms.text("+"))
+    select = _select(value, "peak", "position", source, key, run, "word_position", wanted)
     on = terms.equal(column("looked_at", "id"), column("target", "word"))
     select.append("joins", _inner("word", "looked_at", on))
     return exp.Subquery(this=select)
@@ -49,9 +69,12 @@ def _looked_at(source: Bound, key: tree.Looks, run: RunFacts) -> exp.Expr:
 
 def _select(
     value: exp.Expr, table: str, place: str, source: Bound, key: tree.Looks, run: RunFacts,
-    wanted: exp.Expr,
+    targets: str, wanted: exp.Expr,
 ) -> exp.Select:  # fmt: skip
-    """A value of the row of a head at a word of the run, and of the position that is wanted."""
+    """A value of the row of a head at a word of the run, and of the position that is wanted.
+
+    `targets` is the table, or the view, that the position is in.
+    """
     of_head = [
         terms.equal(column(table, "layer"), terms.number(key.head.layer or 0)),
         terms.equal(column(table, "head"), terms.number(key.head.head or 0)),
@@ -69,8 +92,8 @@ def _select(
         from_=exp.From(this=terms.table("sequence")),
         joins=[
             _inner(table, None, in_sequence),
-            _inner("position", "source", terms.every(at_source)),
-            _inner("position", "target", terms.every([in_input, wanted])),
+            _inner("word_position", "source", terms.every(at_source)),
+            _inner(targets, "target", terms.every([in_input, wanted])),
         ],
         where=exp.Where(this=terms.every([in_run, *of_head, of_word])),
     )

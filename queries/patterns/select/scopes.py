@@ -95,8 +95,9 @@ class Aliases:
     def __init__(self) -> None:
         self._taken = {
             "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge",
-            "right_edge", "loose", "sequence", "position", "peak", "attention", "source",
-            "target", "mention", "one_mention", "other_mention", "read_sentence",
+            "right_edge", "loose", "sequence", "position", "word_position", "peak",
+            "attention", "source", "target", "mention", "one_mention", "other_mention",
+            "read_sentence",
         }  # fmt: skip
 
     def new(self, wanted: str) -> str:

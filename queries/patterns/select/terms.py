@@ -24,8 +24,8 @@ def identifier(given: str) -> exp.Identifier:
 OWN = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "word_or_anchor", "climb",
     "start", "above", "path", "dependent", "left_edge", "right_edge", "loose", "sequence",
-    "position", "peak", "attention", "source", "target", "looks", "looks_row", "coreferent",
-    "coreferent_row", "mention", "one_mention", "other_mention", "read_sentence",
+    "position", "word_position", "peak", "attention", "source", "target", "looks", "looks_row",
+    "coreferent", "coreferent_row", "mention", "one_mention", "other_mention", "read_sentence",
 })  # fmt: skip
 """Names of ours that stand without quotes."""
 

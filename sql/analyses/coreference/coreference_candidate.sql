@@ -1,13 +1,13 @@
 -- title: Every mention with an antecedent, beside each earlier mention that could be it
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
--- formula: C(m) = {c : c starts before m in the same input, and has another head word}
+-- formula: C(m) = {c : c starts before m in the same input, and has its head word at another position}
 -- formula: A(m) = {c ∈ C(m) : entity(c) = entity(m)}; a row for every c ∈ C(m) of every m whose A(m) is not empty
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.
 --   An antecedent is a mention of the same entity that starts earlier in the same input. A mention that shares the
---   other's head word is no candidate.
+--   other's head word, or the position of it in a multiword token that is read as written, is no candidate.
 -- note: nearness goes by the start; of equal starts the longest is the nearest.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
 --   its subject's), else from the view english_pronoun. A mention that is no pronoun is of third person.
@@ -58,16 +58,16 @@ placed_mention as (
         mention.first_word,
         mention.last_word,
         mention.head_word,
-        position.position,
+        word_position.position,
         word.sentence,
         lower(word.form) as head_form,
         case when word.upos in ('VERB', 'AUX') then null else word.feats end as feats
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    inner join position on position.sequence = sequence.id
-    inner join mention on mention.head_word = position.word
+    inner join word_position on word_position.sequence = sequence.id
+    inner join mention on mention.head_word = word_position.word
     inner join word on word.id = mention.head_word
-    where position.kind = 'word'
+    where word_position.kind = 'word'
 ),
 
 mention_text as (
@@ -143,7 +143,7 @@ pair as (
     inner join described_mention as earlier
         on earlier.sequence = later.sequence
         and earlier.first_word < later.first_word
-        and earlier.head_word <> later.head_word
+        and earlier.position <> later.position
     where $singletons or earlier.is_in_chain
 )
 

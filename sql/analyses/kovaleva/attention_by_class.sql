@@ -19,7 +19,8 @@
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
 --   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls and sep by kind of
 --   position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read.
---   A piece of a word has the word's classes.
+--   A piece of a word has the word's classes; a position of several words, a multiword token that is read as written,
+--   those of each.
 -- param classification varchar = null {upos, relation, class}: how words are classed; by default all three ways
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
@@ -61,42 +62,46 @@ placed as (
     from position
     inner join sequence on sequence.id = position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    left join word on word.id = position.word
+    left join word_position
+        on word_position.sequence = position.sequence
+        and word_position.position = position.position
+    left join word on word.id = word_position.word
 ),
 
+-- Each union drops what is there already: two words of one position may be of one class.
 member as (
     select placed.sequence, placed.position, placed.length, 'upos' as classification, placed.upos as class
     from placed
     where placed.upos is not null
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'relation' as classification, placed.relation as class
     from placed
     where placed.relation is not null
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, placed.kind as class
     from placed
     where placed.kind in ('cls', 'sep')
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'noun' as class
     from placed
     where placed.is_noun
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'verb' as class
     from placed
     where placed.is_verb
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'pronoun' as class
     from placed
     where placed.is_pronoun
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'subject' as class
     from placed
     where placed.is_subject
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'object' as class
     from placed
     where placed.is_object
-    union all
+    union distinct
     select placed.sequence, placed.position, placed.length, 'class' as classification, 'negation' as class
     from placed
     where placed.is_negation

@@ -5,6 +5,8 @@
 --   dependent d
 -- run: unit=word needs=trees usual=sentence
 -- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
+-- note: the words of a multiword token that is read as written share a position (du for de and le): each of them is a
+--   dependent there. A dependency between two of them is no pair of positions, and is left out (view inner_dependency).
 -- note: a pair of a saved relation whose two words are not in one input of the run is left out.
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the
 --   possessor with the relation case (Stanford Dependencies: possessive) and is written 's, s', ' or s, with either
@@ -39,7 +41,7 @@ placed_word as (
     select
         sequence.id as sequence,
         sequence.document,
-        position.position,
+        word_position.position,
         word.id as word,
         word.sentence,
         word.index,
@@ -48,9 +50,9 @@ placed_word as (
         word.deprel
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    inner join position on position.sequence = sequence.id
-    inner join word on word.id = position.word
-    where position.kind = 'word'
+    inner join word_position on word_position.sequence = sequence.id
+    inner join word on word.id = word_position.word
+    where word_position.kind = 'word'
 ),
 
 clitic as (
@@ -92,6 +94,7 @@ with_head as (
         and clitic.head_index = dependent.index
     where dependent.head_index is not null
         and $saved is null
+        and (gold_head.position is null or gold_head.position <> dependent.position)
 ),
 
 saved as (
@@ -111,6 +114,7 @@ saved as (
         on gold_head.word = saved_pair.head_word
         and gold_head.sequence = dependent.sequence
     where saved_pair.relation = $saved
+        and gold_head.position <> dependent.position
 ),
 
 judged as (

@@ -8,6 +8,8 @@
 -- empty: no dependent has the relation, or the head finds all of them
 -- note: breakdown relation: the relation of the word that is found to its own head; upos: its part of speech (where the
 --   text has none, its tag in the treebank's own set); distance: its position minus that of the dependent.
+-- note: where several words share the position that is found (a multiword token read as written), their relations and
+--   parts of speech are joined: ADP+DET.
 -- note: each breakdown counts every error once, so that its shares sum to 1. A head that attends to no other word finds
 --   none, value none (the first word of a decoder).
 -- note: by default the head, and the direction, that are best for the relation.
@@ -101,6 +103,22 @@ judged as (
         and exists (select 1 from known_head)
 ),
 
+found as (
+    select
+        wanted.sequence,
+        wanted.position,
+        string_agg(
+            case when $subtypes then word.deprel else without_subtype(word.deprel) end, '+' order by word.id
+        ) as relation,
+        string_agg(coalesce(word.upos, word.xpos), '+' order by word.id) as upos
+    from (select distinct judged.sequence, judged.found_position as position from judged) as wanted
+    inner join word_position
+        on word_position.sequence = wanted.sequence
+        and word_position.position = wanted.position
+    inner join word on word.id = word_position.word
+    group by wanted.sequence, wanted.position
+),
+
 error as (
     select
         judged.layer,
@@ -108,13 +126,12 @@ error as (
         judged.direction,
         judged.position,
         judged.found_position,
-        case when $subtypes then word.deprel else without_subtype(word.deprel) end as relation,
-        coalesce(word.upos, word.xpos) as upos
+        found.relation,
+        found.upos
     from judged
-    left join position
-        on position.sequence = judged.sequence
-        and position.position = judged.found_position
-    left join word on word.id = position.word
+    left join found
+        on found.sequence = judged.sequence
+        and found.position = judged.found_position
     where judged.found_position is null
         or judged.head_position is null
         or judged.found_position <> judged.head_position

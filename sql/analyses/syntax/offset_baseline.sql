@@ -18,7 +18,7 @@
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
 -- column relation varchar: the relation, or all
--- column offset integer: predicted head minus dependent, in words
+-- column offset integer: predicted head minus dependent, in positions: words, and multiword tokens read as written
 -- column accuracy double: share of the dependents whose head is there, in [0, 1]
 -- column correct bigint: dependents whose head is there
 -- column n bigint: dependents

@@ -25,7 +25,8 @@
 --   a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
---   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. They leave
+--   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. A multiword
+--   token that is read as written is a word here. They leave
 --   out sentences whose rarest token is among the 500 most frequent; here none is.
 -- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
 -- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
@@ -288,17 +289,41 @@ loaded_frequency as (
     group by lower(word_frequency.form)
 ),
 
-frequency as (
-    select loaded_frequency.form, loaded_frequency.frequency
-    from loaded_frequency
-    union all
-    select lower(word.form) as form, cast(count(*) as double) as frequency
+-- Multiword tokens that the run reads as written: each is a form of its own, and its words are none.
+whole_token as (
+    select token.sentence, token.token_start, token.form
+    from multiword_token as token
+    inner join sentence on sentence.id = token.sentence
+    inner join document on document.id = sentence.document
+    inner join chosen_run on chosen_run.corpus = document.corpus
+    inner join run on run.id = chosen_run.id
+    where not token.is_spelled
+        and run.multiword = 'written'
+),
+
+read_form as (
+    select lower(word.form) as form
     from word
     inner join sentence on sentence.id = word.sentence
     inner join document on document.id = sentence.document
     inner join chosen_run on chosen_run.corpus = document.corpus
+    left join whole_token
+        on whole_token.sentence = word.sentence
+        and whole_token.token_start = word.token_start
+    where whole_token.form is null
+    union all
+    select lower(whole_token.form) as form
+    from whole_token
+),
+
+frequency as (
+    select loaded_frequency.form, loaded_frequency.frequency
+    from loaded_frequency
+    union all
+    select read_form.form, cast(count(*) as double) as frequency
+    from read_form
     where not exists (select 1 from loaded_frequency)
-    group by lower(word.form)
+    group by read_form.form
 ),
 
 placed_word as (
@@ -309,7 +334,8 @@ placed_word as (
     from position
     inner join input on input.sequence = position.sequence
     inner join word on word.id = position.word
-    left join frequency on frequency.form = lower(word.form)
+    left join frequency
+        on frequency.form = lower(case when position.last_word is null then word.form else word.surface end)
 ),
 
 rarest as (

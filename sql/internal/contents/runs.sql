@@ -14,12 +14,18 @@ held as (
 seen as (
     select
         sequence.run,
-        count(distinct position.word) as words,
+        count(distinct word_position.word) as words,
         count(distinct word.sentence) as sentences
-    from position
-    inner join sequence on sequence.id = position.sequence
-    inner join word on word.id = position.word
+    from word_position
+    inner join sequence on sequence.id = word_position.sequence
+    inner join word on word.id = word_position.word
     group by sequence.run
+),
+
+inner_of_run as (
+    select inner_dependency.run, count(*) as inner_dependencies
+    from inner_dependency
+    group by inner_dependency.run
 ),
 
 left_out as (
@@ -62,11 +68,14 @@ select
     run.started,
     run.finished,
     run.reading,
-    run.unknown_words
+    run.unknown_words,
+    coalesce(run.multiword, 'parts') as multiword,
+    cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
 left join held on held.run = run.id
 left join seen on seen.run = run.id
 left join left_out on left_out.run = run.id
+left join inner_of_run on inner_of_run.run = run.id
 order by run.id

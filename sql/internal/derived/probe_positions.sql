@@ -1,7 +1,9 @@
--- The positions of a run, with their words and trees, in order; of one split where $split is given.
+-- The words at the positions of a run, with their trees, in order: a row per special token, and per word of a position;
+-- of one split where $split is given.
 select
     sequence.id as sequence,
     sequence.document,
+    position.position,
     position.kind,
     cast(word.index as integer) as index,
     cast(word.head_index as integer) as head_index,
@@ -11,7 +13,10 @@ select
 from sequence
 inner join document on document.id = sequence.document
 inner join position on position.sequence = sequence.id
-left join word on word.id = position.word
+left join word_position
+    on word_position.sequence = position.sequence
+    and word_position.position = position.position
+left join word on word.id = word_position.word
 where sequence.run = $run
     and (cast($split as varchar) is null or document.split = cast($split as varchar))
-order by sequence.id, position.position
+order by sequence.id, position.position, word.id

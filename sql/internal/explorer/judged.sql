@@ -41,7 +41,7 @@ select
     chosen.sentence,
     dependent.index as dependent,
     head.index as gold,
-    found.form as found_form
+    position.text as found_form
 from chosen
 inner join sentence on sentence.id = chosen.sentence
 inner join word as dependent on dependent.id = chosen.dependent
@@ -49,5 +49,4 @@ left join word as head on head.id = chosen.head
 left join position
     on position.sequence = chosen.sequence
     and position.position = chosen.found_position
-left join word as found on found.id = position.word
 order by chosen.sentence, chosen.dependent

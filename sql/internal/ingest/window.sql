@@ -8,7 +8,9 @@ select
     concat(document.file, ':', cast(sentence.line as varchar)) as place,
     list(word.id order by word.index) filter (where word.id is not null) as words,
     list(word.form order by word.index) filter (where word.id is not null) as forms,
-    list(word.space_after order by word.index) filter (where word.id is not null) as spaces
+    list(word.space_after order by word.index) filter (where word.id is not null) as spaces,
+    list(word.surface order by word.index) filter (where word.id is not null) as surfaces,
+    list(word.token_start order by word.index) filter (where word.id is not null) as token_starts
 from sentence
 inner join document on document.id = sentence.document
 left join word on word.sentence = sentence.id

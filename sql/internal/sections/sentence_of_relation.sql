@@ -2,9 +2,9 @@
 select sentence.id
 from sentence
 inner join dependency on dependency.sentence = sentence.id
-inner join position on position.word = dependency.dependent
+inner join word_position on word_position.word = dependency.dependent
 inner join sequence
-    on sequence.id = position.sequence
+    on sequence.id = word_position.sequence
     and sequence.run = $run
 where (dependency.relation = $relation or starts_with(dependency.relation, concat($relation, ':')))
     and sentence.words between 6 and 14

@@ -10,11 +10,11 @@ own_word as (
 select
     sequence.id as sequence,
     sequence.positions,
-    count(distinct position.word) as words,
+    count(distinct word_position.word) as words,
     (select count(*) from own_word) as all_words
 from sequence
-inner join position on position.sequence = sequence.id
-inner join own_word on own_word.id = position.word
+inner join word_position on word_position.sequence = sequence.id
+inner join own_word on own_word.id = word_position.word
 where sequence.run = $run
 group by sequence.id, sequence.positions
 order by words desc, sequence.id

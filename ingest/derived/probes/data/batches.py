@@ -28,7 +28,7 @@ class Batch:
     is_barred  [B, P, P] bool, whether the second position is no candidate of the first
     opens      [B, P] float, 1 for [CLS]
     closes     [B, P] float, 1 for any other special token
-    gold       [B, P] int64, the candidate that is the head; -1 for what is no word
+    gold       [K, B, P] int64, the candidate that is the head of word k there; -1 for none
     position      [B, P] int64, 0-based position
     words      [B] float, words of each sentence
     vector     [B, P] int64, row of the word vectors; 0, the zero vector, for what is no word
@@ -134,7 +134,8 @@ def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
     entry = np.where(is_real, sentences.start[chosen][:, None] + position, 0)
 
     def field(values: np.ndarray, padding: float) -> Tensor:
-        return torch.from_numpy(np.where(is_real, values[entry], padding).astype(values.dtype))
+        taken = values[..., entry]  # entries are the last axis
+        return torch.from_numpy(np.where(is_real, taken, padding).astype(values.dtype))
 
     is_word = field(sentences.is_word, False)
     return Batch(

@@ -30,9 +30,14 @@ class Sentences:
     """The sentences of a run that have a tree: S sentences, N positions in all.
 
     By sentence: `sequence` and `document` (ids), `start` [S + 1] (where its positions begin).
-    By position: `is_word`, `opens` ([CLS]), `closes` ([SEP] and any other special token), `gold`
-    (the candidate that is the head; -1 for special tokens), `relation` (index into `relations`;
-    -1), `is_scored` (a word that is no punctuation), `form` and `pieces` (None for special tokens).
+    By position: `is_word`, `opens` ([CLS]), `closes` ([SEP] and any other special token), `form`
+    and `pieces` (None for special tokens).
+
+    By word and position, [K, N]: `gold` (the candidate that is the head; -1 for none), `relation`
+    (index into `relations`; -1), `is_scored` (no punctuation), `is_head_scored` (the head is a
+    word, and no punctuation). K is 1 where each position has one word. The words of a multiword
+    token that is read as written share one: those whose head stands elsewhere have a row each, in
+    order, and those whose head stands there, too, have none.
     """
 
     sequence: Ints
@@ -44,6 +49,7 @@ class Sentences:
     gold: Ints
     relation: Ints
     is_scored: Bools
+    is_head_scored: Bools
     relations: tuple[str, ...]
     form: pa.Array
     pieces: pa.Array
@@ -74,7 +80,6 @@ def read_sentences(
         raise _no_rows(connection, run, split)
     sequence = _ints(table["sequence"])
     begins = np.flatnonzero(np.diff(sequence, prepend=-1))
-    lengths = np.diff(begins, append=len(sequence))
     is_word = table["kind"].to_numpy() == "word"
     head = _ints(table["head_index"], -1)
     has_tree = np.logical_and.reduceat(~is_word | (head >= 0), begins) & (
@@ -87,45 +92,91 @@ def read_sentences(
             "Give a run over a corpus with dependencies (CoNLL-U, a relations file, or text that"
             " was ingested with --spacy PIPELINE).",
         )
-    kept = np.repeat(has_tree, lengths)
-    table, is_word, head = table.filter(pa.array(kept)), is_word[kept], head[kept]
-    lengths, first_rows = lengths[has_tree], begins[has_tree]
-    start = np.concatenate([[0], np.cumsum(lengths)])
-    position = np.arange(start[-1]) - np.repeat(start[:-1], lengths)
-    # Word k of a sentence stands k - 1 positions after its first word.
-    first_word = np.repeat(position[_first(is_word, start)], lengths)
-    index = _ints(table["index"], -1)
-    if not np.array_equal(position[is_word], (first_word + index - 1)[is_word]):
-        raise QueryError(
-            f"The run {run.name} has special tokens between the words of a sentence.",
-            "A probe cannot use it.",
-        )
-    relations = table["relation"].combine_chunks().dictionary_encode()
-    names = tuple(name or "" for name in relations.dictionary.to_pylist())
-    relation = _ints(relations.indices, -1)
-    relation[~is_word] = -1
-    punctuation = [at for at, name in enumerate(names) if name in PUNCTUATION]
-    kind = table["kind"].to_numpy()
+    kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
+    return _sentences(run, table.filter(pa.array(kept)).combine_chunks())
+
+
+def _sentences(run: ProbeRun, table: pa.Table) -> Sentences:
+    """The sentences of rows in order, each of which is a special token or a word of a position."""
+    sequence, place = _ints(table["sequence"]), _ints(table["position"])
+    is_new = np.diff(sequence, prepend=-1) != 0
+    is_first = is_new | (np.diff(place, prepend=-1) != 0)  # of the rows of its position
+    at = np.cumsum(is_first) - 1  # [rows] the position of each row, among all N
+    first = np.flatnonzero(is_first)
+    start = np.append(np.flatnonzero(is_new[first]), len(first))
+    kind = table["kind"].to_numpy()[first]
+    word_rows = np.flatnonzero(table["kind"].to_numpy() == "word")
+    examples = _Examples.of(run, table, word_rows, at, start)
     return Sentences(
-        sequence=sequence[first_rows],
-        document=_ints(table["document"])[start[:-1]],
+        sequence=sequence[first][start[:-1]],
+        document=_ints(table["document"])[first][start[:-1]],
         start=start,
-        is_word=is_word,
+        is_word=kind == "word",
         opens=kind == "cls",
-        closes=(kind != "cls") & ~is_word,
-        gold=np.where(is_word, np.where(head == 0, ROOT, first_word + head), -1),
-        relation=relation,
-        is_scored=is_word & ~np.isin(relation, punctuation),
-        relations=names,
-        form=table["form"].combine_chunks(),
-        pieces=table["pieces"].combine_chunks(),
+        closes=(kind != "cls") & (kind != "word"),
+        gold=examples.gold,
+        relation=examples.relation,
+        is_scored=examples.is_scored,
+        is_head_scored=examples.is_head_scored,
+        relations=examples.relations,
+        form=table["form"].combine_chunks().take(pa.array(first)),
+        pieces=table["pieces"].combine_chunks().take(pa.array(first)),
     )
 
 
-def _first(is_word: Bools, start: Ints) -> Ints:
-    """Where the first word of each sentence stands; every sentence has one."""
-    words = np.flatnonzero(is_word)
-    return words[np.searchsorted(words, start[:-1])]
+@dataclass(frozen=True)
+class _Examples:
+    """The fields of `Sentences` by word and position."""
+
+    gold: Ints
+    relation: Ints
+    is_scored: Bools
+    is_head_scored: Bools
+    relations: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: ProbeRun, table: pa.Table, rows: Ints, at: Ints, start: Ints) -> _Examples:
+        """Those of the word rows; `at` [rows] are their positions, `start` as in Sentences."""
+        at = at[rows]
+        sentence = np.searchsorted(start, at, "right") - 1
+        opening = np.searchsorted(sentence, np.arange(len(start) - 1))  # each one's first word
+        index = _ints(table["index"])[rows]
+        in_order = np.arange(len(rows)) - opening[sentence] + 1
+        steps = np.diff(at, prepend=at[:1])
+        steps[opening] = 0
+        if not np.array_equal(index, in_order) or (steps > 1).any():
+            raise QueryError(
+                f"The run {run.name} has special tokens between the words of a sentence.",
+                "A probe cannot use it.",
+            )
+        encoded = table["relation"].combine_chunks().take(pa.array(rows)).dictionary_encode()
+        names = tuple(name or "" for name in encoded.dictionary.to_pylist())
+        relation = _ints(encoded.indices, -1)
+        punctuation = [number for number, name in enumerate(names) if name in PUNCTUATION]
+        is_scored = ~np.isin(relation, punctuation)
+        head_index = _ints(table["head_index"])[rows]
+        is_root = head_index == 0
+        head = np.where(is_root, 0, opening[sentence] + head_index - 1)
+        gold = np.where(is_root, ROOT, at[head] - start[sentence] + 1)
+        outside = np.flatnonzero(is_root | (at[head] != at))
+        of_position = at[outside]
+        # Which of the words of its position it is, counting from 0.
+        first = np.searchsorted(of_position, of_position)
+        number = np.arange(len(outside)) - first
+        shape = (int(number.max(initial=0)) + 1, int(start[-1]))
+
+        def laid_out(values: np.ndarray, empty: int) -> np.ndarray:
+            out = np.full(shape, empty, dtype=values.dtype)
+            out[number, of_position] = values[outside]
+            return out
+
+        return cls(
+            gold=laid_out(gold, -1),
+            relation=laid_out(relation, -1),
+            is_scored=laid_out(is_scored, False),
+            is_head_scored=laid_out(~is_root & is_scored[head], False),
+            relations=names,
+        )
 
 
 def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:

@@ -1,0 +1,9 @@
+-- A word of a corpus whose multiword token has no known beginning; no row where every one has.
+select word.id
+from word
+inner join sentence on sentence.id = word.sentence
+inner join document on document.id = sentence.document
+where document.corpus = $corpus
+    and word.surface is not null
+    and word.token_start is null
+limit 1
