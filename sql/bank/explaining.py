@@ -181,7 +181,7 @@ def broken_off(path: Path, status: int) -> BankError:
 
 
 def _free(path: Path) -> int:
-    """Free bytes on the disk of a path; `_LEAST` if that cannot be known, so that it is not full."""
+    """Free bytes on the disk of a path; `_LEAST`, which is not full, if that cannot be known."""
     try:
         return shutil.disk_usage(path.absolute().parent).free
     except OSError:

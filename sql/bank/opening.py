@@ -1,4 +1,4 @@
-"""The ways to open a bank: for reading, which many may share, or for writing, which only one may."""
+"""The ways to open a bank: for reading, which many may do at once, or for writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
--- The positions of a run, with their words and trees, in order; of one split where $split is given.
+-- The positions of a run, with their words and trees, in order; only those of one split if $split is given. The pieces of
+-- a word are joined by the unit separator (character 31).
 select
     sequence.id as sequence,
     sequence.document,
