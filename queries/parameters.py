@@ -1,4 +1,4 @@
-"""Values of an analysis's parameters: checked against its header, read from text."""
+"""The values of an analysis's parameters: checked against its header, or read from text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value(parameter: Parameter, given: Any) -> Any:
-    """The value in the parameter's type, or None. Raises CallError where it does not fit."""
+    """The value in the parameter's type, or None. Raises CallError if it does not fit the type."""
     if given is None:
         return None
     element, is_list = element_type(parameter)
@@ -48,7 +48,10 @@ def value(parameter: Parameter, given: Any) -> Any:
 
 
 def from_text(parameter: Parameter, text: str) -> Any:
-    """The value that a person typed; commas separate the elements of a list."""
+    """The value that a person typed; commas separate the elements of a list.
+
+    Raises CallError if it does not fit the parameter's type.
+    """
     element, is_list = element_type(parameter)
     if not is_list:
         return _scalar_from_text(parameter, element, text)

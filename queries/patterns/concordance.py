@@ -1,4 +1,4 @@
-"""Hits as people read them: the matched words in their sentence, with what stands beside them."""
+"""Hits as a concordance: the matched words in their sentence, with the words left and right."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _SENTENCES_AT_ONCE = 10_000
 
 
 def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
-    """The hits with `left`, `hit` and `right` in the place of the indexes of their nodes.
+    """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
-    `found` has `sent_id`, `sentence` and a column of integers for each node; where nodes may stand
-    in several sentences, `N.sentence` has that of each. What else it has stays.
+    `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
+    different sentences, `N.sentence` has that of each. Its other columns stay. `context` is the
+    number of words left and right; None for all.
     """
     nodes = [
         name
@@ -46,7 +47,7 @@ def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | No
 def _line(
     words: dict[int, list[Word]], matched: dict[int, list[int]], context: int | None
 ) -> tuple[str, str, str]:
-    """One hit: left of its first sentence, what is matched in each, right of its last one."""
+    """One hit: the left of its first sentence, the matches in all, the right of its last one."""
     parts = [
         _parts(words.get(sentence, []), indexes, context)
         for sentence, indexes in sorted(matched.items())
@@ -55,7 +56,7 @@ def _line(
 
 
 def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int, list[Word]]:
-    """The words of some sentences, by the sentence's id."""
+    """The words of some sentences in order, by the sentence's id."""
     found: dict[int, list[Word]] = {}
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         rows = connection.execute(
@@ -69,7 +70,7 @@ def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int
 
 
 def _parts(words: list[Word], matched: Sequence[int], context: int | None) -> tuple[str, str, str]:
-    """What stands left of the matched words, they and what is between them, and what is right."""
+    """The text left of the matched words, from the first of them to the last, and right of them."""
     if not matched:
         return "", _text(words), ""
     first, last = min(matched), max(matched)

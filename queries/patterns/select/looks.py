@@ -1,7 +1,8 @@
-"""What a head looks at as a key of a hit: `weight(3-1, A, B)` and `looks_at(3-1, A).upos`.
+"""Keys about what a head looks at: `weight(3-1, A, B)` and `looks_at(3-1, A).upos`.
 
-Each is a subquery of one value. It is an aggregate, as Spark wants it, over the one row that a word
-has in a run, or over the several special tokens of an input, whose weights add up.
+Each is a subquery with one value. The value is an aggregate, because Spark requires that. It is
+over the one row that a word has in a run, or over the special tokens of a kind in its input, whose
+weights are added.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from attnbank.queries.patterns.select.terms import column
 
 
 def key_value(planned: Planned, key: tree.Looks, run: RunFacts) -> exp.Expr:
-    """The value of a key; null where the run has not read the word."""
+    """The value of a key; null if the run has not read the word."""
     source = planned.bound[key.source.text]
     if key.target is None:
         return _looked_at(source, key, run)
@@ -51,7 +52,11 @@ def _select(
     value: exp.Expr, table: str, place: str, source: Bound, key: tree.Looks, run: RunFacts,
     wanted: exp.Expr,
 ) -> exp.Select:  # fmt: skip
-    """A value of the row of a head at a word of the run, and of the position that is wanted."""
+    """The SELECT of a value from the row of a head at one word, and from a `target` position.
+
+    `table` is peak or attention, `place` its column with the position of the word; `wanted` says
+    which position is the target.
+    """
     of_head = [
         terms.equal(column(table, "layer"), terms.number(key.head.layer or 0)),
         terms.equal(column(table, "head"), terms.number(key.head.head or 0)),
