@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnbank.queries.contents import Contents
 
 READING = 2
-"""run.reading of runs whose words all carry the white space before them."""
+"""The value of run.reading in runs whose words all carry the white space before them."""
 _OLD_READING = (
     "read by an older attnbank: unless its tokenizer is WordPiece or byte-level, words had spaces"
     " that the text has not; ingest it again"
@@ -73,7 +73,7 @@ def _iso(value: Any) -> str:
 
 
 def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows, with names and texts as a terminal can show them."""
+    """The rows, with names and texts escaped so that a terminal can show them safely."""
     for row in frame.iter_rows(named=True):
         yield {key: shown(value) if isinstance(value, str) else value for key, value in row.items()}
 
@@ -121,7 +121,7 @@ def _run(row: dict[str, Any]) -> str:
 
 
 def _choices(row: dict[str, Any]) -> list[str]:
-    """What the run's options chose beyond its shape; no line where they chose nothing."""
+    """A line about the further options of a run; no line if there are none."""
     told = {
         "truncate": "the first input of each document alone",
         "limit": "a sample of {} inputs",

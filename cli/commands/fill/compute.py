@@ -30,7 +30,7 @@ def _run_option() -> click.Option:
 def _common() -> list[click.Parameter]:
     return [
         click.Option(
-            ["--replace"], is_flag=True, help="Compute it anew where the bank has it already."
+            ["--replace"], is_flag=True, help="Compute it anew if the bank has it already."
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Print nothing but errors."),
     ]
@@ -42,11 +42,14 @@ class Computations(BankGroup):
     noun = "computation"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the steps and of the analyses."""
+        """The names of the steps and of all analyses."""
         return list(dict.fromkeys([*STEPS, *every()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a step or an analysis; None where there is none."""
+        """The command of a step or an analysis; None if there is none.
+
+        Raises the CallError of a user's file that holds no valid analysis.
+        """
         plain = cmd_name.removeprefix("paper.").replace("-", "_")
         if plain in STEPS:
             return _of_step(plain)
