@@ -171,7 +171,7 @@ _DEFAULTS = IngestOptions((), Path())
     default=_DEFAULTS.device,
     show_default=True,
     metavar="DEVICE",
-    help="Where the model runs: cpu, cuda, cuda:1, mps; auto takes the fastest.",
+    help="Where the model runs: cpu, cuda, cuda:1, mps; auto is cuda where there is one, else cpu.",
 )
 @click.option("--skip-bad", is_flag=True, help="List what cannot be read, and go on without it.")
 @click.option(

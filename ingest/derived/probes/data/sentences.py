@@ -1,4 +1,4 @@
-"""The sentences of a run with their trees, as flat arrays: one entry per position."""
+"""The sentences of a run with their trees, as flat arrays with one entry per position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnbank.sql.suggest import listed
 
 PIECE_SEPARATOR = "\x1f"
 PUNCTUATION = frozenset({"punct", "p"})
-"""Relations that UAS leaves out, of Universal and of Stanford Dependencies."""
+"""The relations that UAS leaves out, in Universal and in Stanford Dependencies."""
 
 ROOT = 0
 """Candidate heads are numbered: 0 is ROOT, p + 1 is the word at position p."""
@@ -29,10 +29,13 @@ Bools = NDArray[np.bool_]
 class Sentences:
     """The sentences of a run that have a tree: S sentences, N positions in all.
 
-    By sentence: `sequence` and `document` (ids), `start` [S + 1] (where its positions begin).
-    By position: `is_word`, `opens` ([CLS]), `closes` ([SEP] and any other special token), `gold`
-    (the candidate that is the head; -1 for special tokens), `relation` (index into `relations`;
-    -1), `is_scored` (a word that is no punctuation), `form` and `pieces` (None for special tokens).
+    Per sentence, [S]: `sequence` and `document` are ids. `start` [S + 1] is the entry at which the
+    positions of each sentence begin.
+
+    Per position, [N]: `is_word`; `opens` ([CLS]); `closes` ([SEP] and any other special token);
+    `gold`, the candidate that is the gold head; `relation`, an index into `relations`; `is_scored`,
+    a word that is not punctuation; `form` and `pieces`. For special tokens `gold` and `relation`
+    are -1, and `form` and `pieces` None.
     """
 
     sequence: Ints
@@ -50,12 +53,12 @@ class Sentences:
 
     @property
     def lengths(self) -> Ints:
-        """Positions of each sentence."""
+        """The number of positions of each sentence, [S]."""
         return np.diff(self.start)
 
     @property
     def position(self) -> Ints:
-        """Position of each entry in its own sentence."""
+        """The 0-based position of each entry in its sentence, [N]."""
         return np.arange(self.start[-1]) - np.repeat(self.start[:-1], self.lengths)
 
 
@@ -64,7 +67,8 @@ def read_sentences(
 ) -> Sentences:
     """The sentences of a run, in the order of their ids; those without a tree are left out.
 
-    Raises QueryError where none has a tree, CallError for a split that the run does not have.
+    Raises QueryError if the run has no sentences, if none has a tree, or if special tokens are
+    between words; CallError for a split that the run does not have.
     """
     table = connection.query(
         registry.statement("derived/probe_positions"), params={"run": run.id, "split": split}
@@ -92,7 +96,7 @@ def read_sentences(
     lengths, first_rows = lengths[has_tree], begins[has_tree]
     start = np.concatenate([[0], np.cumsum(lengths)])
     position = np.arange(start[-1]) - np.repeat(start[:-1], lengths)
-    # Word k of a sentence stands k - 1 positions after its first word.
+    # The arrays rely on word k of a sentence being k - 1 positions after its first word.
     first_word = np.repeat(position[_first(is_word, start)], lengths)
     index = _ints(table["index"], -1)
     if not np.array_equal(position[is_word], (first_word + index - 1)[is_word]):
@@ -123,7 +127,7 @@ def read_sentences(
 
 
 def _first(is_word: Bools, start: Ints) -> Ints:
-    """Where the first word of each sentence stands; every sentence has one."""
+    """The entry of the first word of each sentence, [S]; every sentence must have a word."""
     words = np.flatnonzero(is_word)
     return words[np.searchsorted(words, start[:-1])]
 
