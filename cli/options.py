@@ -34,6 +34,7 @@ def _keep_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 def _shared() -> list[click.Parameter]:
+    """New options -b and --debug, which keep their values in `ctx.meta` for all commands."""
     return [
         click.Option(
             ["-b", "--bank"],

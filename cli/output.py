@@ -198,6 +198,10 @@ def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: Bina
 
 
 def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
+    """Write frames as one Parquet file; all get the schema of the first.
+
+    Raises QueryError if the values of a later frame do not fit it.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -71,6 +71,7 @@ class ProgressDisplay:
             say(f"{name}: {progress.total} {unit}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
+        """Print a line when a further tenth is done, with the rate and the time that is left."""
         if not progress.total:
             return
         tenth = 10 * progress.done // progress.total

@@ -150,6 +150,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
 
 
 def _check_options(options: IngestOptions) -> None:
+    """Raise CallError for options that are invalid or do not fit each other."""
     if options.context not in CONTEXTS:
         raise CallError(
             f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
@@ -218,6 +219,7 @@ def _check_texts_and_numbers(options: IngestOptions) -> None:
 
 
 def _check_masked_options(options: IngestOptions) -> None:
+    """Raise CallError for options of gradients and ablation that do not fit."""
     if options.gradients and options.unit != "token":
         raise CallError(
             "--gradients are by the attention between tokens: the merged weights of words are no"
@@ -285,6 +287,7 @@ def longest_input(
 def _report(
     connection: DuckDBPyConnection, run: runs.Run, state: str, problems: list[Problem]
 ) -> Report:
+    """The report on a run, counted from its rows in the bank."""
     totals = connection.execute(registry.statement("ingest/run_totals"), {"run": run.id}).fetchone()
     named = connection.execute(
         "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id from run"

@@ -83,6 +83,7 @@ def _read_all(folder: Path) -> tuple[dict[str, Analysis], dict[str, CallError]]:
 
 
 def _read(path: Path) -> Analysis:
+    """The analysis in a file. Raises CallError or HeaderError if it holds no valid analysis."""
     if not _NAME.fullmatch(path.stem):
         raise CallError(
             "its name is no name of an analysis.", "Use small letters, digits and _ for it."

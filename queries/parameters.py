@@ -67,6 +67,7 @@ def element_type(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
+    """One value, or element of a list, in a type. Raises CallError if it does not fit."""
     if type_ in _TEXTS:
         if parameter.names_run and isinstance(given, int) and not isinstance(given, bool):
             return str(given)
@@ -107,6 +108,7 @@ def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
 
 
 def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
+    """One value, or element of a list, read from text. Raises CallError if it does not fit."""
     try:
         if type_ in _INTEGERS:
             return _scalar(parameter, type_, int(text))

@@ -193,6 +193,7 @@ def _check_named(
 
 
 def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
+    """The error for an analysis that can choose no run of the bank."""
     able = [each for each in fits if each.misfit is None]
     if able:
         return QueryError(

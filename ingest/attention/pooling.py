@@ -126,7 +126,7 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
     among = pooled[:, begin:end, begin:end]
     if end - begin == count:
         among = among.copy()
-    else:  # special tokens stand between
+    else:  # there are special tokens between the candidates
         inner = candidates - begin
         among = among[:, inner[:, None], inner[None, :]]
     among = np.ascontiguousarray(among)

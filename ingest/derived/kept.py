@@ -55,6 +55,7 @@ def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
 
 
 def _keep(connection: DuckDBPyConnection, given: Answer) -> None:
+    """Replace the kept answer for the same analysis, run and parameters; the caller commits."""
     analysis = find(given.analysis)
     parameters = kept.parameters_text(connection, analysis, given.parameters)
     reads = kept.reads(connection, analysis, given.parameters)

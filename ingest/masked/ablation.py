@@ -110,6 +110,10 @@ class Ablation:
         segments: Tensor,
         **settings: Any,
     ) -> tuple[Tensor, Any]:
+        """One pass of the model in which the attention functions follow `intervention`.
+
+        Returns the loss of each masked token and the model's output.
+        """
         token = intervention_of_pass.set(intervention)
         try:
             return self._model.losses(batch, mask, segments, **settings)

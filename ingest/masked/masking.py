@@ -52,7 +52,7 @@ class Masking:
 
     seed: int
     mask: int
-    never: frozenset[int]  # ids of special tokens, which may stand in the text as words too
+    never: frozenset[int]  # ids of special tokens, which may also occur in the text as words
     vocabulary: tuple[int, ...]  # ids that a random token is drawn from
 
     def of(self, encoded: Encoded) -> Masked:

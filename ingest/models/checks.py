@@ -53,6 +53,7 @@ def explained(name: str) -> Iterator[None]:
 
 
 def _error(name: str, error: BaseException) -> AttnbankError:
+    """The error for whatever a library raised on the files of the model `name`."""
     text = str(error)
     if "trust_remote_code" in text:
         return ModelError(

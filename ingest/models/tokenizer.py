@@ -195,6 +195,10 @@ class InputTokenizer:
     def _split(
         self, texts: Sequence[Sequence[tuple[Way, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
+        """The pieces of texts; a text is a list of words with the way in which each is read.
+
+        All words that are read by the same tokenizer are encoded in one batch, which is faster.
+        """
         found: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
         unknown = None if self.unknown is None else self.tokenizer.id_to_token(self.unknown)
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}

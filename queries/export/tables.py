@@ -151,6 +151,10 @@ def _full(named: str) -> AttnbankError:
 
 
 def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) -> list[_Run]:
+    """All runs, or the one that is asked for by name or id.
+
+    Raises CallError if there is no such run, BankError if ids of runs are not numbers.
+    """
     rows = connection.execute(
         "select id, name, corpus, decimals is null from run order by id"
     ).fetchall()
@@ -174,6 +178,7 @@ def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) ->
 def _write(
     connection: DuckDBPyConnection, folder: Path, chosen: list[_Run], *, everything: bool
 ) -> Iterator[_Table]:
+    """Write every table, or its rows of the chosen runs, and yield it with its files."""
     lists = {
         "runs": ", ".join(str(run.id) for run in chosen) or "null",
         "corpora": ", ".join(str(run.corpus) for run in chosen) or "null",
@@ -202,6 +207,7 @@ def _write(
 
 
 def _tables(connection: DuckDBPyConnection) -> list[_Table]:
+    """The tables of the bank with their columns, those of the schema main first."""
     found: dict[tuple[str, str], _Table] = {}
     for schema, name, column, type_ in connection.execute(
         "select own.schema_name, own.table_name, duckdb_columns.column_name,"
@@ -276,6 +282,7 @@ def _further(tables: list[_Table]) -> Iterator[str]:
 
 
 def _load(tables: list[_Table]) -> str:
+    """The text of load.sql, which fills the tables in one transaction."""
     lines = [
         "-- Fills the tables of schema.sql from the Parquet files beside it. In this folder:",
         '--   duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',

@@ -113,6 +113,7 @@ def statement(
 def _select(
     request: str, columns: str, sort: str, choice: Choice, counts: bool
 ) -> tuple[Checked, exp.Select]:
+    """The checked request and its SELECT. Raises as `question` does."""
     for number in (choice.limit, choice.sample):
         if number is not None and not 0 <= number <= MOST_LIMIT:
             raise CallError(f"{number} is no number of hits.", f"Give 0 to {MOST_LIMIT:,}.")

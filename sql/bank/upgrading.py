@@ -75,6 +75,7 @@ def upgrade(path: str | Path) -> Upgrade:
 
 
 def _bring_up(connection: DuckDBPyConnection, path: Path, before: int) -> Upgrade:
+    """Run the steps, add what is missing, and reinstall the analyses; the caller commits."""
     found = formats.tables(connection)
     for step in range(before + 1, registry.FORMAT + 1):
         for statement in connection.extract_statements(registry.migration(step)):

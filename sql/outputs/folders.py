@@ -104,6 +104,7 @@ def output_folder(target: Path, *, owns: Owns) -> Iterator[Part]:
 
 
 def _make_part(target: Path) -> Part:
+    """A new hidden folder beside the target, locked if the system can lock folders."""
     for folder in part_names(target):
         try:
             folder.mkdir()

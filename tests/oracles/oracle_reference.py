@@ -205,7 +205,7 @@ def _run(
             ids = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
             groups = [[token + 1 for token in tokens] for tokens in groups]
         else:
-            ids += tokenizer("")["input_ids"]  # T5 has </s> alone
+            ids += tokenizer("")["input_ids"]  # T5 has only </s>
         encoded.append((tree, ids, groups))
     longest = max(len(ids) for _, ids, _ in encoded)
     padding = tokenizer.pad_token_id or 0

@@ -79,6 +79,7 @@ def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _for_people(contents: Contents) -> str:
+    """The contents as paragraphs of text, safe for a terminal."""
     blocks = [
         f"{shown(str(contents.path))}: {size(contents.bytes)}, written by attnbank"
         f" {shown(contents.created_by)}",
@@ -96,6 +97,7 @@ def _for_people(contents: Contents) -> str:
 
 
 def _run(row: dict[str, Any]) -> str:
+    """The paragraph about a run; `row` is a row of the frame of runs."""
     shape = [f"context {row['context']}", f"unit {row['unit']}", f"subword {row['subword']}"]
     shape.append(f"at most {row['max_tokens']} tokens")
     shape.append(f"{row['decimals']} decimals" if row["decimals"] else "unrounded")
@@ -136,6 +138,7 @@ def _choices(row: dict[str, Any]) -> list[str]:
 
 
 def _model(row: dict[str, Any]) -> str:
+    """The paragraph about a model; `row` is a row of the frame of models."""
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
@@ -151,6 +154,7 @@ def _model(row: dict[str, Any]) -> str:
 
 
 def _corpus(row: dict[str, Any]) -> str:
+    """The paragraph about a corpus; `row` is a row of the frame of corpora."""
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     files = [f"  pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []

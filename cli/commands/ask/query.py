@@ -132,6 +132,7 @@ queries_option = click.option(
 
 @cache
 def _command(name: str) -> click.Command:
+    """The command of an analysis, with its parameters as options; made once per process."""
     analysis = find(name)
 
     @click.pass_context
@@ -152,6 +153,7 @@ def _command(name: str) -> click.Command:
 
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Run an analysis with the values of its options, and write its rows or its SQL."""
     shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
     format_, output, fresh = values.pop("format_"), values.pop("output"), values.pop("fresh")
     given = {name: value for name, value in values.items() if value is not None}
@@ -214,6 +216,7 @@ def _shown_default(parameter: Parameter) -> str:
 
 
 def _sql_options() -> list[click.Parameter]:
+    """The options that every analysis has besides its own parameters."""
     from attnbank.sql.registry import DIALECTS
 
     return [

@@ -68,6 +68,7 @@ class Computations(BankGroup):
 
 @cache
 def _of_step(name: str) -> click.Command:
+    """The command of a step, made from its options."""
     step = STEPS[name]
 
     @click.pass_context
@@ -110,6 +111,7 @@ def _step(ctx: click.Context, step: Step, values: dict[str, Any]) -> None:
 
 @cache
 def _of_analysis(name: str) -> click.Command:
+    """The command that keeps the answer of an analysis, made from its parameters."""
     analysis = find(name)
 
     @click.pass_context
@@ -128,6 +130,7 @@ def _of_analysis(name: str) -> click.Command:
 
 
 def _keep(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Keep the answer of an analysis with the values of its options, and say so."""
     from attnbank.cli.commands.fill import keeping
 
     replace, quiet = values.pop("replace"), values.pop("quiet")
@@ -145,6 +148,7 @@ def _keep(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> Non
 
 
 def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool, quiet: bool) -> None:
+    """Keep every answer (--all), or print the help if no name was given."""
     if ctx.invoked_subcommand is not None:
         if everything or run is not None:
             raise click.UsageError(

@@ -117,6 +117,7 @@ def _answer_of(bank: Bank, name: str, run: str | None, *, replace: bool) -> Answ
 
 
 def _answer(bank: Bank, name: str, given: Mapping[str, Any]) -> Answer:
+    """Compute the answer of an analysis. Raises as `keep_one` does, except for writing."""
     run = bank.run_of(name, **given)
     if run is not None and not run.is_finished:
         raise CallError(

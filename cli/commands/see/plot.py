@@ -68,6 +68,7 @@ class Pictures(BankGroup):
 
 @cache
 def _command(name: str) -> click.Command:
+    """The command of a picture, with the parameters of its analysis as options."""
     analysis = find(name)
 
     @click.pass_context
@@ -124,6 +125,7 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Run an analysis and write its picture to the file that -o names."""
     output, scale, dark = values.pop("output"), values.pop("scale"), values.pop("dark")
     fresh = values.pop("fresh")
     width, height = values.pop("width"), values.pop("height")

@@ -220,6 +220,7 @@ def _check_picture(ctx: click.Context, format_: str, output: str | None) -> None
 def _write_picture(
     ctx: click.Context, shown: Shown, format_: str, theme: str, output: str | None
 ) -> None:
+    """Draw what is shown, in one of PICTURES, and write it to standard output or a file."""
     import sys
 
     from attnbank.cli.output import destination

@@ -151,6 +151,7 @@ def _row(
     device: str,
     times: tuple[datetime, datetime],
 ) -> dict[str, object]:
+    """The columns of table `probe` for a probe, by name."""
     learnt = outcome.learnt
     return {
         "id": probe,

@@ -156,6 +156,7 @@ def _scope(
     clauses: Iterable[tree.Clause],
     outer: Scope | None,
 ) -> Scope:
+    """Sort the clauses of a pattern or block into a scope, and declare its nodes and edges."""
     scope = Scope(kind, outer)
     for clause in clauses:
         if isinstance(clause, tree.Node):
@@ -211,6 +212,7 @@ def _name_edge(scope: Scope, edge: AnyEdge) -> None:
 
 
 def _check_names(scope: Scope) -> None:
+    """Raise RequestError if a name in a scope is not declared, or is used in a wrong way."""
     for edge in scope.edges:
         for end in (edge.source, edge.target):
             if end is not None:
@@ -240,6 +242,10 @@ def _check_names(scope: Scope) -> None:
 
 
 def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Comparison:
+    """The comparison with its names resolved: an unquoted `N.f` may be a feature or a text.
+
+    Raises RequestError if its sides cannot be compared.
+    """
     left, right = comparison.left, comparison.right
     if isinstance(right, tree.Literal_) and not right.is_quoted and isinstance(right.value, str):
         owner, dot, feature = right.value.partition(".")
@@ -289,6 +295,7 @@ def _check_looks(scope: Scope, key: tree.Looks) -> None:
 
 
 def _check_reference(scope: Scope, reference: tree.Reference) -> None:
+    """Raise RequestError for a reference to something that does not exist."""
     owner = reference.owner
     if scope.has_node(owner.text):
         return

@@ -124,6 +124,7 @@ def _literals() -> dict[str, str]:
 
 @cache
 def _parser() -> Any:
+    """The parser of requests; it is made once per process, since building it is slow."""
     from lark import Lark, Transformer
 
     class Reader(Transformer, _Actions):  # type: ignore[type-arg]

@@ -336,6 +336,7 @@ class _Pcre(_Reader):
         raise self.refuse(what, start)
 
     def _escaped(self) -> _Item:
+        """Read an escape, after its backslash."""
         at = self.at - 1
         char = self.source[self.at : self.at + 1]
         self.at += 1

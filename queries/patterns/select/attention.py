@@ -66,7 +66,7 @@ def add(
     """
     made = []
     for attends in planned.scope.attends:
-        assert run is not None  # whoever asks about attention has chosen one
+        assert run is not None  # finding.py refuses a request about attention without a run
         name = aliases.new("looks")
         special = {
             end: _special(planned, attends, node)

@@ -177,6 +177,7 @@ class _Builder:
         return column(row, "id" if row == TABLE else "sentence")
 
     def _columns(self, pattern: Planned) -> list[exp.Expr]:
+        """The columns of the result, in order."""
         found = [terms.named(column(TABLE, "name"), "sent_id")]
         if self._choice.keys or self._choice.sample is not None:
             found.append(terms.named(column(TABLE, "id"), "sentence"))
@@ -217,6 +218,10 @@ class _Builder:
         return exp.Coalesce(this=self._exists(block), expressions=[exp.false()])
 
     def _order(self, pattern: Planned) -> list[exp.Expr]:
+        """The sort keys of the result: those asked for, then the order of the text.
+
+        A sample is sorted by a digest of the seed and the hit, which is as good as random.
+        """
         keys: list[exp.Expr] = [column(_table(group), "id") for group in self._of_group]
         keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
         keys += [column(alias, "index") for alias in pattern.hidden]
@@ -288,6 +293,7 @@ class _Builder:
         ]
 
     def _exists(self, block: Planned) -> exp.Expr:
+        """That a block holds: an `exists` over its rows, or only its conditions if it has none."""
         conditions = [each.expression for each in self._loose(block)]
         if not block.sources:
             return exp.Paren(this=terms.every(conditions))
@@ -304,6 +310,7 @@ class _Builder:
         return exp.Exists(this=select)
 
     def _sentence_joins(self, *, has_base: bool) -> list[exp.Join]:
+        """The joins of the tables above the words: sentence, document and corpus."""
         joins = []
         has_corpus = self._choice.corpus is not None
         if has_base:

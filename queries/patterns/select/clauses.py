@@ -33,6 +33,7 @@ def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
 
 
 def _add_order(planned: Planned, order: tree.Order) -> None:
+    """Add the condition of an order between two nodes, two edges, or a node and an edge."""
     scope = planned.scope
     left, right = order.left.text, order.right.text
     if scope.is_edge(left):
@@ -173,6 +174,7 @@ def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
 
 
 def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
+    """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_ordered = operator not in ("=", "<>")
     if (
@@ -213,6 +215,7 @@ def key_value(planned: Planned, key: tree.Term) -> exp.Expr:
 
 def _side(planned: Planned, side: tree.Term | tree.Literal_,
           is_number: bool) -> exp.Expr:  # fmt: skip
+    """One side of a comparison; with `is_number` as a number. Raises RequestError if it is none."""
     if isinstance(side, tree.Literal_):
         if not isinstance(side.value, str):
             raise RequestError(side.place, "a number is not compared with a regular expression.")

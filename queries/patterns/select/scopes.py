@@ -227,6 +227,7 @@ def _is_bare_head(checked: Checked, scope: Scope, name: str) -> bool:
 
 
 def _add_edge(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
+    """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
     if edge.target is None:
         _add_star(planned, edge, aliases)
         return

@@ -75,6 +75,7 @@ def shape(name: str) -> exp.Expr:
 
 
 def _has_word_without_head() -> exp.Expr:
+    """That the sentence has a word without a head, and so no tree."""
     select = exp.Select(
         expressions=[terms.number(1)],
         from_=exp.From(this=terms.table("word", "loose")),
@@ -91,6 +92,7 @@ def _has_word_without_head() -> exp.Expr:
 
 
 def _has_crossing() -> exp.Expr:
+    """That two edges of the sentence's tree cross."""
     one, other = "left_edge", "right_edge"
     left, right = ((Bound(row, is_head=True), Bound(row)) for row in (one, other))
     on = [

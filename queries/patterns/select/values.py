@@ -213,6 +213,7 @@ def _not_among(row: str, names: Sequence[str]) -> exp.Expr:
 
 
 def _part_test(test: tree.Test, row: str) -> exp.Expr:
+    """The condition for a test of one part of a label; simple tests need no extraction."""
     values = test.values
     if test.feature == "1" and test.kind == "equal" and len(values) <= _MANY:
         either = []

@@ -140,6 +140,7 @@ def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:
 def _no_rows(
     connection: DuckDBPyConnection, run: ProbeRun, split: str | None
 ) -> CallError | QueryError:
+    """The error for a run, or a split of it, that has no sentences."""
     if split is None:
         return QueryError(f"The run {run.name} holds no sentence.", "Give another run.")
     splits = connection.execute(
