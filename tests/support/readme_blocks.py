@@ -32,7 +32,7 @@ CORPORA = real_text.find()
 
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
-_REAL = re.compile(r"\b(gum|wiki)[-.]")
+_REAL = re.compile(r"\b(gum|wiki)[-.]|\$treebank-dev\.|\bfr-dev\.")
 _LARGER = re.compile(r"\b(larger|silver|decoder)\.duckdb")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
 _VOLATILE = re.compile(
@@ -68,6 +68,12 @@ def has_corpora() -> bool:
     """Whether the text is there from which the README's figures come."""
     names = ("gum-dev.conllu", "wiki-text.txt")
     return CORPORA is not None and all(real_text.is_as_in_readme(CORPORA, name) for name in names)
+
+
+def has_treebanks() -> bool:
+    """Whether the treebanks of other languages are there that the pages read."""
+    names = ("fr", "he", "tr", "zh")
+    return CORPORA is not None and all((CORPORA / f"{name}-dev.conllu").exists() for name in names)
 
 
 def blocks(text: str) -> list[list[Step]]:
