@@ -63,13 +63,20 @@ class Opened:
         """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
         given = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(given.items())))
+        return self.rows(key, lambda: self.bank.query(name, **given))
 
-        def make() -> Answer:
+    def rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> Answer:
+        """The rows that `make` gives, made once for a key; what was warned of is told every time.
+
+        Raises what `make` raises.
+        """
+
+        def answer() -> Answer:
             with hearing() as told:
-                frame = self.bank.query(name, **given)
+                frame = make()
             return Answer(frame, tuple(told))
 
-        found = self.once(key, make, lambda made: made.frame.estimated_size())
+        found = self.once(key, answer, lambda made: made.frame.estimated_size())
         for told in found.notes:
             tell(told)
         return found
@@ -96,6 +103,12 @@ class Opened:
                     self._making.pop(key, None)
             self._keep(key, made, int(size(made)))
         return made
+
+    def forget(self, key: Any) -> None:
+        """Let go of an answer, so that it is made anew when it is asked for again."""
+        with self._lock:
+            if key in self.kept:
+                self.size -= self.kept.pop(key)[1]
 
     def _keep(self, key: Any, made: Any, size: int) -> None:
         """Keep an answer, and let go of those that were not asked for the longest time."""

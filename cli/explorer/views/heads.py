@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnbank.cli.explorer.grids import DIRECTIONS, MEASURES, Grid, grid
+from attnbank.cli.explorer.paging import paging
 from attnbank.cli.explorer.tables import table_of
 from attnbank.cli.explorer.visit import Page, Visit, link
 from attnbank.sql.errors import AttnbankError
@@ -120,7 +121,7 @@ def view_map(visit: Visit) -> Page:
             "kinds": [(*_mark(kind, kinds), kind) for kind in kinds],
             "wide": _WIDE,
             "high": _HIGH,
-            "table": table_of(answer.frame, run=visit.run),
+            "table": table_of(answer.frame, run=visit.run, part=paging(visit, answer.frame.height)),
             "to_head": lambda name: link(f"/head/{name}", run=visit.run),
         },
     )
