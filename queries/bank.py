@@ -26,7 +26,7 @@ from attnbank.sql.bank.explaining import is_damage
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
+from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -82,7 +82,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
             return self._query_own(analysis, given)
         with self._answering():
             connection = self.connection
-            run = choose_run(connection, self.path, analysis, given)
+            run = self._choose(analysis, given)
             if run is not None:
                 if not run.is_finished:
                     warnings.warn(
@@ -104,7 +104,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
         """Run a statement that a user wrote, as `sql` does. Raises QueryError as it does."""
         with self._answering():
-            run = choose_run(self.connection, self.path, analysis, given)
+            run = self._choose(analysis, given)
             kept = self._kept_rows(analysis, given, run)
         if kept is not None:
             return kept
@@ -118,7 +118,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
         with self._answering():
-            return choose_run(self.connection, self.path, analysis, given)
+            return self._choose(analysis, given)
 
     def sql(
         self,

@@ -263,3 +263,34 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found and "שלום" in found
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+@pytest.mark.parametrize("relation", ["obj", "all"])
+def test_the_errors_of_a_head_are_those_of_the_analysis(
+    client: TestClient, explored: Path, relation: str, direction: str
+) -> None:
+    with open_bank(explored) as bank:
+        found = bank.query("head_error", head="1-2", relation=relation, direction=direction)
+    page = _page(client, "/head/1-2", relation=relation, direction=direction)
+    start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
+    rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
+    best = found.group_by("breakdown", maintain_order=True).head(5)
+    assert [(row[0], row[1], int(row[2])) for row in rows] == best.select(
+        "breakdown", "value", "n"
+    ).rows()
+    assert [row[3] for row in rows] == [f"{share:.3f}" for share in best["share"]]
+    assert {(int(row[4]), int(row[5])) for row in rows} == {
+        (found["errors"][0], found["dependents"][0])
+    }
+
+
+def test_an_example_is_opened_with_its_words_marked(client: TestClient) -> None:
+    page = _page(client, "/head/1-2", relation="obj")
+    links = [link for link in page.links if link.startswith("/sentence?")]
+    assert links and all(len(_page(client, link).marked) == 2 for link in links[:4])
+
+
+def test_a_relation_that_no_word_has_is_told_on_the_page_of_a_head(client: TestClient) -> None:
+    page = _page(client, "/head/1-2", relation="objx")
+    assert "has the relation objx" in page.text and "Did you mean obj" in page.text
