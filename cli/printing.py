@@ -10,6 +10,8 @@ from typing import BinaryIO
 
 import click
 
+from attnbank.sql.outputs.lines import shown
+
 closed: set[str] = set()
 """Which of stdout and stderr were closed when the program began."""
 
@@ -41,10 +43,3 @@ class Terminal:
     def flush(self) -> None:
         """Have everything shown that was written."""
         self._file.flush()
-
-
-def shown(text: str) -> str:
-    """A text in one line, as a terminal can show it: control characters are written out."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

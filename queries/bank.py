@@ -15,6 +15,7 @@ from attnbank.queries.connections.lazy import scan
 from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.pictures.plotting import Plots
+from attnbank.queries.report.reporting import Reports
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
@@ -52,7 +53,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
+class Bank(KeptAnswers, Plots, Reports, Requests, Scores, Sentences):
     """A bank that is open to read. Results are Polars frames.
 
     Threads can share one: each has a connection of its own. When it is closed, everything but

@@ -10,7 +10,7 @@ import polars as pl
 
 from attnbank.cli.explorer.paging import Paging
 from attnbank.cli.explorer.visit import link
-from attnbank.cli.formats.table import columns_as_text
+from attnbank.queries.formats.table import columns_as_text
 
 _LONGEST = 2000
 """Characters of a cell that a page shows."""

@@ -96,7 +96,9 @@ def marked(connection: DuckDBPyConnection, one: Chosen, indexes: Sequence[int]) 
     """
     if not indexes:
         return one
-    known = {index for _, index, _ in _rows(connection, "words", {"sentence": one.id})}
+    statement = registry.statement("examples/words")
+    rows = connection.execute(statement, {"sentence": one.id}).fetchall()
+    known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
         raise CallError(
             f"The sentence {_shortened(one.name)} has no word {missing[0]}.",

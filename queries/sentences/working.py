@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.sentences import marks
+from attnbank.queries.results import frame_of
 from attnbank.sql import registry, runs
 
 if TYPE_CHECKING:
@@ -48,10 +48,15 @@ def at_work(
     with bank._answering():
         connection = bank.connection
         runs.check_relation(connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
-        found = marks.frame(
-            connection, "at_work", run=of.name, layer=layer, head=head, relation=relation,
-            direction=direction, most=most,
-        )  # fmt: skip
+        values = {
+            "run": of.name,
+            "relation": relation,
+            "layer": layer,
+            "head": head,
+            "direction": direction,
+            "most": most,
+        }
+        found = frame_of(connection.query(registry.statement("examples/at_work"), params=values))
     right, wrong = (
         found.filter(breakdown=kind).select(*_HITS, pl.col("value").alias("found"))
         for kind in _KINDS

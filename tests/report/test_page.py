@@ -15,12 +15,11 @@ from polars.testing import assert_frame_equal
 from report_pages import Reader, read
 
 import offline
-from attnbank.cli.formats.table import columns_as_text
-from attnbank.cli.formats.values import csv_columns
-from attnbank.cli.report.inline import inline
-from attnbank.cli.report.page import page
-from attnbank.cli.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries import open_bank
+from attnbank.queries.formats.table import columns_as_text
+from attnbank.queries.formats.values import csv_columns
+from attnbank.queries.report.inline import inline
+from attnbank.queries.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 
 
@@ -45,7 +44,7 @@ def made(full_bank: Path) -> tuple[str, list[tuple[int, int]]]:
     """The page, and what was told while it was made."""
     told: list[tuple[int, int]] = []
     with open_bank(full_bank) as bank:
-        text = page(bank, None, lambda done, total: told.append((done, total)))
+        text = bank.report(on_section=lambda done, total: told.append((done, total)))
     return text, told
 
 

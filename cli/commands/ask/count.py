@@ -74,8 +74,8 @@ def command(
     Example:
       attnbank count 'pattern { V -[obj]-> O }' --by O.upos
     """
-    from attnbank.cli.formats.crossing import can_be_crossed, crossed
     from attnbank.cli.output import check_output, is_for_people, write_frame
+    from attnbank.queries.formats.crossing import can_be_crossed, crossed
     from attnbank.queries.patterns import (
         Choice,
         RunFacts,

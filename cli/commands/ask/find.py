@@ -166,7 +166,7 @@ def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     """The texts beside the hits cut to what a terminal has room for, the hits one below another."""
     import polars as pl
 
-    from attnbank.cli.formats.table import display_width
+    from attnbank.queries.formats.table import display_width
 
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)
@@ -184,7 +184,7 @@ def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
 
 def _last(text: str, width: int) -> str:
     """The end of a text in so many columns of a terminal, the room before it filled."""
-    from attnbank.cli.formats.table import display_width
+    from attnbank.queries.formats.table import display_width
 
     if display_width(text) > width:
         text = text[-width:]
@@ -196,7 +196,7 @@ def _last(text: str, width: int) -> str:
 
 def _first(text: str, width: int) -> str:
     """The beginning of a text in so many columns of a terminal."""
-    from attnbank.cli.formats.table import display_width
+    from attnbank.queries.formats.table import display_width
 
     if display_width(text) <= width:
         return text

@@ -109,7 +109,7 @@ def _matched(name: str, hit: str) -> list[int]:
 def _words(visit: Visit, number: int, marked: Collection[int]) -> list[tuple[str, bool]]:
     """The text of a sentence in parts, each with whether it is a word that is marked."""
     rows = visit.bank.connection.execute(
-        registry.statement("sentences/words"), {"sentence": number}
+        registry.statement("examples/words"), {"sentence": number}
     ).fetchall()
     parts: list[tuple[str, bool]] = []
     for form, index, space_after in rows:

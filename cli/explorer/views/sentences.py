@@ -9,7 +9,7 @@ from typing import Any
 from attnbank.cli.explorer.paging import paging
 from attnbank.cli.explorer.tables import table_of
 from attnbank.cli.explorer.visit import Page, Visit, link
-from attnbank.cli.formats.crossing import can_be_crossed, crossed
+from attnbank.queries.formats.crossing import can_be_crossed, crossed
 from attnbank.queries.patterns import Choice, RunFacts
 from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.sql.errors import AttnbankError

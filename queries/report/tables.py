@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.cli.formats.table import Column, columns_as_text
+from attnbank.queries.formats.table import Column, columns_as_text
+from attnbank.queries.formats.values import csv_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,8 +64,5 @@ def _kind(column: Column) -> str:
 
 def csv_address(frame: pl.DataFrame) -> str:
     """All rows as CSV, as -f csv writes them, in an address that has the file in it."""
-    from attnbank.cli.output import write
-
-    file = io.BytesIO()
-    write(frame, "csv", file)
-    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(file.getvalue()).decode()}"
+    coded = base64.b64encode(csv_text(frame).encode()).decode()
+    return f"data:text/csv;charset=utf-8;base64,{coded}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from attnbank.queries.pictures.sentence.palette import palette
@@ -41,26 +40,20 @@ def inline(svg: str, prefix: str, label: str) -> str:
 
 
 def dark_rules() -> str:
-    """Style rules that draw the pictures, which are made for light ground, on dark ground."""
-    light, dark = THEMES["light"], THEMES["dark"]
-    sentence, night = palette("light"), palette("dark")
-    pairs = {
-        sentence.text: night.text, sentence.faint: night.faint, sentence.line: night.line,
-        sentence.faint_line: night.faint_line, sentence.gold: night.gold,
-        sentence.mark: night.mark,
-        **dict(zip(sentence.entities, night.entities, strict=True)),
-        light.ink: dark.ink, light.faint: dark.faint, light.missing: dark.missing,
-        **dict(zip(light.palette, dark.palette, strict=True)),
-    }  # fmt: skip
-    return "\n".join(_rules(pairs, (light.background, sentence.ground)))
+    """Style rules that draw the pictures, which are made for light ground, on dark ground.
 
-
-def _rules(pairs: dict[str, str], grounds: tuple[str, ...]) -> Iterator[str]:
-    for ground in dict.fromkeys(grounds):
-        yield f'.picture rect[fill="{ground}"] {{ fill: transparent; }}'
-    for before, after in pairs.items():
-        for name in ("fill", "stroke"):
-            yield f'.picture [{name}="{before}"] {{ {name}: {after}; }}'
+    Every colour is turned to the other side of grey and keeps its hue: ink becomes light, and the
+    dark end of a scale, which is the high one, becomes the light end. A rule for each colour would
+    miss the cells of a grid, whose colours lie between those of the theme. The ground of a picture
+    goes, so that it stands on that of the page.
+    """
+    grounds = dict.fromkeys((THEMES["light"].background, palette("light").ground))
+    return "\n".join(
+        [
+            ".picture svg { filter: invert(1) hue-rotate(180deg); }",
+            *(f'.picture rect[fill="{each}"] {{ fill: transparent; }}' for each in grounds),
+        ]
+    )
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
