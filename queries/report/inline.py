@@ -10,6 +10,8 @@ from attnbank.queries.pictures.theme import THEMES
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "http://www.w3.org/1999/xlink"
 _PARTS = ("axis", "legend", "title", "subtitle")
+_HALF_TURN = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
+"""What hue-rotate(180deg) does to red, green and blue, as the standard of filter effects has it."""
 _SPOKEN = ("role", "aria-label", "aria-roledescription", "aria-hidden")
 
 
@@ -44,16 +46,35 @@ def dark_rules() -> str:
 
     Every colour is turned to the other side of grey and keeps its hue: ink becomes light, and the
     dark end of a scale, which is the high one, becomes the light end. A rule for each colour would
-    miss the cells of a grid, whose colours lie between those of the theme. The ground of a picture
-    goes, so that it stands on that of the page.
+    miss the cells of a grid, whose colours lie between those of the theme. The colours of kinds
+    have rules of their own, so that they become those that are made for dark ground. The ground of
+    a picture goes, so that it stands on that of the page.
     """
-    grounds = dict.fromkeys((THEMES["light"].background, palette("light").ground))
-    return "\n".join(
-        [
-            ".picture svg { filter: invert(1) hue-rotate(180deg); }",
-            *(f'.picture rect[fill="{each}"] {{ fill: transparent; }}' for each in grounds),
-        ]
-    )
+    light, dark = THEMES["light"], THEMES["dark"]
+    sentence, night = palette("light"), palette("dark")
+    pairs = {
+        sentence.gold: night.gold,
+        **dict(zip(sentence.entities, night.entities, strict=True)),
+        **dict(zip(light.palette, dark.palette, strict=True)),
+    }
+    rules = [".picture svg { filter: invert(1) hue-rotate(180deg); }"]
+    for ground in dict.fromkeys((light.background, sentence.ground)):
+        rules.append(f'.picture rect[fill="{ground}"] {{ fill: transparent; }}')
+    for before, after in pairs.items():
+        for name in ("fill", "stroke"):
+            rules.append(f'.picture [{name}="{before}"] {{ {name}: {turned(after)}; }}')
+    return "\n".join(rules)
+
+
+def turned(colour: str) -> str:
+    """The colour that the filter of dark ground makes this one of, as near as there is one.
+
+    The filter undoes itself: turned twice, a colour is itself again, where none of its parts went
+    below 0 or above 255 on the way.
+    """
+    parts = [1 - int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    made = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
+    return "#" + "".join(f"{round(255 * min(max(each, 0.0), 1.0)):02x}" for each in made)
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:

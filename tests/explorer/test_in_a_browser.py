@@ -6,7 +6,6 @@ They need playwright and a Chromium or Chrome of the system, and are skipped whe
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import browsers
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 REQUEST = "pattern { V -[obj]-> O }"
 pytestmark = pytest.mark.slow
 
@@ -48,14 +47,8 @@ def address(explored: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser of the system, without a window."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with browsers.launched() as made:
         yield made
-        made.close()
 
 
 class Visitor:
@@ -127,15 +120,11 @@ def test_every_view_is_whole_at_every_size(
 def test_no_page_has_a_fault_of_accessibility(
     browser: Any, address: str, runs: dict[str, str], scheme: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # The policy of the pages would refuse the script of the tool.
     visitor = Visitor(browser, address, 1000, scheme, bypass_csp=True)
     more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"}), ("/nowhere", {})]
     for path, values in [*_views(runs), *more]:
-        found = axe.Axe().run(visitor.see(path, **values)).response["violations"]
-        serious = [each for each in found if each["impact"] in ("serious", "critical")]
-        told = [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]
-        assert told == [], (path, values)
+        assert browsers.faults(visitor.see(path, **values)) == [], (path, values)
     visitor.context.close()
 
 

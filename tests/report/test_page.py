@@ -18,7 +18,8 @@ import offline
 from attnbank.queries import open_bank
 from attnbank.queries.formats.table import columns_as_text
 from attnbank.queries.formats.values import csv_columns
-from attnbank.queries.report.inline import inline
+from attnbank.queries.pictures import THEMES
+from attnbank.queries.report.inline import dark_rules, inline, turned
 from attnbank.queries.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 
@@ -177,3 +178,15 @@ def test_pictures_on_one_page_do_not_clash() -> None:
     assert made.find(f"{name}clipPath").get("id") == "p-0"  # type: ignore[union-attr]
     assert made.find(f"{name}g").attrib == {"clip-path": "url(#p-0)"}  # type: ignore[union-attr]
     assert made.get("aria-labelledby") == "p-title"
+
+
+def test_colours_of_kinds_are_those_of_the_dark_theme_on_dark_ground() -> None:
+    """The rule of each colour is what the filter makes the dark colour of, to a rounding."""
+    rules = dark_rules()
+    for before, after in zip(THEMES["light"].palette, THEMES["dark"].palette, strict=True):
+        assert f'.picture [fill="{before}"] {{ fill: {turned(after)}; }}' in rules
+    for colour in ("#56b4e9", "#767676", "#c080a0", "#000000", "#ffffff"):
+        again = turned(turned(colour))
+        parts = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, again)]
+        assert all(abs(a - b) <= 2 for a, b in zip(*parts, strict=True))
+    assert turned("#ffffff") == "#000000" and turned("#1a1a1a") == "#e5e5e5"
