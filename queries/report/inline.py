@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from attnbank.queries.pictures import ids
+from attnbank.queries.pictures.ids import SVG
 from attnbank.queries.pictures.sentence.palette import palette
 from attnbank.queries.pictures.theme import THEMES
 
-_SVG = "http://www.w3.org/2000/svg"
-_XLINK = "http://www.w3.org/1999/xlink"
 _PARTS = ("axis", "legend", "title", "subtitle")
 _HALF_TURN = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
 """What hue-rotate(180deg) does to red, green and blue, as the standard of filter effects has it."""
@@ -18,27 +18,21 @@ _SPOKEN = ("role", "aria-label", "aria-roledescription", "aria-hidden")
 def inline(svg: str, prefix: str, label: str) -> str:
     """An SVG document as a part of a page, with `label` as its name for those who do not see it.
 
-    Ids become numbers after the prefix, so that two pictures of one page do not clash; those of
-    the converter count on from picture to picture. What the marks say of themselves becomes their
-    title, which browsers show where a mark is pointed at.
+    Ids become numbers after the prefix, so that two pictures of one page do not clash. What the
+    marks say of themselves becomes their title, which browsers show where a mark is pointed at.
     """
-    ElementTree.register_namespace("", _SVG)
-    ElementTree.register_namespace("xlink", _XLINK)
-    root = ElementTree.fromstring(svg)
-    elements = list(root.iter())
-    ids = [each.attrib["id"] for each in elements if "id" in each.attrib]
-    names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
-    for element in elements:
-        _rename(element, names)
+    root = ids.read(svg)
+    ids.renumber(root, prefix)
+    for element in list(root.iter()):
         _say(element)
-    for old in root.findall(f"{{{_SVG}}}title") + root.findall(f"{{{_SVG}}}desc"):
+    for old in root.findall(f"{{{SVG}}}title") + root.findall(f"{{{SVG}}}desc"):
         root.remove(old)
-    title = ElementTree.Element(f"{{{_SVG}}}title", {"id": f"{prefix}title"})
+    title = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}title"})
     title.text = label
     root.insert(0, title)
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}title")
-    return ElementTree.tostring(root, encoding="unicode")
+    return ids.written(root)
 
 
 def dark_rules() -> str:
@@ -77,23 +71,12 @@ def turned(colour: str) -> str:
     return "#" + "".join(f"{round(255 * min(max(each, 0.0), 1.0)):02x}" for each in made)
 
 
-def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Give an element its new id, and wherever an attribute names an id the new one of that."""
-    for key, value in element.attrib.items():
-        if key == "id":
-            element.set(key, names[value])
-        elif value.startswith("url(#") and value[5:-1] in names:
-            element.set(key, f"url(#{names[value[5:-1]]})")
-        elif key in ("href", f"{{{_XLINK}}}href") and value[1:] in names:
-            element.set(key, f"#{names[value[1:]]}")
-
-
 def _say(element: ElementTree.Element) -> None:
     """Turn what a mark says of itself into its title; the picture as a whole is one image."""
     label = element.get("aria-label")
     kind = element.get("aria-roledescription", "")
     if label is not None and kind not in _PARTS and not kind.endswith("container"):
-        title = ElementTree.Element(f"{{{_SVG}}}title")
+        title = ElementTree.Element(f"{{{SVG}}}title")
         title.text = label
         element.insert(0, title)
     for name in _SPOKEN:
