@@ -6,6 +6,7 @@ import base64
 import io
 import itertools
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ from attnbank.queries.pictures import THEMES
 from attnbank.queries.report.inline import dark_rules, inline, turned
 from attnbank.queries.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.sql.registry import find
 
 
 def answers(bank: Path) -> dict[str, Answer | Missing]:
@@ -132,6 +134,89 @@ def test_pictures_say_the_numbers_of_the_rows(
         },
         rel=1e-9,
     )
+
+
+def test_every_picture_says_the_numbers_of_its_rows(
+    html: str, asked: dict[str, Answer | Missing]
+) -> None:
+    """Each row stands in a mark with all that is drawn of it, and no mark says anything else."""
+    drawn = [each for each in asked.values() if isinstance(each, Answer) and each.drawn is not None]
+    assert len(drawn) > 15
+    for each in drawn:
+        part = html[html.index(f'<article id="{each.section.key}"') :]
+        part = part[part.index("<svg") : part.index("</figure>")]
+        root = ElementTree.fromstring(part[: part.rindex("</svg>") + len("</svg>")])
+        assert each.drawn is not None
+        if each.drawn.analysis == "show":
+            _check_lines(root, each.drawn.rows)
+        else:
+            _check_marks(root, each.drawn.analysis, each.drawn.rows)
+
+
+def _check_marks(root: ElementTree.Element, name: str, frame: pl.DataFrame) -> None:
+    """The titles of marks, COLUMN: VALUE and so on, against the rows of an analysis."""
+    rows = frame.to_dicts()
+    said: set[tuple[int, str]] = set()
+    for mark in _said(root, frame.columns):
+        fit = [at for at, row in enumerate(rows) if _agrees(mark, row)]
+        # A line through means is one mark for all of its points, and names no row.
+        assert fit or ("head" in frame.columns and "head" not in mark), (name, mark)
+        said |= {(at, column) for at in fit for column in mark}
+    plot = find(name).plot
+    assert plot is not None
+    shown = {
+        "grid": plot.color,
+        "points": plot.y,
+        "bars": (*plot.x, *plot.beside),
+        "lines": plot.y,
+        "scatter": (*plot.x, *plot.y, *plot.color),
+    }[plot.kind]
+    placed = (*plot.panel, *plot.x, *(plot.y if plot.kind == "lines" else ()))
+    for at, row in enumerate(rows):
+        if all(row[column] is not None for column in placed):
+            missing = [c for c in shown if row[c] is not None and (at, c) not in said]
+            assert not missing, (name, row, missing)
+
+
+def _said(root: ElementTree.Element, columns: list[str]) -> Iterator[dict[str, str]]:
+    """What the marks of a picture say, by column; the picture as a whole has a title too."""
+    titles = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    for title in titles[1:]:
+        fields = dict(part.split(": ", 1) for part in title.split("; ") if ": " in part)
+        fields = {key.lower(): value for key, value in fields.items()} | fields
+        if "column name" in fields:  # several columns that are drawn below one another
+            fields[fields["column name"]] = fields["column value"]
+        own = {column: fields[column] for column in columns if column in fields}
+        if own:
+            yield own
+
+
+def _agrees(mark: Mapping[str, str], row: Mapping[str, object]) -> bool:
+    """Whether what a mark says is what stands in a row, numbers to nine digits."""
+    for column, text in mark.items():
+        value = row[column]
+        if isinstance(value, float):
+            number = float(text.replace("\u2212", "-").replace(",", "")) if text != "null" else None
+            if number is None or number != pytest.approx(value, rel=1e-9, abs=1e-12):
+                return False
+        elif text != ("null" if value is None else str(value)):
+            return False
+    return True
+
+
+def _check_lines(root: ElementTree.Element, frame: pl.DataFrame) -> None:
+    """The lines of a drawn sentence against its weights; those that are too faint are not drawn."""
+    weights = {
+        (str(start), "elsewhere" if end is None else str(end)): weight
+        for start, end, weight in frame.select("from_position", "to_position", "weight").rows()
+    }
+    lines = {
+        (each.get("data-from", ""), each.get("data-to", "")): float(each.get("data-weight", "nan"))
+        for each in root.iter("{http://www.w3.org/2000/svg}line")
+        if each.get("class") == "line"
+    }
+    assert lines == pytest.approx({place: weights[place] for place in lines}, rel=1e-8)
+    assert {place for place, weight in weights.items() if weight >= 0.01} <= {*lines}
 
 
 def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path) -> None:
