@@ -33,12 +33,12 @@ class Paging:
 
     @property
     def start(self) -> int:
-        """The place of the first row, counted from 0."""
+        """Return the place of the first row of the page, counted from 0."""
         return max(0, self.first - 1)
 
     @property
     def size(self) -> int:
-        """How many rows the page shows."""
+        """Return how many rows the page shows."""
         return self.last - self.start
 
 

@@ -20,7 +20,7 @@ Link = Callable[[Mapping[str, Any]], str | None]
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and the address that it leads to."""
+    """A cell has a text, and the address that it leads to, if any."""
 
     text: str
     href: str | None = None
@@ -28,7 +28,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """What a page shows of a frame: all of it, or the part that `paging` says."""
+    """A frame as text: all of its rows, or those of the part that `paging` says.
+
+    `names` and `is_number` have an entry a column, `rows` a list of cells for each row.
+    """
 
     names: list[str]
     is_number: list[bool]

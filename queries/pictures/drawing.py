@@ -140,7 +140,7 @@ def specification(
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
-    """What the header says of its picture. Raises CallError where it has none."""
+    """Return what the header says of its picture. Raises CallError where it has none."""
     if analysis.plot is None:
         those = [each.name for each in every().values() if each.plot is not None]
         raise CallError(

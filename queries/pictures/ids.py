@@ -12,14 +12,14 @@ XLINK = "http://www.w3.org/1999/xlink"
 
 
 def read(svg: str) -> ElementTree.Element:
-    """The tree of an SVG document, which `written` writes again."""
+    """Read an SVG document as a tree, which `written` writes again. Raises ParseError for none."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     return ElementTree.fromstring(svg)
 
 
 def written(root: ElementTree.Element) -> str:
-    """A tree as an SVG document."""
+    """Write a tree as an SVG document."""
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -16,22 +16,22 @@ Facts = list[tuple[str, str]]
 
 
 def of_runs(origin: Origin) -> list[tuple[str, Facts]]:
-    """For each run its name, and terms with their values in plain words."""
+    """Return for each run its name, and terms with their values in plain words."""
     return [(shown(row["name"]), list(_run(row, origin))) for row in _rows(origin.runs)]
 
 
 def of_models(origin: Origin) -> list[tuple[str, Facts]]:
-    """The same for each model."""
+    """Return for each model its name, and terms with their values in plain words."""
     return [(_model_name(row), list(_model(row))) for row in _rows(origin.models)]
 
 
 def of_corpora(origin: Origin) -> list[tuple[str, Facts]]:
-    """The same for each corpus."""
+    """Return for each corpus its name, and terms with their values in plain words."""
     return [(row["name"], list(_corpus(row))) for row in _rows(origin.corpora)]
 
 
 def left_out(origin: Origin) -> list[str]:
-    """What the runs left out, and why: a line for each reason."""
+    """Return what the runs left out, and why, as a line for each reason."""
     return [
         f"{_number(row['n'])} {row['reason']} "
         f"({row['run'] or 'every run over ' + row['corpus']}); the first: {row['example']}"
@@ -40,7 +40,7 @@ def left_out(origin: Origin) -> list[str]:
 
 
 def departures(origin: Origin) -> list[str]:
-    """Where a source departs from its format without harm: a line for each reason."""
+    """Return where a source departs from its format without harm, as a line for each reason."""
     return [
         f"{_number(row['n'])} {row['reason']} (corpus {row['corpus']}); the first: {row['example']}"
         for row in _rows(origin.departures)
@@ -48,7 +48,7 @@ def departures(origin: Origin) -> list[str]:
 
 
 def setup(origin: Origin) -> str:
-    """Model and corpus of the runs in one sentence, to stand beside what a paper measured on."""
+    """Name the models and corpora of the runs, to stand beside what a paper measured on."""
     models = [
         f"{row['name']} ({row['layers']} layers of {row['heads']} heads"
         f"{'' if row['random_seed'] is None else ', random weights'})"

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Laid:
-    """A section that was answered, laid out."""
+    """A section that was answered, laid out: texts, tables, and the picture as SVG for a page.
+
+    `number` is the prefix of the ids in it. `pictured` has the rows of the picture where they are
+    not those of the section; `compared` has published figures beside those of the bank.
+    """
 
     key: str
     number: str

@@ -41,7 +41,10 @@ class Table:
 
 
 def table_of(frame: pl.DataFrame, caption: str, file: str, *, cuts: bool = True) -> Table:
-    """A frame as a table. What names the run alone stands above it, and is in the CSV."""
+    """Lay a frame out as a table; with `cuts` a long one has its first rows alone.
+
+    Columns that name runs stand above the table, and are in the CSV alone.
+    """
     shown = frame.drop(_NEVER, strict=False)
     shown = shown.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else shown
     columns = columns_as_text(shown)

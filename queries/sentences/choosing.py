@@ -188,7 +188,7 @@ def check_count(heads: int, sentences: int) -> None:
 
 
 def held(connection: DuckDBPyConnection, run: Run, sentences: Sequence[int]) -> set[int]:
-    """Those of some sentences that an input of the run holds."""
+    """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
     rows = _rows(connection, "held", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 

@@ -41,7 +41,10 @@ class Shown:
 
     @property
     def weights(self) -> pl.DataFrame:
-        """Every weight of the picture, those too that are too small to be drawn."""
+        """Return every weight of the picture, in [0, 1], also those too small to be drawn.
+
+        The columns are sent_id, layer, head, from_position, to_position and weight.
+        """
         from attnbank.queries.pictures.sentence.panel import ELSEWHERE
 
         return pl.concat(
@@ -58,7 +61,7 @@ class Shown:
 
     @property
     def svg(self) -> str:
-        """The picture, for light ground and for print."""
+        """Return the picture as SVG, for light ground and for print."""
         return self.draw()
 
     def draw(self, theme: str = "light") -> str:

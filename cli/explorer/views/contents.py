@@ -11,7 +11,7 @@ _OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "wo
 
 
 def view(visit: Visit) -> Page:
-    """The contents as `attnbank info` has them."""
+    """Show what is in the bank, as `attnbank info` does."""
     found = visit.opened.once("info", visit.bank.info)
     runs = found.runs.select(name for name in _OF_RUNS if name in found.runs.columns)
     return Page(

@@ -18,12 +18,15 @@ _OWN = ("theme", "page")
 
 
 def index(visit: Visit) -> Page:
-    """The list of all analyses, by what their section is about."""
+    """List all analyses by what their section is about."""
     return Page("tables.html", "Tables and figures", {"sections": by_section(), "run": visit.run})
 
 
 def view(visit: Visit) -> Page:
-    """The form, the picture and the rows of one analysis."""
+    """Show the form, the picture and the rows of one analysis.
+
+    Raises CallError for an unknown one; what else is wrong stands on the page.
+    """
     analysis = find(visit.parts["name"])
     shown: dict[str, Any] = {
         "analysis": analysis,
@@ -53,7 +56,10 @@ def view(visit: Visit) -> Page:
 
 
 def picture(visit: Visit) -> Picture:
-    """The picture of an analysis, drawn here: the page needs no script for it."""
+    """Draw the picture of an analysis here, so that the page needs no script for it.
+
+    Raises as `Bank.plot`.
+    """
     from attnbank.queries.pictures import as_bytes
 
     analysis = find(visit.parts["name"])

@@ -35,7 +35,11 @@ _SURFACE = (
 
 
 def view(visit: Visit) -> Page:
-    """The page of the head that the address names."""
+    """Show the head that the address names.
+
+    Raises CallError where it is none of the model's, QueryError where nothing is known of it. A
+    part that the bank has no answer for is listed with the reason.
+    """
     layer, head = _pair(visit.parts["head"])
     name = f"{layer}-{head}"
     parts: list[tuple[str, str]] = []

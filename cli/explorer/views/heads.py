@@ -29,7 +29,7 @@ _COLOURS = 6
 
 
 def view(visit: Visit) -> Page:
-    """The grid, coloured by what the address names."""
+    """Show the grid of heads, coloured by what the address names."""
     by = visit.chosen("by", MEASURES)
     relation = visit.text("relation", "all")
     direction = visit.chosen("direction", DIRECTIONS)
@@ -102,7 +102,7 @@ class Point:
 
 
 def view_map(visit: Visit) -> Page:
-    """The map of figure 6, each head a link."""
+    """Show the map of figure 6, on which each head is a link."""
     shown: dict[str, Any] = {"run": visit.run, "runs": visit.runs(), "error": None, "points": []}
     try:
         answer = visit.ask("figure_6", run=visit.run)

@@ -22,7 +22,7 @@ _STYLE = re.compile(r' style="[^"]*"')
 
 
 def view(visit: Visit) -> Page:
-    """The sentence that the address names; without one, the box that asks for it."""
+    """Show the sentence that the address names, or the box that asks for one."""
     name = visit.text("sentence").strip()
     shown: dict[str, Any] = {
         "sentence": name,

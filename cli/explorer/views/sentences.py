@@ -22,7 +22,7 @@ _EXAMPLE = "pattern { V -[obj]-> O }"
 
 
 def view(visit: Visit) -> Page:
-    """The box for a request, and below it what it finds, where there is one."""
+    """Show the box for a request, and below it what the request finds, where there is one."""
     request, by = visit.text("pattern").strip(), visit.text("by").strip()
     corpora = visit.opened.once("corpora", lambda: _corpora(visit))
     shown: dict[str, Any] = {

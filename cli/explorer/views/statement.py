@@ -19,7 +19,7 @@ _MOST_BYTES = 15_000_000
 
 
 def view(visit: Visit) -> Page:
-    """The box for a statement, and its rows below."""
+    """Show the box for a statement, and its rows below, where there is one."""
     statement = visit.text("statement").strip()
     shown: dict[str, Any] = {
         "statement": statement,
