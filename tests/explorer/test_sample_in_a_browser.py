@@ -51,8 +51,10 @@ def browser() -> Iterator[Any]:
         yield made
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (360, "dark")])
-@pytest.mark.parametrize("looks_for_faults", [False, True])
+@pytest.mark.parametrize(
+    ("width", "scheme", "looks_for_faults"),
+    [(1400, "light", False), (360, "dark", False), (1000, "dark", True)],
+)
 def test_a_walk_through_every_view(
     browser: Any, address: str, width: int, scheme: str, looks_for_faults: bool
 ) -> None:
