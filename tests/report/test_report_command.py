@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import pytest
 from report_pages import read
 
@@ -63,7 +64,7 @@ def test_what_cannot_be_written_is_told(
 
 
 def test_an_empty_bank_has_a_report_too(tmp_path: Path) -> None:
-    bank, file = tmp_path / "empty.duckdb", tmp_path / "report.html"
+    bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
     assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
     page = read(file.read_text(encoding="utf-8"))
