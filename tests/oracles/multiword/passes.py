@@ -1,0 +1,180 @@
+"""One input at a time through a model: pieces, positions, weights between positions, peaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer
+
+from multiword.text import Corpus, Unit
+
+SPACE = "▁"
+
+
+@dataclass
+class Position:
+    """A row and column of the maps. `words` are places in the corpus; none for special tokens."""
+
+    kind: str  # word, cls or sep
+    words: list[int]
+    text: str
+    pieces: list[str]
+    tokens: list[int]
+
+
+@dataclass
+class Input:
+    """An input: its positions, the weights between them, and what is largest [L, H, P]; -1: none.
+
+    `attended` is the other word position that a position looks at most, `attending` the one that
+    looks at it most.
+    """
+
+    positions: list[Position]
+    ids: list[int]
+    maps: np.ndarray  # [L, H, P, P]
+    attended: np.ndarray
+    attending: np.ndarray
+
+    @property
+    def word_positions(self) -> list[int]:
+        return [at for at, each in enumerate(self.positions) if each.kind == "word"]
+
+
+class Model:
+    """A model and its tokenizer, read from the files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        state = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        self.kind = state["model"]["type"]  # Unigram, BPE (of bytes) or WordPiece
+        self.unknown = "<unk>" if self.kind == "Unigram" else "[UNK]"
+        loaded = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
+        self.module: Any = loaded.eval()
+        self.opens = {"Unigram": "<s>", "WordPiece": "[CLS]"}.get(self.kind)
+        self.closes = {"Unigram": "</s>", "WordPiece": "[SEP]"}.get(self.kind)
+
+    def pieces(self, text: str, space_before: bool, begins: bool) -> list[str]:
+        """The pieces of a unit as the vocabulary writes them.
+
+        `begins`: nothing stands before it. A Unigram tokenizer writes white space before that too.
+        """
+        if self.kind == "Unigram":
+            written = text.replace(" ", SPACE)
+            if space_before or begins:
+                written = SPACE + written
+            found = []
+            for part in _parts(written):
+                for token in self.tokenizer.model.tokenize(part):
+                    found.append(self.unknown if token.id == self._id(self.unknown) else token.value)
+            return found
+        before = " " if self.kind == "BPE" and space_before else ""
+        return list(self.tokenizer.encode(before + text, add_special_tokens=False).tokens)
+
+    def _id(self, piece: str) -> int:
+        id = self.tokenizer.token_to_id(piece)
+        assert id is not None
+        return int(id)
+
+    def layout(self, units: Sequence[tuple[Unit, bool]]) -> tuple[list[Position], list[int]]:
+        """The positions of an input, and the ids of its tokens."""
+        positions: list[Position] = []
+        ids: list[int] = []
+
+        def put(kind: str, words: list[int], text: str, pieces: list[str]) -> None:
+            tokens = list(range(len(ids), len(ids) + len(pieces)))
+            ids.extend(self._id(each) for each in pieces)
+            positions.append(Position(kind, words, text, pieces, tokens))
+
+        if self.opens is not None:
+            put("cls", [], self.opens, [self.opens])
+        for at, (unit, space) in enumerate(units):
+            put("word", unit.words, unit.text, self.pieces(unit.text, space, at == 0))
+        if self.closes is not None:
+            put("sep", [], self.closes, [self.closes])
+        return positions, ids
+
+    def tensors(self, ids: Sequence[int]) -> dict[str, torch.Tensor]:
+        given = torch.tensor([list(ids)])
+        return {"input_ids": given, "attention_mask": torch.ones_like(given)}
+
+    def read(self, units: Sequence[tuple[Unit, bool]]) -> Input:
+        """Run the model over one input."""
+        positions, ids = self.layout(units)
+        with torch.no_grad():
+            output = self.module(**self.tensors(ids), output_attentions=True)
+        tokens = np.stack([layer[0].numpy() for layer in output.attentions])
+        return of_maps(positions, ids, merged(tokens, [each.tokens for each in positions]))
+
+
+def _parts(written: str) -> list[str]:
+    """What is cut at white space before pieces are sought: each part begins with its `▁`."""
+    parts: list[str] = []
+    for character in written:
+        if character == SPACE or not parts:
+            parts.append(character)
+        else:
+            parts[-1] += character
+    return parts
+
+
+def merged(tokens: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """Weights between positions [L, H, P, P]: to a position the sum, from it the mean."""
+    wide = tokens.astype(np.float64)
+    found = np.zeros((*tokens.shape[:2], len(groups), len(groups)))
+    columns = []
+    for group in groups:
+        total = np.zeros(wide.shape[:3])
+        for token in group:
+            total += wide[:, :, :, token]
+        columns.append(total)
+    for j, column in enumerate(columns):
+        for i, group in enumerate(groups):
+            total = np.zeros(wide.shape[:2])
+            for token in group:
+                total += column[:, :, token]
+            found[:, :, i, j] = total / len(group)
+    return found.astype(np.float32)
+
+
+def of_maps(positions: list[Position], ids: list[int], maps: np.ndarray) -> Input:
+    """An input with these weights, and their peaks."""
+    words = [at for at, each in enumerate(positions) if each.kind == "word"]
+    shape = maps.shape[:3]
+    attended, attending = np.full(shape, -1), np.full(shape, -1)
+    for layer in range(shape[0]):
+        for head in range(shape[1]):
+            own = maps[layer, head].tolist()
+            for at in words:
+                for found, weights in (
+                    (attended, own[at]),
+                    (attending, [row[at] for row in own]),
+                ):
+                    best = 0.0
+                    for other in words:
+                        if other != at and weights[other] > best:
+                            best = weights[other]
+                            found[layer, head, at] = other
+    return Input(positions, ids, maps, attended, attending)
+
+
+def sentences(model: Model, corpus: Corpus) -> list[Input]:
+    """The inputs of a run of single sentences."""
+    found = []
+    for units in corpus.sentences:
+        found.append(model.read([(unit, unit.space_before) for unit in units]))
+    return found
+
+
+def documents(model: Model, corpus: Corpus) -> list[Input]:
+    """The inputs of a run of documents that are short enough for one input each."""
+    return [model.read(corpus.units_of(each)) for each in sorted(set(corpus.documents))]
