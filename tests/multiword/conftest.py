@@ -10,8 +10,8 @@ import multiword_cases
 import pytest
 from multiword_cases import Case, Make
 
-SENTENCES = 60
-MODES = ("written", "parts")
+SENTENCES = 30  # of each language
+MODES = ("written", pytest.param("parts", marks=pytest.mark.slow))
 
 
 @pytest.fixture(scope="session")

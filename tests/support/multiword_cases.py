@@ -88,7 +88,7 @@ class Case:
 
 
 def make(
-    bank: Path, source: Path, model: Path, mode: str, context: str = "sentence", *args: str
+    bank: Path, source: Path, model: Path, mode: str = "written", context: str = "sentence", *args: str
 ) -> Case:
     """Fill a bank by the command, and run the model slowly over the same text."""
     options = ["--multiword", mode, "--context", context, *args]

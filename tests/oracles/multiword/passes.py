@@ -69,7 +69,7 @@ class Model:
         `begins`: nothing stands before it. A Unigram tokenizer writes white space before that too.
         """
         if self.kind == "Unigram":
-            written = text.replace(" ", SPACE)
+            written = SPACE.join(text.split())  # of any kind, as tokenizers of this model cut it
             if space_before or begins:
                 written = SPACE + written
             found = []
