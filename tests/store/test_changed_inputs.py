@@ -113,6 +113,12 @@ CHANGES: dict[str, list[Change]] = {
         Change(None, 12, RUN),
         Change(None, 96, SAME),  # what the model takes
     ],
+    "multiword": [Change("written", "parts", RUN)],
+    "language": [
+        Change("fr", "FR", SAME),
+        Change("fr", None, SAME),
+        Change("fr", "de", "its language is fr, and --language is de"),
+    ],
     "truncate": [Change(False, True, RUN, DOCUMENTS)],
     "limit": [Change(None, 2, RUN), Change(2, 1, RUN)],
     "seed": [

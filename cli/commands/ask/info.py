@@ -114,10 +114,22 @@ def _run(row: dict[str, Any]) -> str:
             f"  {number(row['sentences'])} sentences, {number(row['words'])} words,"
             f" {number(row['weights'])} weights, about {size(row['bytes'])}",
             *(f"  {line}" for line in unknown_lines(row["words"], row["unknown_words"])),
+            *_tokens_of_run(row),
             *([] if (row["reading"] or 1) >= READING else [f"  {_OLD_READING}"]),
             f"  started {row['started']} UTC, {end}",
         ]
     )
+
+
+def _tokens_of_run(row: dict[str, Any]) -> list[str]:
+    """How multiword tokens were read, where their words do not spell them."""
+    if row["multiword"] is None:
+        return []
+    if row["multiword"] == "parts":
+        return ["  of multiword tokens the parts were read, not what is written"]
+    inner = row["inner_dependencies"]
+    left_out = f"; {number(inner)} dependencies inside them are left out" if inner else ""
+    return [f"  multiword tokens were read as written{left_out}"]
 
 
 def _choices(row: dict[str, Any]) -> list[str]:
@@ -153,17 +165,32 @@ def _model(row: dict[str, Any]) -> str:
 def _corpus(row: dict[str, Any]) -> str:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
+    language = f"; language {row['language']}" if row["language"] else ""
     files = [f"  pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []
     return "\n".join(
         [
             f"corpus {row['id']}  {row['name']}",
-            f"  {row['format']}, {row['annotation']} annotation{silver}; split {splits}",
+            f"  {row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
             f"  {number(row['documents'])} documents, {number(row['sentences'])} sentences,"
             f" {number(row['words'])} words, {number(row['mentions'])} mentions",
             f"  sha256 {row['sha256']}",
+            *_tokens_of_corpus(row),
             *files,
         ]
     )
+
+
+def _tokens_of_corpus(row: dict[str, Any]) -> list[str]:
+    """Its multiword tokens that their words do not spell, and its nodes that are no words."""
+    told = []
+    if row["unspelled_tokens"]:
+        told.append(
+            f"{number(row['unspelled_tokens'])} of {number(row['multiword_tokens'])} multiword"
+            " tokens are not what their words spell"
+        )
+    if row["empty_nodes"]:
+        told.append(f"{number(row['empty_nodes'])} empty nodes")
+    return [f"  {', '.join(told)}"] if told else []
 
 
 def _departures(contents: Contents) -> list[str]:

@@ -28,6 +28,15 @@ inner_of_run as (
     group by inner_dependency.run
 ),
 
+unspelled as (
+    select document.corpus, count(*) as tokens
+    from multiword_token as token
+    inner join sentence on sentence.id = token.sentence
+    inner join document on document.id = sentence.document
+    where not token.is_spelled
+    group by document.corpus
+),
+
 left_out as (
     select run.id as run, count(*) as skipped
     from skipped
@@ -69,7 +78,7 @@ select
     run.finished,
     run.reading,
     run.unknown_words,
-    coalesce(run.multiword, 'parts') as multiword,
+    case when unspelled.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
     cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies
 from run
 inner join model on model.id = run.model
@@ -77,5 +86,6 @@ inner join corpus on corpus.id = run.corpus
 left join held on held.run = run.id
 left join seen on seen.run = run.id
 left join left_out on left_out.run = run.id
+left join unspelled on unspelled.corpus = run.corpus
 left join inner_of_run on inner_of_run.run = run.id
 order by run.id

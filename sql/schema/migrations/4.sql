@@ -2,7 +2,7 @@
 -- they spell it, or are fewer than four: a token has two words at least. Other words keep a null, and a corpus with such
 -- words is read anew before a run takes its tokens as written. Runs of before read the parts: run.multiword is null.
 
-alter table word add column if not exists token_start smallint;
+alter table if exists word add column if not exists token_start smallint;
 
 update word
 set token_start = token.first_index
