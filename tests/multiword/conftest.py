@@ -12,6 +12,7 @@ from multiword_cases import Case, Make
 
 SENTENCES = 30  # of each language
 MODES = ("written", pytest.param("parts", marks=pytest.mark.slow))
+WHOLE = [pytest.param(each, marks=pytest.mark.slow) for each in multilingual.LANGUAGES]
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +53,23 @@ def french_and_hebrew(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -
     return folder
 
 
-@pytest.fixture(scope="session", params=MODES)
+@pytest.fixture(scope="session", params=[*MODES, *WHOLE])
 def case(
-    request: pytest.FixtureRequest, read: Make, french_and_hebrew: Path, multilingual_model: Path
+    request: pytest.FixtureRequest,
+    read: Make,
+    corpora: Path,
+    french_and_hebrew: Path,
+    multilingual_model: Path,
 ) -> Case:
-    """The French and the Hebrew sentences, in a run that reads them as written and in one of parts."""
-    return read(french_and_hebrew, multilingual_model, request.param)
+    """The chosen sentences as they are written and as parts; the whole real text as written."""
+    if request.param in multilingual.LANGUAGES:
+        source = corpora / f"{request.param}-dev.conllu"
+        found = read(source, multilingual_model)
+        assert found.has_shared == (request.param != "zh")
+        return found
+    found = read(french_and_hebrew, multilingual_model, request.param)
+    assert found.has_shared == (request.param == "written")
+    return found
 
 
 @pytest.fixture(scope="session", params=MODES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,26 @@ import pytest
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
 
-SENTENCES, DOCUMENTS = "mentions/minilm/parts", "mentions/minilm/document/parts"
+
+pytestmark = pytest.mark.slow
+
+Parts = Callable[[str], Bank]
 
 
 @pytest.fixture(scope="module")
-def bank(tmp_path_factory: pytest.TempPathFactory, mentions: Path) -> Iterator[Bank]:
-    path = tmp_path_factory.mktemp("parts") / "bank.duckdb"
-    for context in ("sentence", "document"):
-        options = ["--model", "minilm", "--multiword", "parts", "--context", context]
-        assert run(["-b", str(path), "ingest", str(mentions), *options]) == 0
-    with open_bank(path) as opened:
-        yield opened
+def parts(tmp_path_factory: pytest.TempPathFactory, mentions: Path) -> Parts:
+    """A function from a context to a bank of a run of parts."""
+    made: dict[str, Path] = {}
+
+    def make(context: str) -> Bank:
+        if context not in made:
+            path = tmp_path_factory.mktemp("parts") / "bank.duckdb"
+            options = ["--model", "minilm", "--multiword", "parts", "--context", context]
+            assert run(["-b", str(path), "ingest", str(mentions), *options]) == 0
+            made[context] = path
+        return open_bank(made[context])
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -33,35 +42,32 @@ def before(mentions: Path) -> dict[str, Any]:
     return found
 
 
-def test_heads(bank: Bank, before: dict[str, Any]) -> None:
+def test_heads(parts: Parts, before: dict[str, Any]) -> None:
     found: dict[str, list[Any]] = {}
-    rows = bank.query("head_accuracy", run=SENTENCES).sort("relation", "layer", "head", "direction")
-    for row in rows.iter_rows(named=True):
-        found.setdefault(row["relation"], [row["n"], []])[1].append(row["correct"])
+    offsets: dict[str, list[int]] = {}
+    with parts("sentence") as bank:
+        rows = bank.query("head_accuracy").sort("relation", "layer", "head", "direction")
+        for row in rows.iter_rows(named=True):
+            assert row["run"] == "mentions/minilm/parts"
+            found.setdefault(row["relation"], [row["n"], []])[1].append(row["correct"])
+        for row in bank.query("offset_baseline").iter_rows(named=True):
+            offsets.setdefault(row["relation"], []).append(row["correct"])
+        assert bank.sql("select count(*) from position where last_word is not null").item() == 0
+        assert bank.sql("select sum(positions) from sequence").item() == 188 + 2 * 18
     assert found == before["head_accuracy"]
+    assert offsets == before["offset_baseline"]
 
 
-def test_offsets(bank: Bank, before: dict[str, Any]) -> None:
-    found: dict[str, list[int]] = {}
-    for row in bank.query("offset_baseline", run=SENTENCES).iter_rows(named=True):
-        found.setdefault(row["relation"], []).append(row["correct"])
-    assert found == before["offset_baseline"]
-
-
-def test_coreference(bank: Bank, before: dict[str, Any]) -> None:
+def test_coreference(parts: Parts, before: dict[str, Any]) -> None:
     found: dict[str, list[Any]] = {}
-    rows = bank.query("coreference_accuracy", run=DOCUMENTS).sort("kind", "layer", "head")
-    for row in rows.iter_rows(named=True):
-        found.setdefault(row["kind"], [row["n"], []])[1].append(row["correct"])
+    with parts("document") as bank:
+        rows = bank.query("coreference_accuracy").sort("kind", "layer", "head")
+        for row in rows.iter_rows(named=True):
+            assert row["run"] == "mentions/minilm/document/parts"
+            found.setdefault(row["kind"], [row["n"], []])[1].append(row["correct"])
+        baselines = bank.query("coreference_baseline")
     assert found == before["coreference_accuracy"]
-    baselines = bank.query("coreference_baseline", run=DOCUMENTS)
     assert {
         f"{row['baseline']} {row['kind']}": [row["correct"], row["n"]]
         for row in baselines.iter_rows(named=True)
     } == before["coreference_baseline"]
-
-
-def test_positions(bank: Bank, before: dict[str, Any]) -> None:
-    rows = bank.sql("select sum(positions), count(*) from sequence").rows()
-    assert rows == [(before["positions"], 22)]
-    assert bank.sql("select count(*) from position where last_word is not null").item() == 0

@@ -33,7 +33,9 @@ def _starts(case: Case) -> dict[str, int]:
 
 def test_what_words_look_at_most(case: Case) -> None:
     starts = _starts(case)
-    found = [_places(case, starts, row, "A", "B") for row in _find(case, "pattern { A =[1-2]=> B }")]
+    found = [
+        _places(case, starts, row, "A", "B") for row in _find(case, "pattern { A =[1-2]=> B }")
+    ]
     expected = requests.looks(case.inputs, 1, 2)
     assert sorted(found) == sorted(expected)
     assert len(found) > 1000
@@ -63,7 +65,7 @@ def test_weights_of_pairs_and_none_within_a_position(case: Case) -> None:
             assert row[key] == expected
             nothing += expected is None
         assert len(hits) == len(list(requests.edges(case.corpus, relation))) > 0
-    assert (nothing > 0) == (case.mode == "written")
+    assert (nothing > 0) == case.has_shared
 
 
 def test_pairs_by_their_weight(case: Case) -> None:
@@ -87,4 +89,4 @@ def test_the_tags_of_what_a_word_looks_at_are_joined(case: Case) -> None:
         (place,) = _places(case, starts, row, "A")
         assert row[key] == tags[place]
         joined += "+" in row[key]
-    assert (joined > 0) == (case.mode == "written")
+    assert (joined > 0) == case.has_shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ def _trained(case: Case, folder: Path, kind: str) -> tuple[Case, Rows]:
     shutil.copy(case.path, bank)
     splits = {"test_split": "dev"} | ({} if kind == "right_branching" else {"train_split": "train"})
     train_probe(bank, kind, 1, 1, ProbeOptions(epochs=2, resamples=5, **splits))
-    copy = Case(bank, case.corpus, case.model, case.own, case.mode, case.context)
+    copy = replace(case, path=bank)
     rows = copy.query("probe_accuracy", relation=None)
     return copy, {
         row["relation"]: (

@@ -83,7 +83,7 @@ def _fits(pieces: list[str], unknown: str, text: str) -> bool:
 def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
     """The first word of a text and those after white space begin with `▁`, all others do not."""
     case = read(written, multilingual_model)
-    own = [each.pieces for input in case.own for each in input.positions if each.kind == "word"]
+    own = [each.pieces for input in case.inputs for each in input.positions if each.kind == "word"]
     for at, ((text, pieces, space), slow) in enumerate(zip(_positions(case), own, strict=True)):
         begins = space or at % 4 == 0
         if begins or len(text.split()) == 1:
@@ -99,7 +99,7 @@ def test_white_space_inside_a_word_that_follows_another(
     read: Make, written: Path, multilingual_model: Path
 ) -> None:
     case = read(written, multilingual_model)
-    own = [each.pieces for input in case.own for each in input.positions if each.kind == "word"]
+    own = [each.pieces for input in case.inputs for each in input.positions if each.kind == "word"]
     assert [pieces for _, pieces, _ in _positions(case)] == own
 
 
@@ -112,6 +112,7 @@ def test_wordpiece(read: Make, written: Path) -> None:
         assert _fits([each.removeprefix("##") for each in pieces], "[UNK]", plain), (text, pieces)
 
 
+@pytest.mark.slow
 def test_bytes(read: Make, written: Path, tiny_model: Callable[[str], Path]) -> None:
     """Bytes lose nothing: the pieces are the text, with a space where one stands before it."""
     decoder = decoders.ByteLevel()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
-from multiword import trees
-from multiword_cases import Case, Make
+from multiword_cases import Case
 
 from attnbank.cli.app import run
+from attnbank.queries import open_bank
 
 TEXT = """# newdoc id = one
 # sent_id = s1
@@ -36,7 +39,6 @@ TEXT = """# newdoc id = one
 3	lo	él	PRON	_	_	1	obj	_	_
 
 """
-INSIDE = re.compile(r"^.*\b2\b.*\(inside-token\)", re.MULTILINE)
 
 
 def test_the_words_of_a_token(case: Case) -> None:
@@ -97,72 +99,85 @@ def test_the_run_says_how_it_reads(case: Case) -> None:
     assert name.endswith("/parts") == (mode == "parts")
 
 
-def _ingest(
-    folder: Path, capfd: pytest.CaptureFixture[str], model: Path | str, *args: str
-) -> tuple[Path, str]:
-    source, bank = folder / "text.conllu", folder / "bank.duckdb"
-    source.write_text(TEXT, encoding="utf-8")
-    given = ["-b", str(bank), "ingest", str(source), "--model", str(model), *args]
-    assert run(given) == 0
-    out, err = capfd.readouterr()
-    return bank, out + err
+Told = tuple[Path, dict[str, str]]
 
 
-def test_written_is_the_default(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> Told:
+    """A bank of the text above in three runs, and what was told of each by the commands."""
+    folder = tmp_path_factory.mktemp("told")
+    (folder / "text.conllu").write_text(TEXT, encoding="utf-8")
+    bank, said = folder / "bank.duckdb", {}
+    given = ["-b", str(bank), "ingest", str(folder / "text.conllu"), "--model"]
+    for name, options in (("written", []), ("parts", ["--multiword", "parts"]),
+                          ("token", ["--unit", "token"])):  # fmt: skip
+        heard = io.StringIO()
+        with redirect_stderr(heard), redirect_stdout(heard):
+            assert run([*given, str(multilingual_model), *options]) == 0
+        said[name] = heard.getvalue()
+    return bank, said
+
+
+def _sql(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with open_bank(bank) as opened:
+        return list(opened.sql(statement).rows())
+
+
+def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -> None:
     """Dámelo is one position with two arcs inside; don't is read as do and n't."""
-    bank, told = _ingest(tmp_path, capfd, "minilm")
-    assert INSIDE.search(told) and re.search(r"\b1 empty node", told)
+    bank, said = told
+    assert re.search(r"\b2 dependencies .*\(inside-token\)", said["written"])
+    assert re.search(r"\b1 empty node", said["written"])
     assert run(["-b", str(bank), "info"]) == 0
-    assert INSIDE.search("".join(capfd.readouterr()))
-    statement = (
-        "select position, text, word, last_word from position where kind = 'word'"
-        " order by sequence, position"
+    info = capfd.readouterr()[0]
+    assert re.search(r"read as written; 2 dependencies inside them are left out", info)
+    assert re.search(r"\b2 of 3 multiword tokens .*\b1 empty node", info)
+    rows = _sql(
+        bank,
+        "select position, text, word, last_word from position"
+        " inner join sequence on sequence.id = position.sequence"
+        " where kind = 'word' and run = 1 order by word",
     )
-    assert run(["-b", str(bank), "sql", statement, "-f", "csv"]) == 0
-    lines = capfd.readouterr()[0].splitlines()[1:]
-    assert sorted(lines) == sorted(
-        ["1,Il,1,", "2,vient,2,", "3,du,3,4", "4,port,5,", '5,",",6,', "6,do,7,", "7,n't,8,",
-         "8,he,9,", "9,?,10,", "1,Dámelo,11,13"]
-    )  # fmt: skip
+    assert rows == [
+        (1, "Il", 1, None), (2, "vient", 2, None), (3, "du", 3, 4), (4, "port", 5, None),
+        (5, ",", 6, None), (6, "do", 7, None), (7, "n't", 8, None), (8, "he", 9, None),
+        (9, "?", 10, None), (1, "Dámelo", 11, 13),
+    ]  # fmt: skip
 
 
-def test_parts_have_positions_of_their_own(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    bank, told = _ingest(tmp_path, capfd, "minilm", "--multiword", "parts")
-    assert "inside-token" not in told
-    statement = "select count(*), count(last_word) from position where kind = 'word'"
-    assert run(["-b", str(bank), "sql", statement, "-f", "csv"]) == 0
-    assert capfd.readouterr()[0].splitlines()[1:] == ["13,0"]
-
-
-def test_each_piece_of_a_token_has_its_words(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    bank, _ = _ingest(tmp_path, capfd, "minilm", "--unit", "token")
-    statement = (
-        "select word, last_word, string_agg(text, ' ' order by position.sequence, position)"
-        " as pieces from position where kind = 'token' group by word, last_word order by word"
+def test_parts_have_positions_of_their_own(told: Told) -> None:
+    bank, said = told
+    assert "inside-token" not in said["parts"]
+    rows = _sql(
+        bank,
+        "select run.name, run.multiword, count(*), count(last_word) from position"
+        " inner join sequence on sequence.id = position.sequence"
+        " inner join run on run.id = sequence.run where kind = 'word' and multiword = 'parts'"
+        " group by all",
     )
-    assert run(["-b", str(bank), "sql", statement, "-f", "csv"]) == 0
-    rows = [line.split(",") for line in capfd.readouterr()[0].splitlines()[1:]]
-    by_word = {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
-    assert by_word["3"] == ("4", "du")
-    assert by_word["7"] == ("", "do")
-    last, pieces = by_word["11"]
-    assert last == "13" and pieces.replace(" ##", "") == "damelo" and " " in pieces
+    ((name, mode, positions, shared),) = rows
+    assert (name.split("/")[-1], mode, positions, shared) == ("parts", "parts", 13, 0)
 
 
-def test_roots_count_and_inner_arcs_do_not(read: Make, tmp_path: Path, multilingual_model: Path) -> None:
-    """In the row all: ten words of the first sentence, and the root alone of the second."""
-    source = tmp_path / "text.conllu"
-    source.write_text(TEXT, encoding="utf-8")
-    case = read(source, multilingual_model)
-    assert [arc.word.form for arc in case.inside] == ["me", "lo"]
-    rows = case.query("head_accuracy", relation="all")
-    assert {row["n"] for row in rows} == {11}
-    judged = trees.accuracy(case.judged, case.inputs)
-    assert all(
-        row["correct"] == judged["all", (row["layer"], row["head"], row["direction"])][0]
-        for row in rows
+def test_each_piece_of_a_token_has_its_words(told: Told) -> None:
+    bank, _ = told
+    rows = _sql(
+        bank,
+        "select word, last_word, string_agg(text, '' order by position) from position"
+        " where kind = 'token' group by word, last_word order by word",
     )
+    assert [(word, last) for word, last, _ in rows] == [
+        (1, None), (2, None), (3, 4), (5, None), (6, None), (7, None), (8, None), (9, None),
+        (10, None), (11, 13),
+    ]  # fmt: skip
+    texts = {word: text for word, _, text in rows}
+    assert texts[3] == "▁du" and texts[7] == "▁do"
+    assert texts[11] == "▁Dámelo"
+
+
+def test_roots_count_and_inner_arcs_do_not(told: Told) -> None:
+    """In the row all: the ten words of the first sentence, and of the second its root alone."""
+    bank, _ = told
+    ((name,),) = _sql(bank, "select name from run where id = 1")
+    rows = _sql(bank, f"select distinct n from head_accuracy(relation := 'all', run := '{name}')")
+    assert rows == [(11,)]

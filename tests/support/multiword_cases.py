@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,18 +38,18 @@ def with_tokens(source: Path, count: int) -> str:
 class Case:
     """A bank of one run, and the same run the slow way.
 
-    `own` are the inputs with the weights of a pass over one input at a time, `inputs` the same with
-    the weights that the bank holds: rounding differs, and so near ties cannot.
+    `inputs` have the weights that the bank holds, and `own` those of a pass over one input at a
+    time: between the two rounding differs, and near ties with it.
     """
 
     path: Path
     corpus: text.Corpus
     model: passes.Model
-    own: list[passes.Input]
     mode: str
-    context: str
+    context: str = "sentence"
 
     def __post_init__(self) -> None:
+        layouts = passes.layouts(self.model, self.corpus, self.context)
         # Inputs of a batch are numbered by their length: here they come in the order of the text.
         self.sequences = [
             row[0]
@@ -57,11 +58,21 @@ class Case:
             )
         ]
         self.inputs = [
-            passes.of_maps(own.positions, own.ids, maps)
-            for own, maps in zip(self.own, self._maps(), strict=True)
+            passes.Input(positions, ids, maps)
+            for (positions, ids), maps in zip(layouts, self._maps(), strict=True)
         ]
         self.judged, self.inside = trees.arcs(self.corpus, self.inputs)
         self.first_word = self.rows("select min(id) from word")[0][0]
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether some position holds several words."""
+        return any(len(each.words) > 1 for input in self.inputs for each in input.positions)
+
+    def own(self) -> Iterator[passes.Input]:
+        """The inputs, each run through the model by itself."""
+        for each in self.inputs:
+            yield self.model.read((each.positions, each.ids))
 
     def rows(self, statement: str, **params: Any) -> list[Any]:
         """Rows of a statement over the bank, with the macros of the analyses."""
@@ -74,29 +85,31 @@ class Case:
             return list(bank.query(name, **params).to_dicts())
 
     def _maps(self) -> Iterator[np.ndarray]:
-        layers, heads = self.own[0].maps.shape[:2]
-        rows = self.rows(
-            "select sequence, list(weights order by layer, head, from_position) from attention"
-            " group by sequence"
-        )
-        of = dict(rows)
-        for sequence in self.sequences:
-            weights = of[sequence]
-            size = len(weights[0])
-            assert len(weights) == layers * heads * size
-            yield np.array(weights, np.float32).reshape(layers, heads, size, size)
+        ((layers, heads),) = self.rows("select layers, heads from model")
+        with duckdb.connect(str(self.path), read_only=True) as connection:
+            for sequence in self.sequences:
+                columns = connection.execute(
+                    "select unnest(weights) as weight from (select weights from attention"
+                    " where sequence = $sequence order by layer, head, from_position)",
+                    {"sequence": sequence},
+                ).fetchnumpy()
+                size = math.isqrt(len(columns["weight"]) // (layers * heads))
+                yield columns["weight"].reshape(layers, heads, size, size)
 
 
 def make(
-    bank: Path, source: Path, model: Path, mode: str = "written", context: str = "sentence", *args: str
+    bank: Path,
+    source: Path,
+    model: Path,
+    mode: str = "written",
+    context: str = "sentence",
+    *args: str,
 ) -> Case:
-    """Fill a bank by the command, and run the model slowly over the same text."""
+    """Fill a bank by the command, and read the same text slowly."""
     options = ["--multiword", mode, "--context", context, *args]
     assert run(["-b", str(bank), "ingest", str(source), "--model", str(model), *options]) == 0
     corpus = text.read(source, written=mode == "written")
-    slow = passes.Model(model)
-    own = (passes.documents if context == "document" else passes.sentences)(slow, corpus)
-    return Case(bank, corpus, slow, own, mode, context)
+    return Case(bank, corpus, passes.Model(model), mode, context)
 
 
 Make = Callable[..., Case]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,45 @@ class Position:
     tokens: list[int]
 
 
+Layout = tuple[list[Position], list[int]]
+"""The positions of an input and the ids of its tokens."""
+
+
 @dataclass
 class Input:
-    """An input: its positions, the weights between them, and what is largest [L, H, P]; -1: none.
-
-    `attended` is the other word position that a position looks at most, `attending` the one that
-    looks at it most.
-    """
+    """An input: its positions and the weights between them [L, H, P, P]."""
 
     positions: list[Position]
     ids: list[int]
-    maps: np.ndarray  # [L, H, P, P]
-    attended: np.ndarray
-    attending: np.ndarray
+    maps: np.ndarray
 
     @property
     def word_positions(self) -> list[int]:
         return [at for at, each in enumerate(self.positions) if each.kind == "word"]
+
+    @cached_property
+    def attended(self) -> np.ndarray:
+        """The other word position that a position looks at most [L, H, P]; -1 for none."""
+        return self._peaks(self.maps)
+
+    @cached_property
+    def attending(self) -> np.ndarray:
+        """The other word position that looks at a position most [L, H, P]; -1 for none."""
+        return self._peaks(self.maps.swapaxes(2, 3))
+
+    def _peaks(self, maps: np.ndarray) -> np.ndarray:
+        words = self.word_positions
+        found = np.full(maps.shape[:3], -1)
+        for layer in range(maps.shape[0]):
+            for head in range(maps.shape[1]):
+                rows = maps[layer, head].tolist()
+                for at in words:
+                    best = 0.0
+                    for other in words:
+                        if other != at and rows[at][other] > best:
+                            best = rows[at][other]
+                            found[layer, head, at] = other
+        return found
 
 
 class Model:
@@ -75,7 +98,9 @@ class Model:
             found = []
             for part in _parts(written):
                 for token in self.tokenizer.model.tokenize(part):
-                    found.append(self.unknown if token.id == self._id(self.unknown) else token.value)
+                    found.append(
+                        self.unknown if token.id == self._id(self.unknown) else token.value
+                    )
             return found
         before = " " if self.kind == "BPE" and space_before else ""
         return list(self.tokenizer.encode(before + text, add_special_tokens=False).tokens)
@@ -85,7 +110,7 @@ class Model:
         assert id is not None
         return int(id)
 
-    def layout(self, units: Sequence[tuple[Unit, bool]]) -> tuple[list[Position], list[int]]:
+    def layout(self, units: Sequence[tuple[Unit, bool]]) -> Layout:
         """The positions of an input, and the ids of its tokens."""
         positions: list[Position] = []
         ids: list[int] = []
@@ -107,13 +132,13 @@ class Model:
         given = torch.tensor([list(ids)])
         return {"input_ids": given, "attention_mask": torch.ones_like(given)}
 
-    def read(self, units: Sequence[tuple[Unit, bool]]) -> Input:
+    def read(self, layout: Layout) -> Input:
         """Run the model over one input."""
-        positions, ids = self.layout(units)
+        positions, ids = layout
         with torch.no_grad():
             output = self.module(**self.tensors(ids), output_attentions=True)
         tokens = np.stack([layer[0].numpy() for layer in output.attentions])
-        return of_maps(positions, ids, merged(tokens, [each.tokens for each in positions]))
+        return Input(positions, ids, merged(tokens, [each.tokens for each in positions]))
 
 
 def _parts(written: str) -> list[str]:
@@ -146,35 +171,10 @@ def merged(tokens: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     return found.astype(np.float32)
 
 
-def of_maps(positions: list[Position], ids: list[int], maps: np.ndarray) -> Input:
-    """An input with these weights, and their peaks."""
-    words = [at for at, each in enumerate(positions) if each.kind == "word"]
-    shape = maps.shape[:3]
-    attended, attending = np.full(shape, -1), np.full(shape, -1)
-    for layer in range(shape[0]):
-        for head in range(shape[1]):
-            own = maps[layer, head].tolist()
-            for at in words:
-                for found, weights in (
-                    (attended, own[at]),
-                    (attending, [row[at] for row in own]),
-                ):
-                    best = 0.0
-                    for other in words:
-                        if other != at and weights[other] > best:
-                            best = weights[other]
-                            found[layer, head, at] = other
-    return Input(positions, ids, maps, attended, attending)
-
-
-def sentences(model: Model, corpus: Corpus) -> list[Input]:
-    """The inputs of a run of single sentences."""
-    found = []
-    for units in corpus.sentences:
-        found.append(model.read([(unit, unit.space_before) for unit in units]))
-    return found
-
-
-def documents(model: Model, corpus: Corpus) -> list[Input]:
-    """The inputs of a run of documents that are short enough for one input each."""
-    return [model.read(corpus.units_of(each)) for each in sorted(set(corpus.documents))]
+def layouts(model: Model, corpus: Corpus, context: str) -> list[Layout]:
+    """The inputs of a run: sentences, or documents that are short enough for one input each."""
+    if context == "document":
+        return [model.layout(corpus.units_of(each)) for each in sorted(set(corpus.documents))]
+    return [
+        model.layout([(unit, unit.space_before) for unit in units]) for units in corpus.sentences
+    ]

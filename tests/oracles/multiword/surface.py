@@ -89,7 +89,6 @@ def by_class(
     corpus: Corpus, inputs: Sequence[Input]
 ) -> dict[tuple[str, str, int, int], tuple[float, float, float, int, int]]:
     """Received, given, chance, positions and inputs by (classification, class, layer, head)."""
-    layers, numbers = inputs[0].maps.shape[:2]
     members: list[dict[tuple[str, str], list[int]]] = []
     for input in inputs:
         own: dict[tuple[str, str], list[int]] = {}
@@ -97,31 +96,39 @@ def by_class(
             for each in classes(corpus, position):
                 own.setdefault(each, []).append(at)
         members.append(own)
+    every = sorted({each for own in members for each in own})
     result = {}
-    for key in sorted({each for own in members for each in own}):
-        having = [(input, own[key]) for input, own in zip(inputs, members, strict=True)
-                  if key in own]  # fmt: skip
-        chance = _mean([1 / len(input.positions) for input, _ in having])
-        count = sum(len(own) for _, own in having)
-        for layer in range(layers):
-            for number in range(numbers):
+    layers, numbers = inputs[0].maps.shape[:2]
+    for layer in range(layers):
+        for number in range(numbers):
+            flows = [_flows(input, input.maps[layer, number].tolist()) for input in inputs]
+            for key in every:
+                having = [at for at, own in enumerate(members) if key in own]
                 received, given = [], []
-                for input, own_places in having:
-                    weights = input.maps[layer, number].tolist()
-                    words = input.word_positions
-                    n = len(input.positions)
-                    received.append(
-                        _mean([sum(row[at] for row in weights) / n for at in own_places])
-                    )
-                    others = [(at, [w for w in words if w != at]) for at in own_places]
-                    if all(each for _, each in others):
-                        given.append(
-                            _mean([_mean([weights[at][w] for w in each]) for at, each in others])
-                        )
+                for at in having:
+                    places = members[at][key]
+                    received.append(_mean([flows[at][0][place] for place in places]))
+                    if all(place in flows[at][1] for place in places):
+                        given.append(_mean([flows[at][1][place] for place in places]))
                 result[(*key, layer + 1, number + 1)] = (
-                    _mean(received), _mean(given), chance, count, len(having),
-                )  # fmt: skip
+                    _mean(received),
+                    _mean(given),
+                    _mean([1 / len(inputs[at].positions) for at in having]),
+                    sum(len(members[at][key]) for at in having),
+                    len(having),
+                )
     return result
+
+
+def _flows(input: Input, weights: list[list[float]]) -> tuple[dict[int, float], dict[int, float]]:
+    """The mean weight that each position receives, and that it gives to another word position."""
+    received, given = {}, {}
+    for at in range(len(weights)):
+        received[at] = _mean([row[at] for row in weights])
+        others = [weights[at][word] for word in input.word_positions if word != at]
+        if others:
+            given[at] = _mean(others)
+    return received, given
 
 
 def frequencies(corpus: Corpus) -> Counter[str]:

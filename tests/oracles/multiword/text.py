@@ -82,9 +82,7 @@ class Corpus:
         """The units of a document, and whether white space stands before each of them."""
         found: list[tuple[Unit, bool]] = []
         space = False  # nothing stands before the first
-        for own, units, after in zip(
-            self.documents, self.sentences, self.space_after, strict=True
-        ):
+        for own, units, after in zip(self.documents, self.sentences, self.space_after, strict=True):
             if own == document:
                 for at, unit in enumerate(units):
                     found.append((unit, unit.space_before if at else space))
