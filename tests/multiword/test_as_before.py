@@ -12,7 +12,6 @@ import pytest
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
 
-
 pytestmark = pytest.mark.slow
 
 Parts = Callable[[str], Bank]

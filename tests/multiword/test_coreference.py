@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from multiword import coreference
 from multiword_cases import Case
 
@@ -59,28 +60,32 @@ def test_where_mentions_and_their_antecedents_stand(documents: Case) -> None:
     assert found == expected
 
 
-def test_where_each_head_looks(documents: Case) -> None:
+@pytest.mark.parametrize("candidates", ["mentions", "words"])
+def test_where_each_head_looks(documents: Case, candidates: str) -> None:
     judged = coreference.judged(documents.corpus, documents.inputs)
     right = {each.mention.key: each.right for each in judged}
     found = {
         (row[:3], row[3], row[4]): row[5:]
         for row in documents.rows(
             f"select {KEY}, p.layer, p.head, p.predicted_position, p.is_right"
-            " from coreference_prediction() as p inner join mention as m on m.id = p.mention",
+            " from coreference_prediction(candidates := $candidates) as p"
+            " inner join mention as m on m.id = p.mention",
             zero=documents.first_word,
+            candidates=candidates,
         )
     }
-    expected = coreference.predictions(judged, documents.inputs)
+    expected = coreference.predictions(judged, documents.inputs, candidates)
     assert found == {key: (at, at in right[key[0]]) for key, at in expected.items()}
 
 
-def test_accuracy(documents: Case) -> None:
+@pytest.mark.parametrize("candidates", ["mentions", "words"])
+def test_accuracy(documents: Case, candidates: str) -> None:
     judged = coreference.judged(documents.corpus, documents.inputs)
     found = {
         (row["layer"], row["head"], row["kind"]): (row["correct"], row["n"])
-        for row in documents.query("coreference_accuracy")
+        for row in documents.query("coreference_accuracy", candidates=candidates)
     }
-    assert found == coreference.accuracy(judged, documents.inputs)
+    assert found == coreference.accuracy(judged, documents.inputs, candidates)
 
 
 def test_baselines(documents: Case) -> None:

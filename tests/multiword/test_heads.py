@@ -9,6 +9,8 @@ import pytest
 from multiword import trees
 from multiword_cases import Case
 
+from attnbank.queries import open_bank
+
 
 def _accuracy(case: Case) -> dict[tuple[str, trees.Head], trees.Counts]:
     return trees.accuracy(case.judged, case.inputs)
@@ -97,3 +99,40 @@ def test_relations_found_better_than_their_commonest_offset(case: Case, margin: 
     }
     assert found == trees.syntactic(case.judged, case.inputs, margin, 10)
     assert margin > 0 or any(found.values())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["pattern { H -[case]-> D }", "pattern { D [upos=ADP]; H [upos=DET|NOUN]; D < H }"],
+    ids=["gold", "neighbours"],
+)
+def test_pairs_of_a_request(case: Case, request_: str) -> None:
+    """Those of which the two words share a position are left out, whatever the request."""
+    words = case.corpus.words
+    pairs = set()
+    for word in words:
+        if request_.startswith("pattern { H"):
+            if word.relation == "case" and word.governor is not None:
+                pairs.add((word.place, word.governor))
+        elif word.upos == "ADP" and word.place + 1 < len(words):
+            after = words[word.place + 1]
+            if after.sentence == word.sentence and after.upos in ("DET", "NOUN"):
+                pairs.add((word.place, after.place))
+    arcs, within = [], 0
+    for number, input in enumerate(case.inputs):
+        stands = trees.places(input)
+        for dependent, head in pairs:
+            if dependent in stands and stands[dependent] != stands[head]:
+                arcs.append(trees.Arc(number, words[dependent], stands[dependent], stands[head]))
+            within += dependent in stands and stands[dependent] == stands[head]
+    assert (within > 0) == case.has_shared
+    expected = {
+        head: counts
+        for (name, head), counts in trees.accuracy(arcs, case.inputs).items()
+        if name == "all"
+    }
+    with open_bank(case.path) as bank:
+        rows = bank.score(request_, dependent="D", head="H", every=True).to_dicts()
+    assert {
+        (row["layer"], row["head"], row["direction"]): (row["correct"], row["n"]) for row in rows
+    } == expected

@@ -20,7 +20,7 @@ WORDS = {
     "French, no-break space": "20\u202f000",
     "Vietnamese": unicodedata.normalize("NFC", "thành phố"),
     "Vietnamese, decomposed": unicodedata.normalize("NFD", "thành phố"),
-    "Persian, non-joiner": "می\u200cخواهم",
+    "Persian, non-joiner": "می\u200cخو\u0627\u0647م",
     "Hindi, joiner": "क्\u200dषमा",
     "Greek, polytonic": unicodedata.normalize("NFD", "ἄνθρωπος"),
     "Hebrew, niqqud": "שָׁלוֹם",

@@ -42,15 +42,15 @@ TEXT = """# newdoc id = one
 
 
 def test_the_words_of_a_token(case: Case) -> None:
-    expected = {}
+    expected: dict[int, tuple[int, str]] = {}
     for token in (each for tokens in case.corpus.tokens for each in tokens):
         start = case.corpus.words[token.words[0]].index
-        expected |= {place: (start, token.form) for place in token.words}
+        expected |= dict.fromkeys(token.words, (start, token.form))
     rows = case.rows("select id - $first, token_start, surface from word", first=case.first_word)
     assert {row[0]: row[1:] for row in rows} == {
         place: expected.get(place, (None, None)) for place in range(len(case.corpus.words))
     }
-    assert len(expected) > 100
+    assert expected or not case.has_shared
 
 
 def test_the_view_of_tokens(case: Case) -> None:
@@ -64,7 +64,7 @@ def test_the_view_of_tokens(case: Case) -> None:
         for sentence, tokens in enumerate(case.corpus.tokens)
         for token in tokens
     ]
-    assert {row[4] for row in rows} == {True, False}
+    assert any(not row[4] for row in rows) or not case.has_shared
 
 
 def test_the_view_of_the_words_of_positions(case: Case) -> None:

@@ -48,14 +48,19 @@ def judged(corpus: Corpus, inputs: Sequence[Input]) -> list[Judged]:
 
 
 def predictions(
-    found: Sequence[Judged], inputs: Sequence[Input]
+    found: Sequence[Judged], inputs: Sequence[Input], candidates: str = "mentions"
 ) -> dict[tuple[tuple[int, int, str], int, int], int | None]:
-    """The position that each head takes, by mention, layer and head; the leftmost of equals."""
+    """The position that each head takes, by mention, layer and head; the leftmost of equals.
+
+    `candidates`: the positions of earlier mentions, or all other positions of words.
+    """
     taken: dict[tuple[tuple[int, int, str], int, int], int | None] = {}
     layers, numbers = inputs[0].maps.shape[:2]
     for each in found:
-        among = sorted({each.at(candidate) for candidate in each.candidates})
         own = each.at(each.mention)
+        among = sorted({each.at(candidate) for candidate in each.candidates})
+        if candidates == "words":
+            among = [at for at in inputs[each.input].word_positions if at != own]
         for layer in range(layers):
             for number in range(numbers):
                 row = inputs[each.input].maps[layer, number, own].tolist()
@@ -68,13 +73,13 @@ def predictions(
 
 
 def accuracy(
-    found: Sequence[Judged], inputs: Sequence[Input]
+    found: Sequence[Judged], inputs: Sequence[Input], candidates: str = "mentions"
 ) -> dict[tuple[int, int, str], tuple[int, int]]:
     """(correct, n) by (layer, head, kind), `all` included."""
     of = {each.mention.key: each for each in found}
     right: Counter[tuple[int, int, str]] = Counter()
     total: Counter[tuple[int, int, str]] = Counter()
-    for (key, layer, head), at in predictions(found, inputs).items():
+    for (key, layer, head), at in predictions(found, inputs, candidates).items():
         for kind in ("all", of[key].mention.kind):
             total[layer, head, kind] += 1
             right[layer, head, kind] += at in of[key].right

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from multiword.passes import Input, Position
-from multiword.text import Corpus, Word
+from multiword.text import Corpus, Word, lowered
 from multiword.trees import largest
 
 Figures = dict[tuple[int, int, str], float]
@@ -37,7 +37,7 @@ def _of_map(input: Input, weights: list[list[float]]) -> dict[str, float]:
     kinds = [each.kind for each in input.positions]
     marks = [kind == "word" and each.text in (".", ",")
              for kind, each in zip(kinds, input.positions, strict=True)]  # fmt: skip
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = defaultdict(float)
     for i in range(n):
         for j in range(n):
             weight = weights[i][j]
@@ -80,7 +80,7 @@ def _named(word: Word) -> set[str]:
     if word.folded in ("obj", "dobj", "iobj"):
         found.add("object")
     is_negative = "Neg" in word.feats.get("Polarity", "")
-    if relation == "neg" or is_negative or word.form.lower() in ("not", "n't", "n’t"):
+    if relation == "neg" or is_negative or word.form.lower() in ("not", "n't", "n\u2019t"):
         found.add("negation")
     return found
 
@@ -133,7 +133,7 @@ def _flows(input: Input, weights: list[list[float]]) -> tuple[dict[int, float], 
 
 def frequencies(corpus: Corpus) -> Counter[str]:
     """How often each text of a unit is in the corpus, in lower case."""
-    return Counter(unit.text.lower() for units in corpus.sentences for unit in units)
+    return Counter(lowered(unit.text) for units in corpus.sentences for unit in units)
 
 
 def functions(corpus: Corpus, inputs: Sequence[Input]) -> Figures:
@@ -141,7 +141,7 @@ def functions(corpus: Corpus, inputs: Sequence[Input]) -> Figures:
     often = frequencies(corpus)
     rarest = []
     for input in inputs:
-        counts = {at: often[input.positions[at].text.lower()] for at in input.word_positions}
+        counts = {at: often[lowered(input.positions[at].text)] for at in input.word_positions}
         rarest.append({at for at, count in counts.items() if count == min(counts.values())})
     open_ = [sum(each.kind != "sep" for each in input.positions) for input in inputs]
     figures: Figures = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +72,7 @@ class Corpus:
     words: list[Word] = field(default_factory=list)
     sentences: list[list[Unit]] = field(default_factory=list)
     documents: list[int] = field(default_factory=list)  # of each sentence
+    files: list[str] = field(default_factory=list)  # of each sentence
     tokens: list[list[Token]] = field(default_factory=list)
     space_after: list[bool] = field(default_factory=list)  # of each sentence
     mentions: list[Mention] = field(default_factory=list)
@@ -112,59 +112,65 @@ def _file(corpus: Corpus, path: Path, *, written: bool) -> None:
         rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
         if rows:
             corpus.documents.append(document)
+            corpus.files.append(path.name)
             _sentence(corpus, rows, keys, written=written)
 
 
 def _sentence(corpus: Corpus, rows: list[list[str]], keys: list[str], *, written: bool) -> None:
     start = len(corpus.words)
     number = len(corpus.sentences)
-    after: list[bool] = []
-    ranges: list[tuple[int, int, str, bool]] = []
+    after: list[bool] = []  # of each word, whether white space follows it
+    ranges: list[tuple[int, int, str, bool]] = []  # from 0, the end excluded
     entities: list[str] = []
     for row in rows:
         space = "SpaceAfter=No" not in row[9].split("|")
         if "-" in row[0]:
-            first, last = row[0].split("-")
-            ranges.append((int(first) - 1, int(last), row[1], space))
+            one, other = row[0].split("-")
+            ranges.append((int(one) - 1, int(other), row[1], space))
         elif "." in row[0]:
             corpus.empty_nodes += 1
         else:
-            head, relation = row[6], row[7]
-            index = int(row[0])
-            governor = -1 if head == "_" else None if head == "0" else start + int(head) - 1
+            place, index = len(corpus.words), int(row[0])
+            assert place == start + index - 1
+            governor = -1 if row[6] == "_" else None if row[6] == "0" else start + int(row[6]) - 1
             feats = dict(each.split("=", 1) for each in row[5].split("|") if "=" in each)
+            upos, xpos, relation = (_told(row[column]) for column in (3, 4, 7))
             corpus.words.append(
-                Word(
-                    start + index - 1, number, index, row[1], _told(row[3]), _told(row[4]), feats,
-                    governor, _told(relation),
-                )
-            )  # fmt: skip
+                Word(place, number, index, row[1], upos, xpos, feats, governor, relation)
+            )
             after.append(space)
             said = [each[7:] for each in row[9].split("|") if each.startswith("Entity=")]
             entities.append("".join(said))
     words = corpus.words[start:]
     tokens = []
-    inside: dict[int, tuple[int, int, str, bool, bool]] = {}
-    for first, last, form, space in ranges:
-        is_spelled = "".join(word.form for word in words[first:last]) == form
-        tokens.append(Token([start + at for at in range(first, last)], form, is_spelled))
-        for at in range(first, last):
-            after[at] = space if at == last - 1 else False
-            inside[at] = (first, last, form, space, is_spelled)
+    whole: dict[int, Token] = {}  # units that begin at a word
+    for first, end, form, space in ranges:
+        is_spelled = "".join(word.form for word in words[first:end]) == form
+        token = Token([start + at for at in range(first, end)], form, is_spelled)
+        tokens.append(token)
+        for at in range(first, end):
+            after[at] = space if at == end - 1 else False
+        if written and not is_spelled:
+            whole[first] = token
     units: list[Unit] = []
     at = 0
     space_before = False  # nothing stands before a sentence that is an input
     while at < len(words):
-        end, text = at + 1, words[at].form
-        if at in inside and written and not inside[at][4]:
-            end, text = inside[at][1], inside[at][2]
-        units.append(Unit([start + each for each in range(at, end)], text, space_before))
-        space_before = after[end - 1]
-        at = end
+        if at in whole:
+            units.append(Unit(whole[at].words, whole[at].form, space_before))
+        else:
+            units.append(Unit([start + at], words[at].form, space_before))
+        at += len(units[-1].words)
+        space_before = after[at - 1]
     corpus.space_after.append(space_before)
     corpus.sentences.append(units)
     corpus.tokens.append(tokens)
     _mentions(corpus, start, entities, keys)
+
+
+def lowered(text: str) -> str:
+    """A text in lower case, each character for itself: of the Turkish I with a dot an i."""
+    return "".join(each.lower()[0] for each in text)
 
 
 def _told(cell: str) -> str | None:
