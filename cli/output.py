@@ -56,10 +56,11 @@ def write_frame(
 
     `wraps` lets the last column of a table go on below where the terminal is too narrow. `title`
     says whose figures they are: it stands above what people read, in the place of a column
-    `run` that says so to programs. `hint` is why there may be no rows.
+    `run` that says the same of every row to programs. `hint` is why there may be no rows.
     """
-    if title is not None and is_for_people(choose_format(format_, output)):
-        frame = frame.drop("run", strict=False)
+    is_told_above = title is not None and is_for_people(choose_format(format_, output))
+    if is_told_above and "run" in frame.columns and frame["run"].n_unique() < 2:
+        frame = frame.drop("run")
     write_frames(
         ctx,
         iter([frame]),

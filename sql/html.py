@@ -15,7 +15,9 @@ _MOST = 50
 def of_frame(frame: pl.DataFrame, title: str) -> str:
     """A frame as a table with a caption; of a long one the first rows."""
     aligned = [
-        ' style="text-align: right"' if each.is_numeric() else ' style="text-align: left"'
+        ' style="text-align: right"'
+        if each.is_numeric()
+        else ' style="text-align: left" dir="auto"'
         for each in frame.dtypes
     ]
     rows = "".join(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnbank.cli.printing import shown
+from attnbank.queries.directions import isolated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,14 +74,9 @@ def display_width(text: str) -> int:
     """How many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.combining(each) or unicodedata.category(each) in ("Cf", "Me")
-        else 2
-        if unicodedata.east_asian_width(each) in "WF"
-        else 1
-        for each in text
-    )
+    from wcwidth import wcswidth
+
+    return max(0, int(wcswidth(text)))  # -1 for control characters, which cells have written out
 
 
 def as_text(value: Any) -> str:
@@ -178,21 +173,42 @@ def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], gap: str) -> str:
     parts = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
-        shown = _cut(cell, width)
+        shown = cut(cell, width)
         space = " " * (width - display_width(shown))
+        if not column.is_number:
+            shown = isolated(shown)
         parts.append(space + shown if column.is_number else shown + space)
     return gap.join(parts).rstrip()
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """The beginning of a text in so many columns of a terminal, with … where it goes on."""
     if display_width(text) <= width:
         return text
-    kept = ""
-    for each in text:
-        if display_width(kept + each) > width - 1:
+    from wcwidth import iter_graphemes
+
+    room, kept = width - 1, []
+    for sign in iter_graphemes(text):  # a letter is not parted from its accents
+        room -= display_width(sign)
+        if room < 0:
             break
-        kept += each
-    return kept + "…"
+        kept.append(sign)
+    return f"{''.join(kept)}…"
+
+
+def cut_start(text: str, width: int) -> str:
+    """The end of a text in so many columns of a terminal, with … where it begins before."""
+    if display_width(text) <= width:
+        return text
+    from wcwidth import iter_graphemes
+
+    signs = list(iter_graphemes(text))
+    room = width - 1
+    first = len(signs)
+    while first and (wide := display_width(signs[first - 1])) <= room:
+        room -= wide
+        first -= 1
+    return f"…{''.join(signs[first:])}"
 
 
 def _escaped(text: str) -> str:

@@ -1,14 +1,34 @@
-"""Hits as people read them: the matched words in their sentence, with what stands beside them."""
+"""Hits as people read them: the matched words in their sentence, with what stands beside them.
+
+Left and right are sides of the page. Where a sentence runs from right to left, what comes before
+the hit stands right of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 from duckdb import DuckDBPyConnection
 
+from attnbank.queries.directions import is_right_to_left
+from attnbank.sql import registry
+
 Word = tuple[str, bool]
-"""A form, and whether white space follows it."""
+"""What is written, and whether white space follows it."""
+
+
+@dataclass
+class _Sentence:
+    """What is written of a sentence, and the place (from 1) at which each word of it stands.
+
+    The words of a multiword token that they do not spell (French du: de + le) stand at one.
+    """
+
+    written: list[Word] = field(default_factory=list)
+    place: dict[int, int] = field(default_factory=dict)
+
 
 _SENTENCES_AT_ONCE = 10_000
 
@@ -44,32 +64,35 @@ def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | No
 
 
 def _line(
-    words: dict[int, list[Word]], matched: dict[int, list[int]], context: int | None
+    sentences: dict[int, _Sentence], matched: dict[int, list[int]], context: int | None
 ) -> tuple[str, str, str]:
     """One hit: left of its first sentence, what is matched in each, right of its last one."""
-    parts = [
-        _parts(words.get(sentence, []), indexes, context)
-        for sentence, indexes in sorted(matched.items())
-    ]
-    return parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
+    parts = []
+    for sentence, indexes in sorted(matched.items()):
+        own = sentences.get(sentence, _Sentence())
+        parts.append(_parts(own.written, [own.place[each] for each in indexes], context))
+    before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
+    return (after, hit, before) if is_right_to_left(hit) else (before, hit, after)
 
 
-def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int, list[Word]]:
+def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int, _Sentence]:
     """The words of some sentences, by the sentence's id."""
-    found: dict[int, list[Word]] = {}
+    found: dict[int, _Sentence] = {}
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         rows = connection.execute(
-            "select sentence, form, space_after from word"
-            " where sentence in (select unnest($sentences)) order by sentence, index",
+            registry.statement("patterns/written"),
             {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])},
         ).fetchall()
-        for sentence, form, space_after in rows:
-            found.setdefault(sentence, []).append((form, space_after))
+        for sentence, index, form, space_after, last_index in rows:
+            own = found.setdefault(sentence, _Sentence())
+            own.written.append((form, space_after))
+            for each in range(index, last_index + 1):
+                own.place[each] = len(own.written)
     return found
 
 
 def _parts(words: list[Word], matched: Sequence[int], context: int | None) -> tuple[str, str, str]:
-    """What stands left of the matched words, they and what is between them, and what is right."""
+    """What stands before the matched words, they and what is between them, and what comes after."""
     if not matched:
         return "", _text(words), ""
     first, last = min(matched), max(matched)

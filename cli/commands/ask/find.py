@@ -166,44 +166,32 @@ def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     """The texts beside the hits cut to what a terminal has room for, the hits one below another."""
     import polars as pl
 
-    from attnbank.cli.formats.table import display_width
+    from attnbank.cli.formats.table import cut, cut_start, display_width
+    from attnbank.queries.directions import is_right_to_left
 
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)
 
+    ways = [is_right_to_left(hit) for hit in frame["hit"]]
     fixed = [name for name in frame.columns if name not in ("left", "hit", "right")]
     room = width - sum(widest(name) + _GAP for name in fixed) - 2 * _GAP
     hit = min(widest("hit"), max(20, room // 2))
     left = max(4, (room - hit) // 2)
+    right = max(5, room - hit - left)
+    # Left of a hit that runs from right to left stands what comes after it, which is cut at its
+    # end; in either case the cut is on the far side.
+    lefts = [
+        (cut if turned else cut_start)(text, left)
+        for text, turned in zip(frame["left"], ways, strict=True)
+    ]
+    rights = [
+        (cut_start if turned else cut)(text, right)
+        for text, turned in zip(frame["right"], ways, strict=True)
+    ]
     return frame.with_columns(
-        pl.Series("left", [_last(text, left) for text in frame["left"]], pl.String),
-        pl.Series("right", [_first(text, max(5, room - hit - left)) for text in frame["right"]],
-                  pl.String),
-    )  # fmt: skip
-
-
-def _last(text: str, width: int) -> str:
-    """The end of a text in so many columns of a terminal, the room before it filled."""
-    from attnbank.cli.formats.table import display_width
-
-    if display_width(text) > width:
-        text = text[-width:]
-        while display_width(text) > width - 1:
-            text = text[1:]
-        text = f"…{text}"
-    return " " * (width - display_width(text)) + text
-
-
-def _first(text: str, width: int) -> str:
-    """The beginning of a text in so many columns of a terminal."""
-    from attnbank.cli.formats.table import display_width
-
-    if display_width(text) <= width:
-        return text
-    text = text[:width]
-    while display_width(text) > width - 1:
-        text = text[:-1]
-    return f"{text}…"
+        pl.Series("left", [" " * (left - display_width(each)) + each for each in lefts], pl.String),
+        pl.Series("right", rights, pl.String),
+    )
 
 
 command.name = "find"

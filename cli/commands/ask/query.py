@@ -31,6 +31,7 @@ _TITLES = {
     "paper": "The paper's tables and figures",
     "surface": "Surface patterns (section 3)",
     "syntax": "Syntax (section 4.2)",
+    "languages": "Many corpora and languages, one model",
     "coreference": "Coreference (section 4.3)",
     "probes": "Probes (section 5)",
     "clusters": "Clusters (section 6)",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from attnbank.queries.directions import is_right_to_left
+
 FONT = (
     "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
     " 'Noto Sans CJK SC', sans-serif"
@@ -36,17 +38,6 @@ def _share(sign: str) -> float:
     if unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Me", "Mn"):
         return 0.0
     return 1.02 if unicodedata.east_asian_width(sign) in "WF" else 0.65
-
-
-def is_right_to_left(text: str) -> bool:
-    """Whether a word runs from right to left: its first letter that has a direction says so."""
-    for sign in text:
-        direction = unicodedata.bidirectional(sign)
-        if direction in ("R", "AL"):
-            return True
-        if direction == "L":
-            return False
-    return False
 
 
 def isolated(text: str) -> str:

@@ -35,112 +35,6 @@ chosen_run as (
     from chosen_run(
         asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
     ) as chosen
-),
-
-placed_word as (
-    select
-        sequence.id as sequence,
-        sequence.document,
-        word_position.position,
-        word.id as word,
-        word.sentence,
-        word.index,
-        word.form,
-        word.head_index,
-        word.deprel
-    from sequence
-    inner join chosen_run on chosen_run.id = sequence.run
-    inner join word_position on word_position.sequence = sequence.id
-    inner join word on word.id = word_position.word
-    where word_position.kind = 'word'
-),
-
-clitic as (
-    select
-        placed_word.sequence,
-        placed_word.sentence,
-        placed_word.index,
-        placed_word.head_index,
-        placed_word.position
-    from placed_word
-    where without_subtype(placed_word.deprel) in ('case', 'possessive')
-        and lower(placed_word.form) in ('''s', '’s', 's''', 's’', '''', '’', 's')
-),
-
-with_head as (
-    select
-        dependent.sequence,
-        dependent.document,
-        dependent.sentence,
-        dependent.word as dependent,
-        dependent.deprel,
-        gold_head.word as head,
-        dependent.head_index = 0 as is_root,
-        case
-            when $possessive and dependent.deprel in ('poss', 'nmod:poss')
-                then coalesce(clitic.position, dependent.position)
-            else dependent.position
-        end as position,
-        gold_head.position as head_position
-    from placed_word as dependent
-    left join placed_word as gold_head
-        on gold_head.sequence = dependent.sequence
-        and gold_head.sentence = dependent.sentence
-        and gold_head.index = dependent.head_index
-    left join clitic
-        on clitic.sequence = dependent.sequence
-        and clitic.sentence = dependent.sentence
-        and clitic.index = dependent.index + 1
-        and clitic.head_index = dependent.index
-    where dependent.head_index is not null
-        and $saved is null
-        and (gold_head.position is null or gold_head.position <> dependent.position)
-),
-
-saved as (
-    select
-        dependent.sequence,
-        dependent.document,
-        dependent.sentence,
-        dependent.word as dependent,
-        gold_head.word as head,
-        saved_pair.relation as deprel,
-        false as is_root,
-        dependent.position,
-        gold_head.position as head_position
-    from saved_pair
-    inner join placed_word as dependent on dependent.word = saved_pair.word
-    inner join placed_word as gold_head
-        on gold_head.word = saved_pair.head_word
-        and gold_head.sequence = dependent.sequence
-    where saved_pair.relation = $saved
-        and gold_head.position <> dependent.position
-),
-
-judged as (
-    select
-        with_head.sequence,
-        with_head.document,
-        with_head.sentence,
-        with_head.dependent,
-        with_head.head,
-        case when $subtypes then with_head.deprel else without_subtype(with_head.deprel) end as relation,
-        with_head.is_root,
-        with_head.position,
-        with_head.head_position
-    from with_head
-    union all
-    select
-        saved.sequence,
-        saved.document,
-        saved.sentence,
-        saved.dependent,
-        saved.head,
-        saved.deprel as relation,
-        saved.is_root,
-        saved.position,
-        saved.head_position
-    from saved
 )
 
 select
@@ -154,10 +48,13 @@ select
     judged.is_root,
     judged.position,
     judged.head_position,
-    (select chosen_run.name from chosen_run) as run
-from judged
+    chosen_run.name as run
+from gold_pair(
+    runs := (select list(chosen_run.id) from chosen_run),
+    subtypes := $subtypes,
+    possessive := $possessive,
+    saved := $saved
+) as judged
+inner join chosen_run on chosen_run.id = judged.run
 inner join document on document.id = judged.document
-where refuse_unless(
-    $saved is null or as_saved($saved) is not null, concat('There is no saved relation ', $saved, '.')
-)
 order by judged.sequence, judged.position, judged.dependent, judged.head_position

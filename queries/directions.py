@@ -1,0 +1,29 @@
+"""Which way a text runs: from left to right, or from right to left as Hebrew and Arabic do."""
+
+from __future__ import annotations
+
+import unicodedata
+
+ISOLATE, END = "\u2068", "\u2069"
+"""Between these two characters a text runs its own way, and does not turn its neighbours around."""
+_RIGHT_TO_LEFT = ("R", "AL")
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether a text runs from right to left: its first letter that has a direction says so."""
+    for sign in text:
+        direction = unicodedata.bidirectional(sign)
+        if direction in _RIGHT_TO_LEFT:
+            return True
+        if direction == "L":
+            return False
+    return False
+
+
+def isolated(text: str) -> str:
+    """The text, set apart from its neighbours where a part of it runs from right to left."""
+    if text.isascii() or not any(
+        unicodedata.bidirectional(sign) in (*_RIGHT_TO_LEFT, "AN") for sign in text
+    ):
+        return text
+    return f"{ISOLATE}{text}{END}"

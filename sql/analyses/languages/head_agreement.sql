@@ -1,0 +1,136 @@
+-- title: How far two corpora agree on which heads find a relation
+-- paper: beside Chi, Hewitt and Manning 2020 (multilingual BERT); the correlation is that of Spearman 1904
+-- grain: one row per pair of different corpora, the earlier name first, of each relation
+-- formula: agreement(a, b) = ρ(rank_a, rank_b), the correlation of the ranks of all heads and directions by their
+--   accuracy in the two corpora; equal accuracies share the mean of their ranks
+-- formula: control(a, b) is the same of a model of random weights over the two corpora
+-- run: unit=word needs=trees usual=sentence
+-- plot: matrix x=corpus_a y=corpus_b color=distance
+-- empty: the model was run over one corpus only, or no two have min_count dependents of the relation
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus with
+--   fewer than min_count dependents of the relation is left out.
+-- note: control is null where the bank has no runs of random weights with the same number of layers and heads over both
+--   corpora (attnbank ingest ... --random-weights 1). What two languages share by their word order alone it shares, too.
+-- note: agreement is null where all heads of a corpus are equally good.
+-- param relation varchar = null: a relation; by default all dependents
+-- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
+-- param min_count integer = 10: leave out corpora with fewer dependents of the relation
+-- param run varchar = null: name or id of a run of the model; by default the bank's own choice, else the newest
+--   finished one of trained weights over single sentences
+-- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
+-- column relation varchar: the relation, or all
+-- column corpus_a varchar: name of a corpus
+-- column corpus_b varchar: name of a later one
+-- column language_a varchar: language of corpus_a; null where it is not known
+-- column language_b varchar: language of corpus_b; null where it is not known
+-- column heads bigint: heads and directions that are ranked
+-- column agreement double: Spearman's rank correlation of their accuracies, in [-1, 1]
+-- column distance double: 1 − agreement, in [0, 2]
+-- column control double: the same of random weights; null where there are none
+-- column run varchar: name of the run that answered, of whose model the others are
+with
+
+chosen_run as (
+    select chosen.id, chosen.name
+    from chosen_run(
+        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
+    ) as chosen
+),
+
+scored as (
+    select
+        false as is_control,
+        hit.corpus,
+        hit.language,
+        hit.layer,
+        hit.head,
+        hit.direction,
+        hit.correct
+    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes) as hit
+    where hit.n >= $min_count
+        and hit.relation = coalesce($relation, 'all')
+    union all
+    select
+        true as is_control,
+        hit.corpus,
+        hit.language,
+        hit.layer,
+        hit.head,
+        hit.direction,
+        hit.correct
+    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes, is_control := true) as hit
+    where hit.n >= $min_count
+        and hit.relation = coalesce($relation, 'all')
+),
+
+-- Twice the mean rank of equals, a whole number: the lowest of them plus the highest.
+ranked as (
+    select
+        scored.is_control,
+        scored.corpus,
+        scored.language,
+        scored.layer,
+        scored.head,
+        scored.direction,
+        2 * rank() over (partition by scored.is_control, scored.corpus order by scored.correct)
+        + count(*) over (partition by scored.is_control, scored.corpus, scored.correct) - 1 as twice_rank
+    from scored
+),
+
+summed as (
+    select
+        one.is_control,
+        one.corpus as corpus_a,
+        other.corpus as corpus_b,
+        min(one.language) as language_a,
+        min(other.language) as language_b,
+        count(*) as n,
+        sum(one.twice_rank) as sum_a,
+        sum(other.twice_rank) as sum_b,
+        sum(one.twice_rank * one.twice_rank) as square_a,
+        sum(other.twice_rank * other.twice_rank) as square_b,
+        sum(one.twice_rank * other.twice_rank) as product
+    from ranked as one
+    inner join ranked as other
+        on other.is_control = one.is_control
+        and other.layer = one.layer
+        and other.head = one.head
+        and other.direction = one.direction
+        and other.corpus > one.corpus
+    group by one.is_control, one.corpus, other.corpus
+),
+
+correlated as (
+    select
+        summed.is_control,
+        summed.corpus_a,
+        summed.corpus_b,
+        summed.language_a,
+        summed.language_b,
+        summed.n,
+        cast(summed.n * summed.product - summed.sum_a * summed.sum_b as double) / nullif(
+            sqrt(cast(summed.n * summed.square_a - summed.sum_a * summed.sum_a as double))
+            * sqrt(cast(summed.n * summed.square_b - summed.sum_b * summed.sum_b as double)),
+            cast(0 as double)
+        ) as agreement
+    from summed
+)
+
+select
+    coalesce($relation, 'all') as relation,
+    trained.corpus_a,
+    trained.corpus_b,
+    trained.language_a,
+    trained.language_b,
+    trained.n as heads,
+    trained.agreement,
+    1 - trained.agreement as distance,
+    control.agreement as control,
+    (select chosen_run.name from chosen_run) as run
+from correlated as trained
+left join correlated as control
+    on control.is_control
+    and control.corpus_a = trained.corpus_a
+    and control.corpus_b = trained.corpus_b
+where not trained.is_control
+order by trained.corpus_a, trained.corpus_b
