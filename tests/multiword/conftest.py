@@ -72,6 +72,12 @@ def case(
     return found
 
 
+@pytest.fixture(scope="session")
+def tokens(read: Make, french_and_hebrew: Path, multilingual_model: Path) -> Case:
+    """The chosen sentences in a run of tokens: each piece of a token is of all its words."""
+    return read(french_and_hebrew, multilingual_model, "written", "sentence", "--unit", "token")
+
+
 @pytest.fixture(scope="session", params=MODES)
 def chosen(
     request: pytest.FixtureRequest, read: Make, french_and_hebrew: Path, multilingual_model: Path

@@ -17,7 +17,7 @@ def _terms(case: Case) -> int:
     return sum(len(each.positions) ** 2 for each in case.inputs)
 
 
-def test_a_position_is_of_each_class_that_one_of_its_words_has(case: Case) -> None:
+def _check_classes(case: Case) -> None:
     expected = surface.by_class(case.corpus, case.inputs)
     rows = {
         (row["classification"], row["class"], row["layer"], row["head"]): row
@@ -31,7 +31,7 @@ def test_a_position_is_of_each_class_that_one_of_its_words_has(case: Case) -> No
             assert _close(row[name], value, _terms(case)), (key, name)
 
 
-def test_the_rarest_word_is_the_token_as_it_is_written(case: Case) -> None:
+def _check_rare_words(case: Case) -> None:
     expected = surface.functions(case.corpus, case.inputs)
     found = {
         (row["layer"], row["head"], name): row[name]
@@ -43,7 +43,7 @@ def test_the_rarest_word_is_the_token_as_it_is_written(case: Case) -> None:
         assert _close(found[key], value, _terms(case)), key
 
 
-def test_surface_patterns_know_positions_alone(case: Case) -> None:
+def _check_surface(case: Case) -> None:
     expected = surface.of_heads(case.inputs)
     seen = set()
     for analysis in ("relative_position", "special_tokens", "entropy"):
@@ -54,3 +54,23 @@ def test_surface_patterns_know_positions_alone(case: Case) -> None:
                     assert _close(row[name], expected[layer, head, name], _terms(case)), name
                     seen.add((layer, head, name))
     assert seen == expected.keys()
+
+
+def test_a_position_is_of_each_class_that_one_of_its_words_has(case: Case) -> None:
+    _check_classes(case)
+
+
+def test_the_rarest_word_is_the_token_as_it_is_written(case: Case) -> None:
+    _check_rare_words(case)
+
+
+def test_surface_patterns_know_positions_alone(case: Case) -> None:
+    _check_surface(case)
+
+
+@pytest.mark.slow
+def test_tokens(tokens: Case) -> None:
+    """A piece is of the classes of all words of its token, and as rare as the token is."""
+    _check_classes(tokens)
+    _check_rare_words(tokens)
+    _check_surface(tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bounds
 import numpy as np
+import pytest
 from multiword_cases import Case
 
 
@@ -69,3 +70,29 @@ def test_the_largest_weights(case: Case) -> None:
 def test_weights_within_documents(documents: Case) -> None:
     _check_weights(documents)
     _check_peaks(documents)
+
+
+@pytest.mark.slow
+def test_pieces_of_tokens(tokens: Case) -> None:
+    """Each piece has the words of its token; its kind is token."""
+    rows = tokens.rows(
+        "select sequence, kind, text, pieces, word - $first, last_word - $first from position"
+        " order by sequence, position",
+        first=tokens.first_word,
+    )
+    expected = [
+        (
+            sequence,
+            "token" if each.words else each.kind,
+            each.text,
+            each.pieces,
+            min(each.words, default=None),
+            max(each.words) if len(each.words) > 1 else None,
+        )
+        for sequence, input in sorted(
+            zip(tokens.sequences, tokens.inputs, strict=True), key=lambda pair: pair[0]
+        )
+        for each in input.positions
+    ]
+    assert rows == expected
+    _check_weights(tokens)

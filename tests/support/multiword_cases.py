@@ -47,9 +47,10 @@ class Case:
     model: passes.Model
     mode: str
     context: str = "sentence"
+    unit: str = "word"
 
     def __post_init__(self) -> None:
-        layouts = passes.layouts(self.model, self.corpus, self.context)
+        layouts = passes.layouts(self.model, self.corpus, self.context, self.unit)
         # Inputs of a batch are numbered by their length: here they come in the order of the text.
         self.sequences = [
             row[0]
@@ -109,7 +110,8 @@ def make(
     options = ["--multiword", mode, "--context", context, *args]
     assert run(["-b", str(bank), "ingest", str(source), "--model", str(model), *options]) == 0
     corpus = text.read(source, written=mode == "written")
-    return Case(bank, corpus, passes.Model(model), mode, context)
+    unit = "token" if "token" in args else "word"
+    return Case(bank, corpus, passes.Model(model), mode, context, unit)
 
 
 Make = Callable[..., Case]

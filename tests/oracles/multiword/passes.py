@@ -21,13 +21,17 @@ SPACE = "▁"
 
 @dataclass
 class Position:
-    """A row and column of the maps. `words` are places in the corpus; none for special tokens."""
+    """A row and column of the maps. `words` are places in the corpus; none for special tokens.
 
-    kind: str  # word, cls or sep
+    `written` is the unit that it is or is a piece of.
+    """
+
+    kind: str  # word (pieces of words too), cls or sep
     words: list[int]
     text: str
     pieces: list[str]
     tokens: list[int]
+    written: str
 
 
 Layout = tuple[list[Position], list[int]]
@@ -110,20 +114,24 @@ class Model:
         assert id is not None
         return int(id)
 
-    def layout(self, units: Sequence[tuple[Unit, bool]]) -> Layout:
-        """The positions of an input, and the ids of its tokens."""
+    def layout(self, units: Sequence[tuple[Unit, bool]], unit: str = "word") -> Layout:
+        """The positions of an input, of words or of tokens, and the ids of its tokens."""
         positions: list[Position] = []
         ids: list[int] = []
 
         def put(kind: str, words: list[int], text: str, pieces: list[str]) -> None:
             tokens = list(range(len(ids), len(ids) + len(pieces)))
             ids.extend(self._id(each) for each in pieces)
-            positions.append(Position(kind, words, text, pieces, tokens))
+            if unit == "word":
+                positions.append(Position(kind, words, text, pieces, tokens, text))
+                return
+            for piece, token in zip(pieces, tokens, strict=True):
+                positions.append(Position(kind, words, piece, [piece], [token], text))
 
         if self.opens is not None:
             put("cls", [], self.opens, [self.opens])
-        for at, (unit, space) in enumerate(units):
-            put("word", unit.words, unit.text, self.pieces(unit.text, space, at == 0))
+        for at, (own, space) in enumerate(units):
+            put("word", own.words, own.text, self.pieces(own.text, space, at == 0))
         if self.closes is not None:
             put("sep", [], self.closes, [self.closes])
         return positions, ids
@@ -171,10 +179,10 @@ def merged(tokens: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     return found.astype(np.float32)
 
 
-def layouts(model: Model, corpus: Corpus, context: str) -> list[Layout]:
+def layouts(model: Model, corpus: Corpus, context: str, unit: str = "word") -> list[Layout]:
     """The inputs of a run: sentences, or documents that are short enough for one input each."""
     if context == "document":
-        return [model.layout(corpus.units_of(each)) for each in sorted(set(corpus.documents))]
-    return [
-        model.layout([(unit, unit.space_before) for unit in units]) for units in corpus.sentences
-    ]
+        texts = [corpus.units_of(each) for each in sorted(set(corpus.documents))]
+    else:
+        texts = [[(each, each.space_before) for each in units] for units in corpus.sentences]
+    return [model.layout(each, unit) for each in texts]

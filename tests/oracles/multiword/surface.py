@@ -35,7 +35,7 @@ def of_heads(inputs: Sequence[Input]) -> Figures:
 def _of_map(input: Input, weights: list[list[float]]) -> dict[str, float]:
     n = len(input.positions)
     kinds = [each.kind for each in input.positions]
-    marks = [kind == "word" and each.text in (".", ",")
+    marks = [kind == "word" and each.text.replace("▁", "") in (".", ",")
              for kind, each in zip(kinds, input.positions, strict=True)]  # fmt: skip
     sums: dict[str, float] = defaultdict(float)
     for i in range(n):
@@ -141,7 +141,7 @@ def functions(corpus: Corpus, inputs: Sequence[Input]) -> Figures:
     often = frequencies(corpus)
     rarest = []
     for input in inputs:
-        counts = {at: often[lowered(input.positions[at].text)] for at in input.word_positions}
+        counts = {at: often[lowered(input.positions[at].written)] for at in input.word_positions}
         rarest.append({at for at, count in counts.items() if count == min(counts.values())})
     open_ = [sum(each.kind != "sep" for each in input.positions) for input in inputs]
     figures: Figures = {}
