@@ -54,7 +54,7 @@ def test_heads(french: Case) -> None:
         for row in french.query("head_accuracy")
     }
     assert found == expected
-    assert len(french.inside) == french.rows("select count(*) from inner_dependency")[0][0] > 100
+    assert len(french.inside) == french.rows("select count(*) from inner_dependency")[0][0] > 0
 
 
 def test_errors(french: Case) -> None:
