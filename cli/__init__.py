@@ -10,8 +10,8 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run `attnbank` with the arguments of the process, and exit with its status.
 
-    An interrupt that comes while another one is told, or while the interpreter ends, is passed
-    over: libraries that clean up would print where they were.
+    An interrupt that comes while another one is reported, or while the interpreter shuts down, is
+    ignored: otherwise libraries that clean up would print a traceback.
     """
     try:
         try:
@@ -31,5 +31,5 @@ def _ignore_interrupts() -> None:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             return
-        except KeyboardInterrupt:  # one that had come before; Python raises it here
+        except KeyboardInterrupt:  # one that came before the call, which Python raises only here
             continue

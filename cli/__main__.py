@@ -1,4 +1,4 @@
-"""`python -m attnbank.cli` is `attnbank`."""
+"""`python -m attnbank.cli` does the same as `attnbank`."""
 
 from attnbank.cli import main
 

@@ -1,7 +1,7 @@
-"""Reading a bank in a process of its own, whose crash can be told.
+"""Reading a bank in a separate process, so that a crash of that process can be reported.
 
-A bank comes from outside, and DuckDB follows what stands in its blocks: there are banks on which
-the system ends the process. Whoever typed the command then has to hear why nothing was printed.
+A bank comes from outside, and DuckDB follows addresses in its blocks, so a damaged bank can make
+the system end the process. The person who typed the command must then learn why nothing came.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from attnbank.cli.options import bank_path, debugs
 from attnbank.sql.bank.explaining import broken_off
 
 _TASKS = Path("/proc/self/task")
-"""The threads of this process, where the system shows them."""
+"""The folder with the threads of this process, on systems that have it."""
 
 
 def read_apart(ctx: click.Context, work: Callable[[], None]) -> None:
-    """Do something that reads the named bank and prints, in a process that is forked for it.
+    """Run `work`, which reads the named bank and prints, in a forked process.
 
-    Raises BankError where that process crashes, and ends with the status that it has. Where there
-    is no fork, or this process has threads, which do not survive one, the work is done here.
+    Then exits with the status of that process. Raises BankError if it crashes. If the system has no
+    fork, or this process has threads, which a fork would not copy, the work is done here.
     """
     child = _fork()
     if child is None:
@@ -43,7 +43,11 @@ def read_apart(ctx: click.Context, work: Callable[[], None]) -> None:
 
 
 class _Child:
-    """Both sides of a fork: `number` is 0 in the new process, which ends with the old one."""
+    """Either side of a fork: `number` is the id of the new process, or 0 within it.
+
+    `life` are the two ends of a pipe. The new process waits for its end to close, which happens
+    when the old process ends, and then ends too.
+    """
 
     def __init__(self, number: int, life: tuple[int, int]) -> None:
         self.number = number
@@ -55,7 +59,10 @@ class _Child:
             threading.Thread(target=_leave_with, args=(reads,), daemon=True).start()
 
     def wait(self) -> int:
-        """Wait for the new process, handing on interrupts; its status, negative for a signal."""
+        """Wait for the new process and pass interrupts on to it.
+
+        Returns its exit status, or the negative number of the signal that ended it.
+        """
         usual = signal.getsignal(signal.SIGINT)
         if callable(usual):
             signal.signal(signal.SIGINT, lambda number, frame: os.kill(self.number, number))
@@ -68,16 +75,17 @@ class _Child:
             os.close(self._held)
 
     def leave(self, status: int) -> NoReturn:
-        """End the new process."""
+        """End the new process with this exit status."""
         for file in (sys.stdout, sys.stderr):
             file.flush()
-        os._exit(status)  # DuckDB's threads are nobody's any more
+        os._exit(status)  # at once, without waiting for DuckDB's threads
 
 
 def _fork() -> _Child | None:
-    """A new process, in a session of its own: an interrupt in the terminal is the old one's.
+    """Fork a new process; None if that is not possible.
 
-    None where the system cannot make one. In the old process interrupts are put off until it waits.
+    The new process has its own session, so that a Ctrl-C in the terminal reaches only the old one.
+    In the old one, interrupts are blocked until it waits, which then passes them on.
     """
     if not hasattr(os, "fork") or _has_threads():
         return None
@@ -105,6 +113,6 @@ def _has_threads() -> bool:
 
 
 def _leave_with(pipe: int) -> None:
-    """End this process when the one that holds the other end of a pipe has ended."""
+    """End this process when the process that holds the other end of the pipe has ended."""
     os.read(pipe, 1)
     os._exit(1)

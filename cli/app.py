@@ -1,4 +1,4 @@
-"""The group of commands, and the way into it."""
+"""The command `attnbank`, a group of commands, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ COMMANDS = {
     "probe": "fill", "sql": "ask", "shell": "ask", "schema": "ask", "export": "keep",
     "upgrade": "keep", "delete": "keep",
 }  # fmt: skip
-"""The commands, in the order in which a newcomer meets them, and the folder of each."""
+"""The commands, in the order in which the help lists them, and the folder of each."""
 
 
 class App(BankGroup):
-    """A group that imports a command's module when the command is asked for."""
+    """A group that imports the module of a command only when the command is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
+        """The names of the commands, in the order of COMMANDS."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name; None where there is none."""
+        """The command with that name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         place = f"attnbank.cli.commands.{COMMANDS[cmd_name]}.{cmd_name}"
@@ -83,22 +83,23 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _open_closed() -> None:
-    """Put the null device where standard input, output or error is closed.
+    """Open the null device for standard input, output or error if it is closed.
 
-    The next file that is opened would take its place: the bank, and what is printed would go there.
+    Otherwise the next file that is opened, which is the bank, would get its number, and what is
+    printed would be written into the bank.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
         if getattr(sys, name) is None and number:
             setattr(sys, name, os.fdopen(number, "w", closefd=False))
             closed.add(name)
 
 
 def _complete() -> NoReturn:
-    """Answer the shell that asks what can follow; print nothing where that goes wrong."""
+    """Answer a shell that asks for completions; print nothing if anything goes wrong."""
     try:
         app.main(prog_name="attnbank")
     except Exception:
@@ -106,7 +107,7 @@ def _complete() -> NoReturn:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command line; its exit status. Errors are told on standard error."""
+    """Run a command line and return its exit status. Errors are printed on standard error."""
     debug = "--debug" in args
 
     def work() -> None:

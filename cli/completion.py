@@ -1,4 +1,4 @@
-"""What a shell completes: names in the bank that the command line names so far."""
+"""Shell completion: names in the bank that the unfinished command line names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def names(kind: str) -> Completer:
-    """The names of a kind (run, corpus, relation, table) in the bank."""
+    """A completer for the names of one kind (run, corpus, relation or table) in the bank."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
@@ -24,7 +24,7 @@ def names(kind: str) -> Completer:
 
         try:
             path = bank_path(ctx)
-        except AttnbankError:  # it names no file; the analyses are known all the same
+        except AttnbankError:  # it names no file, but the names of analyses are known without one
             path = Path()
         return beginning(suggestions(path, kind), incomplete)
 
@@ -32,10 +32,10 @@ def names(kind: str) -> Completer:
 
 
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The model that comes as a package, and folders."""
+    """The completions of a model: the packaged model, and folders."""
     return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
 def beginning(known: list[str], incomplete: str) -> list[CompletionItem]:
-    """The names that begin with what is typed so far."""
+    """The completions: the known names that begin with what is typed so far."""
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""What becomes of every error and warning of a command: words, and an exit status."""
+"""How a command ends: every error and warning becomes words and an exit status."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 
 def status_of(work: Callable[[], None], debug: bool) -> int:
-    """Call a function and report on standard error what goes wrong; the exit status.
+    """Call a function, print on standard error what goes wrong, and return the exit status.
 
-    With `debug` the whole traceback is shown.
+    With `debug` the whole traceback is printed too.
     """
     try:
         work()
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
-    except BrokenPipeError:  # the reader has had enough (| head)
+    except BrokenPipeError:  # the program that reads the output has ended (| head)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, click.Abort):
         _tell("Interrupted.")
         return 1
     except BaseException as error:
+        # A panic of Polars is no Exception, but is an error of the result like any other.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by DuckDB
@@ -49,7 +50,7 @@ def status_of(work: Callable[[], None], debug: bool) -> int:
 
 @contextmanager
 def warnings_told(debug: bool) -> Iterator[None]:
-    """Within, warnings of this package are one line each; others are shown only to `debug`."""
+    """Within, warnings of this package are printed as one line; others only with `debug`."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -65,7 +66,7 @@ def warnings_told(debug: bool) -> Iterator[None]:
 
 
 def explained(error: BaseException) -> tuple[str, str, int]:
-    """What an error means, what to type, and the exit status of a command that meets it."""
+    """What an error means, what to type, and the exit status of a command that fails with it."""
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
     if isinstance(error, click.UsageError):
@@ -100,5 +101,5 @@ def _first(error: BaseException) -> str:
 
 
 def _tell(text: str) -> None:
-    """Print one line on standard error; control characters in it are written out."""
+    """Print one line on standard error, with its control characters escaped."""
     say(text, err=True)

@@ -1,10 +1,10 @@
-"""Durations, sizes and counts as people write them."""
+"""Durations, sizes and counts in the form in which people read them."""
 
 from __future__ import annotations
 
 
 def duration(seconds: float) -> str:
-    """A duration for people: 42 s, 3 min 5 s, 2 h 10 min."""
+    """A duration, given in seconds: 42 s, 3 min 5 s, 2 h 10 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -14,7 +14,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes for people: 512 bytes, 9.6 MB."""
+    """A number of bytes, in decimal units: 512 bytes, 9.6 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -23,5 +23,5 @@ def size(count: float) -> str:
 
 
 def number(count: int) -> str:
-    """A count for people: 2,124,864."""
+    """A count with thousands separators: 2,124,864."""
     return f"{count:,}"

@@ -1,4 +1,4 @@
-"""Options that every command has, before and after its name, and the classes that add them."""
+"""Options that every command has, which may come before or after its name, and their classes."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def _keep_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 def _shared() -> list[click.Parameter]:
+    """New options -b and --debug, which keep their values in `ctx.meta` for all commands."""
     return [
         click.Option(
             ["-b", "--bank"],
@@ -54,21 +55,22 @@ def _shared() -> list[click.Parameter]:
 
 
 class Seconds(click.ParamType[float]):
-    """A duration in seconds: above 0, and no infinity."""
+    """A duration in seconds: above 0, and at most LONGEST."""
 
     name = "seconds"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number of seconds."""
-        from attnbank.queries.sandbox.limits import LONGEST  # imports nothing: a fork follows
+        """The number of seconds; raises click.BadParameter through `fail`."""
+        # This module imports nothing: a package that starts threads would prevent the later fork.
+        from attnbank.queries.sandbox.limits import LONGEST
 
         try:
             seconds = float(value)
         except ValueError:
             self.fail(f"{value!r} is no number of seconds.", param, ctx)
-        if not 0 < seconds <= LONGEST:  # nor NaN, which is no number
+        if not 0 < seconds <= LONGEST:  # false for NaN too
             self.fail(f"{value} is not in the range 0 < x <= {LONGEST:.0f}.", param, ctx)
         return seconds
 
@@ -80,7 +82,7 @@ class Bytes(click.ParamType[int]):
     _UNITS: ClassVar = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes."""
+        """The number of bytes; raises click.BadParameter through `fail`."""
         if isinstance(value, int):
             return value
         text = value.strip().lower()
@@ -95,28 +97,28 @@ class Bytes(click.ParamType[int]):
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """The bank that was named: by -b, by ATTNBANK, or the default.
+    """The path of the bank: from -b, else from the variable ATTNBANK, else the default.
 
-    Raises CallError for a name that is no path, BankError where something else than a file is
-    there: before any work, whatever the command does with it.
+    Raises CallError for a name that is no path, BankError if what is there is not a file. So every
+    command checks the path before it does any work.
     """
     named = ctx.meta.get(_BANK)
     if named is None:
         named = os.environ.get("ATTNBANK") or default
-    ctx.meta[_BANK] = named  # the default of a command is the bank of what it calls
+    ctx.meta[_BANK] = named  # so that what a command calls uses the default of the command
     bank_place(named)
     return Path(named).expanduser()
 
 
 def debugs(ctx: click.Context) -> bool:
-    """Whether --debug was given, which has the whole of an error shown."""
+    """Whether --debug was given: then tracebacks are printed."""
     return bool(ctx.meta.get(_DEBUG, False))
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
-    """The bank that was named, open to read; for requests of so many seconds alone, where given.
+    """Open the named bank for reading; with `seconds`, only for requests with this time limit.
 
-    Raises BankError where it cannot be.
+    Raises CallError or BankError if it cannot be opened.
     """
     path = bank_path(ctx)
     from attnbank import queries
@@ -127,7 +129,7 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
 
 
 class BankCommand(click.Command):
-    """A command with -b and --debug."""
+    """A command with the options -b and --debug."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -135,7 +137,7 @@ class BankCommand(click.Command):
 
 
 class BankGroup(click.Group):
-    """A group with -b and --debug that knows what a mistyped command was meant to be."""
+    """A group with the options -b and --debug that suggests a command for a mistyped one."""
 
     noun = "command"
 
@@ -146,7 +148,7 @@ class BankGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names."""
+        """The command that the first argument names. Raises click.UsageError if there is none."""
         name = args[0]
         is_known = self.get_command(ctx, name) is not None
         if not (is_known or name.startswith("-") or ctx.resilient_parsing):
@@ -155,7 +157,7 @@ class BankGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, each with its whole first sentence."""
+        """List the commands, each with its whole first sentence, which click would cut."""
         with formatter.section("Commands"):
             names = self.list_commands(ctx)
             commands = [(name, self.get_command(ctx, name)) for name in names]

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
 MOST_ROWS = 10_000
-"""Rows of a table for people; programs get all of them."""
+"""The most rows that people are shown; programs get all of them."""
 MOST_BYTES = 64_000_000
-"""Bytes of the rows of a table for people."""
+"""The most bytes of rows that people are shown."""
 _ROWS_AT_ONCE = 50_000
+"""The most rows that are formatted before they are written."""
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -54,9 +55,11 @@ def write_frame(
 ) -> None:
     """Write a result to standard output, or to the file that -o names.
 
-    `wraps` lets the last column of a table go on below where the terminal is too narrow. `title`
-    says whose figures they are: it stands above what people read, in the place of a column
-    `run` that says the same of every row to programs. `hint` is why there may be no rows.
+    With `wraps` the text of the last column is wrapped if the terminal is too narrow. `title` says
+    which run the figures are of: people read it above the rows, and the column `run`, which tells
+    programs, is dropped if it says the same of every row. `hint` is why there may be no rows.
+
+    Raises as `choose_format` and `destination` do.
     """
     is_told_above = title is not None and is_for_people(choose_format(format_, output))
     if is_told_above and "run" in frame.columns and frame["run"].n_unique() < 2:
@@ -84,14 +87,14 @@ def write_frames(
     title: str | None = None,
     hint: str | None = None,
 ) -> None:
-    """Write a result that comes in parts, the first of which has its columns; as `write_frame`.
+    """Write a result that comes in parts, like `write_frame`; the first part must have its columns.
 
-    No more than a part is held, and of what people read the first MOST_ROWS rows. `count` is asked
-    at the end how many rows there were.
+    Only one part is held in memory, or for people the first MOST_ROWS rows. `count` is called at
+    the end, and returns how many rows there were. Raises also what the iteration raises.
     """
     chosen = choose_format(format_, output)
     parts = iter(frames)
-    first = next(parts, None)  # before a file is made: most errors come with the first row
+    first = next(parts, None)  # before a file is made, since most errors come with the first part
     whole = itertools.chain([] if first is None else [first], parts)
     with destination(ctx, output, binary=chosen == "parquet") as file:
         if not is_for_people(chosen):
@@ -102,7 +105,7 @@ def write_frames(
             shown = _first_rows(whole)
             write(shown, chosen, file, terminal_width() if output is None else None, wraps=wraps)
             file.flush()
-            for _ in whole:  # to count them
+            for _ in whole:  # the rest is not shown, but counted
                 check_reader(output)
     rows = count()
     if not rows and (chosen == "table" or hint is not None):
@@ -116,12 +119,12 @@ def write_frames(
 
 
 def is_for_people(format_: str) -> bool:
-    """Whether people read a format: rounded, and no more rows than people look at."""
+    """Whether a format is for people: rounded, and with no more than MOST_ROWS rows."""
     return format_ in FOR_PEOPLE
 
 
 def _first_rows(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
-    """The first MOST_ROWS rows, or as many as have MOST_BYTES."""
+    """The first MOST_ROWS rows, or fewer if these have more than MOST_BYTES."""
     import polars as pl
 
     kept, rows, size = [], 0, 0.0
@@ -136,20 +139,20 @@ def _first_rows(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
 
 
 def check_reader(output: str | None) -> None:
-    """Raise BrokenPipeError where nobody reads standard output any more."""
+    """Raise BrokenPipeError if nobody reads standard output any more."""
     if output not in (None, "-") or not hasattr(select, "poll"):
         return
     looked = select.poll()
     try:
         looked.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # it is kept in memory, as in a notebook
+    except (OSError, ValueError):  # it is no file, but is kept in memory, as in a notebook
         return
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in looked.poll(0)):
         raise BrokenPipeError
 
 
 def _titled(title: str, format_: str) -> Iterator[str]:
-    """The line above what people read, and what parts it from the rest."""
+    """The title as a line of the format, and what separates it from the rows."""
     from attnbank.cli.formats.table import as_text
 
     yield f"% {as_text(title)}" if format_ == "latex" else as_text(title)
@@ -165,7 +168,7 @@ def write(
     *,
     wraps: bool = False,
 ) -> None:
-    """Write a frame in one of FORMATS; `width` is that of the terminal, for a table."""
+    """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
     from attnbank.cli.formats.latex import latex
     from attnbank.cli.formats.table import markdown, table
 
@@ -180,7 +183,7 @@ def write(
 
 
 def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: BinaryIO) -> None:
-    """Write frames one after the other, as one result."""
+    """Write frames one after another, as one result."""
     parts = (part for frame in frames for part in _parts(frame))
     if format_ == "parquet":
         _write_parquet(frames, file)
@@ -196,6 +199,10 @@ def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: Bina
 
 
 def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
+    """Write frames as one Parquet file; all get the schema of the first.
+
+    Raises QueryError if the values of a later frame do not fit it.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -222,7 +229,7 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
 def choose_format(format_: str | None, output: str | None) -> str:
     """The format that was asked for, or that the file's ending chooses.
 
-    Raises CallError for an ending that chooses none.
+    Raises CallError for an ending that is not one of ENDINGS.
     """
     if format_ is not None:
         return format_
@@ -238,9 +245,9 @@ def choose_format(format_: str | None, output: str | None) -> str:
 
 
 def check_output(ctx: click.Context, format_: str | None, output: str | None) -> str:
-    """The format that a result will have; refuse what -o cannot be, before any work.
+    """The format that a result will have; checks -o before any work is done.
 
-    Raises as `choose_format` and `destination` do.
+    Raises CallError as `choose_format` does, and if no file can be written there.
     """
     chosen = choose_format(format_, output)
     if output is not None and output != "-":
@@ -250,10 +257,10 @@ def check_output(ctx: click.Context, format_: str | None, output: str | None) ->
 
 @contextmanager
 def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
-    """Standard output, or the file of -o, which is replaced when it is whole.
+    """Standard output, or the file of -o, which is replaced only when it is complete.
 
-    Raises CallError where no file can stand there (see check_output), or a terminal would get
-    bytes; AttnbankError where it cannot be written.
+    Raises CallError if no file can be written there, or if a terminal would get binary data;
+    AttnbankError if standard output is closed or the file cannot be written.
     """
     if output is None or output == "-":
         if "stdout" in closed:
@@ -277,7 +284,7 @@ def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
 def _csv(frame: pl.DataFrame, separator: str, *, header: bool) -> str:
     """The rows as CSV: None is an empty cell, an empty text is "".
 
-    Where there is one column, None is "" too: readers pass over an empty line.
+    In a single column None is "" too, because many readers skip an empty line.
     """
     return csv_columns(frame).write_csv(
         include_header=header,
@@ -298,10 +305,10 @@ def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
 
 
 def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frame in parts, between which a reader who has had enough can stop us."""
+    """The frame in parts, so that writing stops soon after the reader of a pipe has ended."""
     yield from frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal; None where standard output is none."""
+    """The width of the terminal in columns; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -1,7 +1,7 @@
-"""The one way in which a command prints what people read.
+"""The only way in which a command prints what people read.
 
 Names and texts come from corpora, models and banks of other people, and a terminal obeys control
-characters: it can be made to show another text, or to type one.
+characters: they can make it show a different text, or type one.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ closed: set[str] = set()
 
 
 def say(*lines: str, err: bool = False, nl: bool = True) -> None:
-    """Print lines: each argument is one and stays one, with its control characters written out.
+    """Print lines, one per argument, with control characters escaped (so also line breaks).
 
-    Without `nl` the last one is left open, for a question.
+    Without `nl` the last line is not ended, as for a question.
     """
     click.echo("\n".join(map(shown, lines)), err=err, nl=nl)
 
 
 class Terminal:
-    """Standard output where a person looks at it: what is written to it is shown, as by `say`.
+    """Standard output that is a terminal: control characters in what is written are escaped.
 
-    Ends of lines and tabulators stay, which the formats for programs have between their rows.
+    Line breaks and tabulators stay, because formats for programs have them between rows and cells.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def write(self, data: bytes) -> int:
-        """Write text in UTF-8; how many bytes it had."""
+        """Write text in UTF-8; the number of bytes that were given."""
         lines = data.decode(errors="replace").split("\n")
         text = "\n".join("\t".join(map(_isolates_shown, line.split("\t"))) for line in lines)
         self._file.write(text.encode())
         return len(data)
 
     def flush(self) -> None:
-        """Have everything shown that was written."""
+        """Flush the terminal."""
         self._file.flush()
 
 
@@ -50,7 +50,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def shown(text: str) -> str:
-    """A text in one line, as a terminal can show it: control characters are written out."""
+    """A text as one line that a terminal can show safely: control characters are escaped."""
     if text.isprintable():
         return text
     return "".join(

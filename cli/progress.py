@@ -1,4 +1,4 @@
-"""How far a long step is: a bar on a terminal, otherwise a line at every tenth."""
+"""The progress of a long step: a bar on a terminal, otherwise one line per tenth of the work."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ProgressDisplay:
         self._close()
 
     def __call__(self, progress: Progress) -> None:
-        """Show how far it is."""
+        """Show the progress that a step reports; on the training of a probe, its last epoch."""
         if self._quiet:
             return
         if progress.stage == "training":
@@ -71,6 +71,7 @@ class ProgressDisplay:
             say(f"{name}: {progress.total} {unit}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
+        """Print a line when a further tenth is done, with the rate and the time that is left."""
         if not progress.total:
             return
         tenth = 10 * progress.done // progress.total
@@ -88,7 +89,7 @@ class ProgressDisplay:
         )
 
     def _epoch(self, epoch: Epoch) -> None:
-        """Show what an epoch came to: the last one on a terminal, else a line now and then."""
+        """Show the losses of an epoch: in place on a terminal, else one line per ten epochs."""
         if not (self._is_terminal or epoch.done % _EPOCHS_IN_A_LINE == 1):
             return
         held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
@@ -106,7 +107,7 @@ class ProgressDisplay:
 
 
 def _bar(name: str, unit: str, progress: Progress) -> Any:
-    """A bar; None where the package for it is not installed, which reading a bank does not need."""
+    """A progress bar; None if tqdm, which only an ingest needs, is not installed."""
     try:
         from tqdm import tqdm
     except ImportError:

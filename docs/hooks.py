@@ -1,8 +1,8 @@
-"""What is done as mkdocs builds the site.
+"""Hooks that mkdocs calls while it builds the site.
 
-The pages of the analyses get their places in the navigation, so that a new one needs no line in
-mkdocs.yml; and the index of the search is written as a script too, which a page that is opened from
-a folder may read (assets/worker-from-folder.js is the other half of that).
+They put the pages of the analyses into the navigation, so that a new one needs no line in
+mkdocs.yml. And they write the search index as a script too, because a page that is opened from a
+folder may read a script but not a JSON file (assets/worker-from-folder.js is the other half).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FOLDER = "analyses/"
 
 
 def on_config(config: Any) -> Any:
-    """Put a page for each analysis, by section, in the place of the folder in `nav`."""
+    """Replace the folder of the analyses in `nav` by their pages, grouped by section."""
     for entry in config["nav"]:
         for title, value in entry.items():
             if value == FOLDER:
@@ -25,7 +25,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_post_build(config: Any) -> None:
-    """Write the index of the search once more, as the script that the theme asks for."""
+    """Write the search index once more, as the script that the theme looks for."""
     folder = Path(config["site_dir"], "search")
     index = (folder / "search_index.json").read_text(encoding="utf-8")
     (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")

@@ -1,9 +1,9 @@
 """Makes the generated pages of the documentation.
 
-`python docs/make.py` writes every one of them; `make docs` does, and builds the site.
-`python docs/make.py --reference` writes those alone that are kept in git (commands.md, schema.md,
-schema.svg), which takes no model and a second. `python docs/make.py --pictures` writes the pictures
-of the README, in docs/pictures/, with the packaged model.
+`python docs/make.py` writes all of them; `make docs` does that and builds the site.
+`python docs/make.py --reference` writes only those that are kept in git (commands.md, schema.md,
+schema.svg), which needs no model and takes seconds. `python docs/make.py --pictures` writes the
+pictures of the README into docs/pictures/, with the packaged model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from generator.example import Examples  # noqa: E402
 
 
 def reference() -> dict[str, str]:
-    """The pages that are kept in git, by name of file: no model has a part in them."""
+    """The pages that are kept in git, by name of file; making them needs no model."""
     return commands.pages() | schema.pages()
 
 
@@ -30,14 +30,14 @@ def others(examples: Examples) -> dict[str, str]:
 
 
 def write(pages: dict[str, str], folder: Path = DOCS) -> None:
-    """Write pages into a folder."""
+    """Write pages into a folder, and make the folders below it that they need."""
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
 
 def main() -> None:
-    """Write the pages that are asked for; those of analyses that are no more are deleted."""
+    """Write the pages that are asked for, and delete pages of analyses that no longer exist."""
     write(reference())
     if "--reference" in sys.argv:
         return

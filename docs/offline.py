@@ -1,7 +1,7 @@
-"""Checks that no page of the built site fetches anything from elsewhere when it is read.
+"""Checks that no page of the built site fetches anything from other places when it is read.
 
-`python docs/offline.py site` prints what would be fetched, and fails where there is anything.
-Links that a reader follows may lead anywhere.
+`python docs/offline.py site` prints what would be fetched, and fails if there is anything. Links
+are allowed, since nothing is fetched until a reader follows them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _IN_STYLES = re.compile(r"(?:url\(\s*|@import\s+)['\"]?((?:https?:)?//[^'\")\s]+
 
 
 class _Page(HTMLParser):
-    """Gathers what a browser fetches by itself: scripts, styles, pictures, frames, fonts."""
+    """Collects what a browser fetches by itself: scripts, styles, pictures, frames, fonts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take note of what the tag makes a browser fetch."""
+        """Note what the tag makes a browser fetch."""
         for name, value in attrs:
             if value is None or tag == "a" or (tag == "link" and ("rel", "canonical") in attrs):
                 continue
@@ -35,7 +35,7 @@ class _Page(HTMLParser):
 
 
 def fetched(site: Path) -> Iterator[tuple[Path, str]]:
-    """Every file of the site that would fetch something from elsewhere, and what."""
+    """Each file of the site that would fetch something from another place, and the address."""
     for path in sorted(site.rglob("*")):
         if path.suffix == ".html":
             text = path.read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def fetched(site: Path) -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
-    """Print what would be fetched."""
+    """Print what would be fetched, and exit with status 1 if there is anything."""
     found = [f"{path}: {address}" for path, address in fetched(Path(sys.argv[1]))]
     if found:
         sys.exit("\n".join(["These pages fetch something from elsewhere:", *found]))

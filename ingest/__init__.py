@@ -1,7 +1,7 @@
 """From annotated text and a model to rows in a bank.
 
-`ingest(IngestOptions(...))` does the whole of it; `estimate` counts what it would do.
-Nothing heavy (torch, transformers, spacy) is imported until one of them is called.
+`ingest(IngestOptions(...))` does all of it; `estimate` counts what it would write. Heavy packages
+(torch, transformers, spacy) are imported only when one of the two is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an ingest is asked for, what it tells while it runs, and what it tells at the end."""
+"""The options of an ingest, and the reports that it returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attnbank.ingest.corpora.document import Problem
 
-if TYPE_CHECKING:  # torch and tokenizers are too much for the command line's help
+if TYPE_CHECKING:  # importing torch and tokenizers would slow down the command line's help
     from attnbank.ingest.attention.pooling import Subword
     from attnbank.ingest.inputs.spans import Multiword
     from attnbank.ingest.masked.ablation import Ablate
@@ -25,34 +25,41 @@ ABLATIONS = ("heads", "layers")
 MULTIWORDS = ("written", "parts")
 REPLACEMENTS = ("uniform", "zero")
 MOST_RANDOM = 2**31 - 1
-"""The largest seed of random weights, and the largest count: such a column is an INTEGER."""
+"""The largest seed of random weights, and the largest count: their columns are INTEGER."""
 MOST_SEED = 2**63 - 1
-"""The largest seed of what is drawn from a text."""
+"""The largest seed of samples, pairs and masks, and the largest sample."""
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """Everything that shapes an ingest.
+    """Everything that shapes an ingest; the defaults are those of `attnbank ingest`.
 
-    `batch_tokens` is the budget of one forward pass in padded tokens. `max_tokens` counts the
-    special tokens; None means 128 for documents and pairs, as in the paper, and what the model
-    takes for sentences.
+    `corpora` are files or folders, or - for standard input; `bank` is the file to fill. `format`,
+    `split` and `name` of the corpus are found from the files if they are None. `spacy` names the
+    pipeline that annotates plain text.
 
-    `skip_bad` leaves out the sentences that cannot be read; `strict` makes such sentences of those
-    that depart from their format in what no figure depends on.
+    `model` is a hub name, a folder or minilm; `revision` is a commit on the hub. `random_weights`
+    is the seed of random weights. `trust_remote_code` runs the Python code that some models come
+    with, in order to load them.
 
-    `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, the
-    first such input of each document only), or a pair of segments. `limit` takes that many inputs
-    at random; `seed` is that of the sample and of the pairs.
+    `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, only
+    the first such input of each document), or a pair of segments. `limit` takes that many inputs
+    at random; `seed` is the seed of this sample and of the pairs.
 
-    `multiword` says how a multiword token that its words do not spell (French "du" for "de" and
-    "le") is read: as it is written, its words sharing a position, or as its parts. `language` is
-    that of the corpus, a BCP 47 tag.
+    `unit` and `subword` say what a position is and how the pieces of a word are merged (section 4.1
+    of the paper). `multiword` says how a multiword token that its words do not spell (French "du"
+    for "de" and "le") is read: as it is written, so that its words share a position, or as its
+    parts. `language` is the language of the corpus, a BCP 47 tag; None takes it from the names of
+    the files. `decimals` rounds the weights; None keeps them as they are. `max_tokens` counts
+    special tokens too; None means 128 for documents and pairs, as in the paper, and the model's own
+    limit for sentences. `batch_tokens` is the budget of one forward pass in padded tokens.
 
-    `trust_remote_code` runs the Python code that some models come with, to load them.
+    `skip_bad` leaves out the sentences that cannot be read. `strict` also treats sentences as
+    unreadable that depart from their format in a way that no figure depends on. `replace` deletes
+    the run first if the bank has it.
 
-    `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs as
-    `mask_seed` says; `replacement` is what the weights of a disabled head become.
+    `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs
+    with the seed `mask_seed`; `replacement` is what the weights of a disabled head become.
     """
 
     corpora: tuple[str, ...]
@@ -87,16 +94,16 @@ class IngestOptions:
 
     @property
     def masked(self) -> bool:
-        """Whether inputs are masked too, and the model's head is needed."""
+        """Whether inputs are also masked, which needs the model's masked-language-model head."""
         return self.gradients or self.ablate is not None
 
 
 @dataclass(frozen=True)
 class Departures:
-    """Departures of a corpus from its format that were read all the same.
+    """Departures of one kind of a corpus from its format that were read nevertheless.
 
-    `id` is that of the fault that --strict makes of them; `fact` and `place` (file:line) are of
-    the first of the `count`.
+    `id` is the id of the fault that they are with --strict. There are `count` of them; `fact` and
+    `place` (file:line) describe the first.
     """
 
     id: str
@@ -109,12 +116,13 @@ class Departures:
 class Report:
     """What an ingest did.
 
-    `state` is new, resumed or unchanged; `sentences` are those that the inputs hold. Counts are
-    those of the whole run, earlier parts of a resumed one included. `unknown_words` are those with
-    a piece that the tokenizer's vocabulary lacks; None for a run that was made before they were
-    counted. `inner_dependencies` are those between two words of one multiword token, which no head
-    can find; `empty_nodes` are nodes of the corpus that are no words. `replaced` is what was
-    deleted first, the run that this one replaces.
+    `state` is new, resumed or unchanged. Counts are of the whole run, and include the earlier parts
+    of a resumed one; `sentences` are those in its inputs. `unknown_words` are the words with a
+    piece that the tokenizer's vocabulary lacks; None for a run of an older version, which did not
+    count them. `inner_dependencies` are between two words of one multiword token, so that no head
+    can find them; `empty_nodes` are nodes of the corpus that are not words. `skipped` has the
+    number of sentences left out by reason, `problems` what could not be read. `replaced` is what
+    was deleted with the run that this one replaces, if any.
     """
 
     corpus: str
@@ -136,7 +144,7 @@ class Report:
 
 @dataclass
 class Estimate:
-    """What an ingest would do: counts, and the size to expect in bytes."""
+    """What an ingest would write: counts, and the expected size of the bank in bytes."""
 
     documents: int
     inputs: int

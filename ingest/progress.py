@@ -1,4 +1,4 @@
-"""Progress of a long step: what is told while corpora are read, heads compared, probes trained."""
+"""The progress of a long step, as reported while it runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from threading import Lock
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is.
+    """How far a step is: `done` of `total`, which is None if it is not known.
 
-    `stage` is, of an ingest, checking, reading, planning (of a sample: counts are of inputs),
-    running, or, in an estimate, counting; counts are of sentences. A step is computing, and counts
-    inputs; a probe is training, and counts epochs; answers that are kept are keeping, and counted;
-    a report is answering, and counts sections.
-    In one stage `done` never falls and `total` stays; where there is a `total`, `done` ends there,
-    but for a training that stops before.
+    The stages, and what they count:
+
+    checking, reading, running   of an ingest: sentences
+    planning                     of an ingest of a sample: inputs
+    counting                     of an estimate: sentences
+    computing                    of a step of `compute`: inputs
+    training                     of a probe: epochs
+    keeping                      of `compute --all`: answers
+    answering                    of a report: sections
+
+    Within one stage `done` never falls and `total` stays the same. `done` ends at `total`, except
+    in a training that stops early.
     """
 
     stage: str
@@ -25,33 +31,33 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-"""Is called with the progress, often: it must be quick."""
+"""A function that is called with the progress. It is called often, so it must be quick."""
 
 
 def unheard(progress: Progress) -> None:
-    """Ignore the progress: the default listener."""
+    """Ignore the progress; the default where a function takes an OnProgress."""
 
 
 class Counter:
-    """Tells how many sentences of a run are done, from any thread."""
+    """Reports how many sentences of a run are done; any thread may use it."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self.done = 0
         self.total = 0
         self._on_progress = on_progress
-        self._lock = Lock()  # the reading and the writing thread both tell
+        self._lock = Lock()  # the reading and the writing thread both report
 
     def looked(self, inputs: int) -> None:
-        """Tell how many inputs a sample was drawn from so far."""
+        """Report from how many inputs a sample was drawn so far."""
         self._on_progress(Progress("planning", inputs, None))
 
     def begun(self, before: int, total: int) -> None:
-        """Tell how many sentences were done before, and how many there are in all."""
+        """Report how many sentences an earlier ingest has done, and how many there are in all."""
         self.total = total
         self.written(before)
 
     def written(self, sentences: int) -> None:
-        """Tell that this many more sentences are done."""
+        """Report that this many more sentences are done."""
         with self._lock:
             self.done += sentences
             self._on_progress(Progress("running", self.done, self.total))

@@ -38,19 +38,22 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
 
+# Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_PEAK = 8.0
 _BYTES_PER_GRADIENT = 4.2
-_LONGEST_NAME = 1000  # characters; a path of more is none on most systems
+_LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
 def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
-    Goes on where an interrupted ingest of the same corpus, model and options stopped, and adds
-    nothing where it is complete. Raises CorpusError for a corpus that cannot be read (the bank is
-    untouched), CallError for options that do not fit, ModelError for a model that does not show
-    its attention, BankError where the bank cannot be written.
+    An ingest of the same corpus, model and options that was interrupted goes on where it stopped;
+    one that is complete adds nothing.
+
+    Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
+    options that do not fit, ModelError for a model that does not return its attention, BankError if
+    the bank cannot be written.
     """
     _check_options(options)
     corpus = corpora.find(options)
@@ -97,7 +100,10 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
 
 
 def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estimate:
-    """Count what an ingest would write, without running the model or touching the bank."""
+    """Count what an ingest would write, without running the model or touching the bank.
+
+    Raises as `ingest` does, as far as that shows without the model's weights.
+    """
     _check_options(options)
     corpus = corpora.find(options)
     described = models.describe(
@@ -146,6 +152,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
 
 
 def _check_options(options: IngestOptions) -> None:
+    """Raise CallError for options that are invalid or do not fit each other."""
     if options.context not in CONTEXTS:
         raise CallError(
             f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
@@ -193,7 +200,7 @@ def _check_options(options: IngestOptions) -> None:
 
 
 def _check_texts_and_numbers(options: IngestOptions) -> None:
-    """Raise CallError for names that are no text, and numbers that no column can hold."""
+    """Raise CallError for names that are not valid text, and numbers that no column can hold."""
     named = {"model": options.model, "name": options.name, "split": options.split,
              "spacy": options.spacy, "revision": options.revision,
              "language": options.language}  # fmt: skip
@@ -219,6 +226,7 @@ def _check_texts_and_numbers(options: IngestOptions) -> None:
 
 
 def _check_masked_options(options: IngestOptions) -> None:
+    """Raise CallError for options of gradients and ablation that do not fit."""
     if options.gradients and options.unit != "token":
         raise CallError(
             "--gradients are by the attention between tokens: the merged weights of words are no"
@@ -259,9 +267,10 @@ def _planner(
 def longest_input(
     options: IngestOptions, input_tokenizer: InputTokenizer, limit: int | None
 ) -> int:
-    """The most tokens of an input: as asked, else as usual for its kind; within the model's limit.
+    """The most tokens of an input: as the options say, else the default of its context.
 
-    Raises CallError for more than the model takes, and for fewer than its special tokens need.
+    `limit` is the model's own; None if it has none. Raises CallError for more than the model takes,
+    and for so few that there is no room for text beside the special tokens.
     """
     if options.max_tokens is None:
         usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
@@ -286,6 +295,7 @@ def longest_input(
 def _report(
     connection: DuckDBPyConnection, run: runs.Run, state: str, problems: list[Problem]
 ) -> Report:
+    """The report on a run, counted from its rows in the bank."""
     totals = connection.execute(registry.statement("ingest/run_totals"), {"run": run.id}).fetchone()
     named = connection.execute(
         "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id from run"

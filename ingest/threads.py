@@ -1,4 +1,4 @@
-"""How the threads of the libraries wait for one another."""
+"""How the threads of the numerical libraries wait for each other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def wait_passively() -> None:
-    """Have OpenMP's threads sleep while they wait; to be called before torch is imported.
+    """Make OpenMP's threads sleep while they wait; call it before torch is imported.
 
-    Left alone they spin, and take the processor from the thread that reads and from the one that
-    writes. What the user has set in the environment stays.
+    By default they spin, which takes the processor away from the threads that read and write.
+    Settings that the user made in the environment are not changed.
     """
     if "torch" not in sys.modules and "GOMP_SPINCOUNT" not in os.environ:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")

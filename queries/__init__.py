@@ -1,11 +1,11 @@
-"""The analyses, asked from Python.
+"""The analyses, from Python.
 
     from attnbank.queries import open_bank
 
     with open_bank("x.duckdb") as bank:
         frame = bank.query("best_head", relation="obj")
 
-Nothing heavy (duckdb, polars, sqlglot) is imported until one of them is needed.
+Heavy packages (duckdb, polars, sqlglot) are imported only when a name that needs them is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bank, open to read: its analyses, any SELECT, and what is in it."""
+"""A bank that is open for reading: its analyses, any SELECT, and what is in it."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
 def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
-    """Open a bank to read. Close it, or use it in a `with` statement.
+    """Open a bank for reading. Close it, or use it in a `with` statement.
 
-    `queries` is a folder of analyses of your own, by default that of the variable
-    ATTNBANK_QUERIES: each `NAME.sql` with a header can be asked as any other. Raises CallError
-    where that folder cannot be read, BankError where the file is missing, is no bank, or is held
-    by a process that writes to it.
+    `queries` is a folder of analyses of your own; by default it is the one that the environment
+    variable ATTNBANK_QUERIES names. Each file `NAME.sql` in it that has a header can be called like
+    any other analysis. Raises CallError if that folder cannot be read, BankError if the file is
+    missing, is no bank, or is held by a process that writes to it.
     """
     join(queries)
     return Bank(path)
 
 
 def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.MEMORY) -> Bank:
-    """Open a bank for `find` and `count` with these limits alone, which takes less time.
+    """Open a bank only for `find` and `count`, which must then use these same limits.
 
-    Raises BankError as `open_bank` does, and CallError for limits out of range.
+    `seconds` and `memory` (in bytes) are the limits of each statement. This takes less time, since
+    the bank is opened once instead of twice. Raises BankError as `open_bank` does, and CallError
+    for limits out of range.
     """
     check_limits(seconds, memory)
     return Bank(path, (seconds, memory))
 
 
 class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
-    """A bank that is open to read. Results are Polars frames.
+    """A bank that is open for reading. Results are Polars frames.
 
-    Threads can share one: each has a connection of its own. When it is closed, everything but
+    Threads can share a Bank: each gets its own connection. After it is closed, everything except
     `close` raises BankError.
     """
 
@@ -70,10 +72,10 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        Parameters that are left out have their default. What `attnbank compute` has kept of it is
-        given again where it still holds (see `kept`). Raises CallError for an unknown analysis,
-        parameter, run or relation and for a value of the wrong type, QueryError where the bank has
-        no run that fits. Warns with UnfinishedRunWarning where the run that was asked for is not
+        Parameters that are left out have their default. An answer that `attnbank compute` has kept
+        is returned if it is still valid (see `kept`). Raises CallError for an unknown analysis,
+        parameter, run or relation and for a value of the wrong type, QueryError if the bank has no
+        run that fits. Warns with UnfinishedRunWarning if the run that was asked for is not
         finished.
         """
         analysis = registry.find(name)
@@ -102,7 +104,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
 
     def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
-        """Run a statement that a user wrote, as `sql` does. Raises QueryError as it does."""
+        """Run an analysis that a user wrote, in the sandbox of `sql`. Raises as `sql` does."""
         with self._answering():
             run = choose_run(self.connection, self.path, analysis, given)
             kept = self._kept_rows(analysis, given, run)
@@ -111,7 +113,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
         return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments; None where it does not read one run.
+        """The run that `query` reads with the same arguments; None if it does not read exactly one.
 
         Raises as `query` does.
         """
@@ -131,11 +133,11 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     ) -> pl.DataFrame:
         """Run one SELECT of your own, in a sandbox: no file, no network, no writing.
 
-        `params` are the values of `$name` (a mapping) or `?` (a sequence) in it; `seconds` is how
-        long it may take, `memory` how many bytes. DuckDB looks at both now and then only; with
-        `isolated` the statement runs in a process of its own, which is ended where it does not
-        keep to them (half a second more to begin with). Raises QueryError where it is no single
-        SELECT, is wrong, or runs out of time or memory.
+        `params` are the values of `$name` (a mapping) or `?` (a sequence) in it. `seconds` is how
+        long it may take, `memory` how many bytes it may use. DuckDB checks both limits only now and
+        then. With `isolated` the statement runs in a separate process, which is ended if it exceeds
+        them; starting it takes half a second. Raises QueryError if the statement is not a single
+        SELECT, is wrong, or runs out of time or memory; CallError for limits out of range.
         """
         check_limits(seconds, memory)
         if isolated:
@@ -151,10 +153,11 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
         seconds: float = sandbox.SECONDS,
         memory: int = sandbox.MEMORY,
     ) -> Isolated:
-        """Run one SELECT of your own in a process of its own, and take its rows in parts.
+        """Run one SELECT of your own in a separate process, and receive its rows in parts.
 
-        Use what it returns in a `with` statement; iterating it gives frames, the first of which
-        has the columns. Raises as `sql` does, up to the last row.
+        Use the result in a `with` statement. Iterating over it gives frames; the first one comes
+        even if there are no rows, so that the columns are known. Errors are those of `sql`, and may
+        be raised at any row.
         """
         check_limits(seconds, memory)
         self._cursors.check()
@@ -165,26 +168,27 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     def table(self, name: str, run: str | int | None = None) -> pl.LazyFrame:
         """A table or view as a lazy frame; only the columns that are used are read.
 
-        With `run` only the rows of that run, for tables that have column `sequence` or `run`.
-        Raises CallError for an unknown name or run, and for a table that no run has rows of;
-        BankError for a view of the schema paper that is another version's.
+        With `run` it has only the rows of that run, which needs a column `sequence` or `run`.
+        A view of the schema `paper` is read as this version of attnbank defines it, whatever the
+        file has. Raises CallError for an unknown name or run, and for `run` with a table that has
+        neither column.
         """
         with self._answering():
             schema, found = contents.relation(self.connection, name)
             select = f"select * from {place(schema, found)}"
-            if schema == "paper" and found in analyses():  # as this version has it, not the file
+            if schema == "paper" and found in analyses():
                 select = with_defaults(registry.find(found), {})
             if run is not None:
                 select += f" where {contents.of_run(self.connection, found, run)}"
             return scan(self._cursors, select)
 
     def runs(self) -> pl.DataFrame:
-        """The runs, each with its options and what it holds."""
+        """The runs, one row each, with their options and how much they hold."""
         with self._answering():
             return contents.runs(self.connection, self.path)
 
     def choices(self) -> pl.DataFrame:
-        """The runs, and whether each answers where no run is named: first, yes, or why not."""
+        """The runs, and whether each may be chosen when none is named: first, yes, or why not."""
         with self._answering():
             return contents.choices(self.connection)
 
@@ -194,9 +198,10 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
             return contents.read(self.connection, self.path)
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
-        """The tables, views, analyses and functions with their comments; of one, its columns.
+        """The tables, views, analyses and functions with their comments.
 
-        Raises CallError for an unknown name.
+        If `table` names a table, view or analysis, its columns instead. Raises CallError for an
+        unknown name.
         """
         with self._answering():
             return contents.schema(self.connection, table)
@@ -204,6 +209,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
 
 def with_defaults(analysis: Analysis, given: Mapping[str, Any]) -> str:
     """The statement of an analysis, with the default in place of each parameter not in `given`."""
+    # The others stay as $name, so that their values reach DuckDB as parameters.
     defaults = {each.name: each.default for each in analysis.parameters if each.name not in given}
 
     return reading.with_references(analysis.statement, lambda name: defaults.get(name, f"${name}"))

@@ -1,4 +1,4 @@
-"""Names in a bank, for a shell that completes what a person types."""
+"""Names in a bank, for the shell completion of what a person types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from attnbank.sql.registry import analyses, statement
 
 _SECONDS = 1.0
-"""A person waits for them with a hand on the tab key."""
+"""The time limit of a query; a person who has pressed the tab key is waiting for it."""
 
 _STATEMENTS = {
     "corpus": "select corpus.name from corpus order by corpus.id",
@@ -22,14 +22,14 @@ _STATEMENTS = {
 
 
 def suggestions(path: Path, kind: str) -> list[str]:
-    """Names of one kind (run, corpus, relation or table) in a bank; none where it cannot be read.
+    """Names of one kind (run, corpus, relation or table) in a bank; none if it cannot be read.
 
-    Relations come without their subtypes, too, and with all, as analyses take them. Nothing is
-    raised, and nothing is made where there is no bank.
+    Relations are listed with and without their subtypes, and with `all`, as analyses take them.
+    Nothing is raised, and no bank is created.
     """
     try:
         found = _read(path, _STATEMENTS[kind])
-    except Exception:  # missing, locked, no bank, of another version: there is just nothing to say
+    except Exception:  # missing, locked, no bank, another version: then there is nothing to suggest
         found = []
     if kind == "relation" and found:
         found = sorted({"all", *found, *(name.split(":")[0] for name in found)})

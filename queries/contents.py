@@ -18,11 +18,12 @@ from attnbank.sql.suggest import did_you_mean, listed
 
 _BYTES_UNROUNDED = 3.8
 _BYTES_ROUNDED = 2.5
+"""Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a bank. `bytes` is the size of the file."""
+    """What is in a bank. `bytes` is the size of the file; each frame has one row per thing."""
 
     path: Path
     bytes: int
@@ -59,10 +60,10 @@ def read(connection: DuckDBPyConnection, path: Path) -> Contents:
 
 
 def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
-    """The runs, each with its options and what it holds.
+    """The runs, one row each, with their options and how much they hold.
 
-    Column `bytes` is about the part of the file that is the run's: the file, divided as the
-    weights are, a rounded weight counting less.
+    The column `bytes` estimates the part of the file that a run takes: the size of the file is
+    divided in proportion to the weights, of which rounded ones count less.
     """
     found = _statement(connection, "contents/runs")
     each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
@@ -78,7 +79,7 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
 
 
 def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
-    """The runs, and whether each answers where no run is named and it fits."""
+    """The runs, and whether each may be chosen when none is named."""
     return _statement(connection, "contents/run_choices")
 
 
@@ -88,10 +89,10 @@ def saved(connection: DuckDBPyConnection) -> pl.DataFrame:
 
 
 def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
-    """Kind, name and comment of everything in the bank; of one table or analysis, its columns.
+    """Kind, name and comment of everything in the bank; or the columns of one table or analysis.
 
-    Where a table and an analysis have one name, it is the table's as in SQL: `head_distance()` is
-    the analysis. Raises CallError for an unknown name.
+    If a table and an analysis have the same name, the name means the table, as in SQL, and
+    `head_distance()` means the analysis. Raises CallError for an unknown name.
     """
     if table is None:
         found = _statement(connection, "contents/relation_names")
@@ -118,7 +119,7 @@ def _is_table(connection: DuckDBPyConnection, name: str) -> bool:
 
 
 def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
-    """Schema and name of a table or view. Raises CallError where there is none."""
+    """The schema and the name of a table or view. Raises CallError if there is none."""
     known = {
         f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
         for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
@@ -137,7 +138,7 @@ def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
 def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
     """The SQL condition that is true for the rows of a table that belong to a run.
 
-    Raises CallError for an unknown run, and for a table that no run has rows of.
+    Raises CallError for an unknown run, and for a table with no column `run` or `sequence`.
     """
     rows = connection.execute("select id, name from run order by id").fetchall()
     ids = [number for number, name in rows if str(run) in (str(number), name)]

@@ -1,8 +1,8 @@
 """An analysis as one statement for another engine, over tables of the same names.
 
-Macros and views live in a bank and nowhere else. So they are put in the place where they are
-called, on sqlglot's syntax tree, parameters become literals, and the tree is written in the
-engine's dialect.
+Other engines have the tables of a bank but not its macros and views. So each call of one is
+replaced by its definition in sqlglot's syntax tree, parameters become literals, and the tree is
+written in the engine's dialect.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from attnbank.sql.suggest import did_you_mean
 
 
 def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
-    """The statement of an analysis for another engine, parameters filled in.
+    """The statement of an analysis for another engine, with its parameters filled in.
 
-    It reads the tables of a bank (as `attnbank export` writes them) and calls no macro.
-    Raises CallError for an unknown analysis, parameter or dialect.
+    It reads the tables of a bank, as `attnbank export` writes them, and calls no macro. Raises
+    CallError for an unknown analysis, parameter or dialect, and for a value of the wrong type.
     """
     if dialect not in DIALECTS:
         raise CallError(
@@ -53,15 +53,15 @@ _SPARK = {
     "list_select": "transform({1}, place -> try_element_at({0}, cast(place as int)))",
     "list_sum": "aggregate({0}, cast(0 as double), (total, each) -> total + each)",
 }
-"""DuckDB's functions that sqlglot leaves as they are, in the words of Spark."""
+"""How Spark writes those functions of DuckDB that sqlglot does not translate."""
 
 
 def for_spark(node: exp.Expr) -> exp.Expr:
-    """A node of a tree as Spark writes it, where DuckDB writes it otherwise; for `transform`."""
+    """A node of a syntax tree as Spark needs it; the function to give to `transform`."""
     if isinstance(node, exp.Length) and _is_of_list(node):
         return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
-        node.set("materialized", None)  # advice to DuckDB, which Spark has no word for
+        node.set("materialized", None)  # a hint for DuckDB, which Spark's syntax does not have
         return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
@@ -70,22 +70,23 @@ def for_spark(node: exp.Expr) -> exp.Expr:
 
 
 def _is_of_list(node: exp.Length) -> bool:
-    """Whether a length was written as len, as of lists; length and char_length are of texts.
+    """Whether a length was written as `len`, which the analyses use for lists only.
 
-    The parser makes one node of them, and keeps where the word began and ended.
+    The parser makes the same node of `len`, `length` and `char_length`, but keeps where the word
+    began and ended, so its length tells them apart.
     """
     start, end = (int(node.meta.get(each, 0)) for each in ("start", "end"))
     return end - start + 1 == len("len")
 
 
 class _Inliner:
-    """Puts what macros and views stand for in their place."""
+    """Replaces calls of macros and views by their definitions."""
 
     def __init__(self) -> None:
         self._calls = 0
 
     def statement(self, analysis: Analysis, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
-        """The statement of an analysis with its arguments in it; it reads tables alone."""
+        """The statement of an analysis with its arguments filled in, reading only tables."""
         filled = {each.name: _expression(each.default) for each in analysis.parameters}
         filled.update(arguments)
 
@@ -95,7 +96,7 @@ class _Inliner:
         return self._without_macros(_statement(analysis.statement).transform(replaced))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
-        """The tree, which is changed, with what its macros and views stand for."""
+        """The tree with its macros and views replaced; the tree that is given is changed."""
         own = {each.alias for each in tree.find_all(exp.CTE)}
 
         def replaced(node: exp.Expr) -> exp.Expr:
@@ -108,13 +109,13 @@ class _Inliner:
                 if plain.this.to != plain.to:
                     break
                 plain = plain.this
-            # What stands in the place of another node is not walked through by itself.
+            # `transform` does not descend into a node that replaces another one, so do it here.
             return node if plain is node else plain.transform(replaced)
 
         return tree.transform(replaced, copy=False)
 
     def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
-        """What stands behind a table macro or a view, as a subquery; None for a table."""
+        """The definition of a table macro or a view as a subquery; None for a table."""
         if isinstance(table.this, exp.Anonymous):
             called = (registry.analyses() | registry.shared())[table.this.name]
             given = {each.this.name: each.expression for each in table.this.expressions}
@@ -148,9 +149,10 @@ class _Inliner:
 
 
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
-    """The statement with the prefix before the names of its common table expressions.
+    """The statement with a prefix before the names of its common table expressions.
 
-    Some engines know them at the top level alone, where equal names of two statements would clash.
+    Some engines have such expressions only at the top level of a statement, where equal names would
+    clash.
     """
     with_ = tree.args.get("with_") or tree.args.get("with")
     if with_ is None:
@@ -168,7 +170,7 @@ def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
 
 @cache
 def _functions() -> dict[str, tuple[list[str], exp.Expr]]:
-    """The scalar macros of the schema: parameters and body by name."""
+    """The scalar macros of the schema by name: the names of their parameters, and their body."""
     return {
         each.this.this.name: ([name.name for name in each.this.expressions], each.expression)
         for each in _created("MACRO")
@@ -192,7 +194,7 @@ def _created(kind: str) -> list[exp.Create]:
 
 @cache
 def _statement(text: str) -> exp.Expr:
-    """The tree of a statement that several others may call: not to be changed."""
+    """The syntax tree of a statement. It is cached, so copy it before you change it."""
     return _expression(text)
 
 

@@ -1,4 +1,7 @@
-"""What notebooks show of a bank. Names in a bank are foreign text: everything is escaped."""
+"""What notebooks show of a bank.
+
+Names and texts in a bank may come from anyone, so everything is escaped.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "wo
 
 
 def of_bank(path: Path, runs: pl.DataFrame | None) -> str:
-    """A bank with its runs; without them where it is closed."""
+    """A bank with a table of its runs; `runs` is None if the bank is closed."""
     if runs is None:
         return f"<p>Bank <code>{escape(str(path))}</code>, closed</p>"
     shown = runs.select(name for name in _OF_RUNS if name in runs.columns)

@@ -1,4 +1,4 @@
-"""Answers that `attnbank compute` kept in the bank, given again where they still hold."""
+"""Answers that `attnbank compute` kept in the bank, returned again while they are valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attnbank.sql.runs import Run, choose_run
 
 @dataclass(frozen=True)
 class Kept:
-    """An answer that was kept: its rows, when it was computed (UTC), and how long that took."""
+    """A kept answer: its rows, when it was computed (UTC), and how many seconds that took."""
 
     rows: pl.DataFrame
     finished: datetime
@@ -31,16 +31,17 @@ class Kept:
 
     @property
     def told(self) -> str:
-        """That it was kept, and how it is computed anew, for people."""
+        """A phrase for people: since when it is kept, and what to type to compute it anew."""
         return f"kept since {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
 
 
 def find(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any], run: Run | None
 ) -> Kept | None:
-    """What was kept of an analysis with these values and this run, where it still holds.
+    """The kept answer of an analysis with these values and this run; None if none is valid.
 
-    What cannot be read, or does not have the columns of the header, was not kept by this version.
+    An answer that cannot be read, or whose columns are not those of the header, was kept by another
+    version, and is ignored.
     """
     if (run is not None and not run.is_finished) or not kept.exists(connection):
         return None
@@ -71,16 +72,16 @@ def find(
 
 
 class KeptAnswers(OpenBank):
-    """The part of a Bank that gives again what was kept."""
+    """The part of a Bank that returns kept answers."""
 
     reads_kept = True
-    """Whether `query` gives kept answers; where it is false everything is computed anew."""
+    """Whether `query` returns kept answers; if it is False, everything is computed anew."""
 
     def kept(self, name: str, /, **values: Any) -> Kept | None:
-        """The answer that `attnbank compute` kept to `query` with the same arguments.
+        """The answer that `attnbank compute` has kept for `query` with the same arguments.
 
-        None where there is none that still holds: the analysis, the version of attnbank or what it
-        reads beside its run has changed since. Raises as `query` does.
+        None if there is none that is still valid: the analysis, the version of attnbank, or what
+        the analysis reads besides its run may have changed since. Raises as `query` does.
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
@@ -91,7 +92,7 @@ class KeptAnswers(OpenBank):
     def _kept_rows(
         self, analysis: Analysis, given: Mapping[str, Any], run: Run | None
     ) -> pl.DataFrame | None:
-        """The rows that `query` gives without computing them; None where there are none."""
+        """The rows that `query` can return without computing them; None if there are none."""
         if not self.reads_kept:
             return None
         found = find(self.connection, analysis, given, run)
@@ -99,7 +100,7 @@ class KeptAnswers(OpenBank):
 
 
 def as_bytes(rows: pl.DataFrame) -> bytes:
-    """Rows as they are kept: an Arrow stream."""
+    """Rows in the form in which they are kept: the bytes of an Arrow IPC stream."""
     table = rows.to_arrow()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -1,7 +1,7 @@
-"""Analyses of the user's own: `.sql` files with a header, in a folder that the user names.
+"""The user's own analyses: `.sql` files with a header, in a folder that the user names.
 
-They come from outside: names and headers are checked here, and their statements run where any
-statement of a user does.
+They come from outside and cannot be trusted: names and headers are checked here, and their
+statements run in the sandbox, like every statement that a user types.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 VARIABLE = "ATTNBANK_QUERIES"
-"""The environment variable that names a folder of them."""
+"""The environment variable that names the folder."""
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
+"""The most files in a folder, and the most bytes in a file."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -31,11 +32,11 @@ _HOW = "What a header has to say: attnbank query best_head --show-sql"
 
 
 def join(folder: str | Path | None = None) -> None:
-    """Put every `NAME.sql` of a folder among the analyses of this process.
+    """Add every `NAME.sql` of a folder to the analyses of this process.
 
-    Without one, those of the folder that the variable ATTNBANK_QUERIES names, if there is any. A
-    file that is no analysis is reported when it is asked for. Raises CallError where the folder
-    cannot be read, or has more than MOST_FILES of them.
+    Without a folder, it is the one that the variable ATTNBANK_QUERIES names, if there is any. A
+    file that holds no valid analysis is reported when it is asked for. Raises CallError if the
+    folder cannot be read, or has more than MOST_FILES such files.
     """
     named = folder or os.environ.get(VARIABLE)
     if named:
@@ -43,7 +44,7 @@ def join(folder: str | Path | None = None) -> None:
 
 
 def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
-    """The rows of an analysis. Raises QueryError where they have other columns than it declares."""
+    """The rows of an analysis. Raises QueryError if their columns are not those it declares."""
     declared = [each.name for each in analysis.columns]
     if found.columns != declared:
         raise QueryError(
@@ -55,7 +56,7 @@ def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_all(folder: Path) -> tuple[dict[str, Analysis], dict[str, CallError]]:
-    """The analyses of a folder by name; and for each file that is not one, by name, the reason."""
+    """The analyses of a folder by name, and the errors of files that hold none, by name."""
     try:
         paths = sorted(each for each in folder.iterdir() if each.suffix == ".sql")
     except OSError as error:
@@ -82,6 +83,7 @@ def _read_all(folder: Path) -> tuple[dict[str, Analysis], dict[str, CallError]]:
 
 
 def _read(path: Path) -> Analysis:
+    """The analysis in a file. Raises CallError or HeaderError if it holds no valid analysis."""
     if not _NAME.fullmatch(path.stem):
         raise CallError(
             "its name is no name of an analysis.", "Use small letters, digits and _ for it."

@@ -1,4 +1,4 @@
-"""Values of an analysis's parameters: checked against its header, read from text."""
+"""The values of an analysis's parameters: checked against its header, or read from text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value(parameter: Parameter, given: Any) -> Any:
-    """The value in the parameter's type, or None. Raises CallError where it does not fit."""
+    """The value in the parameter's type, or None. Raises CallError if it does not fit the type."""
     if given is None:
         return None
     element, is_list = element_type(parameter)
@@ -48,7 +48,10 @@ def value(parameter: Parameter, given: Any) -> Any:
 
 
 def from_text(parameter: Parameter, text: str) -> Any:
-    """The value that a person typed; commas separate the elements of a list."""
+    """The value that a person typed; commas separate the elements of a list.
+
+    Raises CallError if it does not fit the parameter's type.
+    """
     element, is_list = element_type(parameter)
     if not is_list:
         return _scalar_from_text(parameter, element, text)
@@ -64,6 +67,7 @@ def element_type(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
+    """One value, or element of a list, in a type. Raises CallError if it does not fit."""
     if type_ in _TEXTS:
         if parameter.names_run and isinstance(given, int) and not isinstance(given, bool):
             return str(given)
@@ -104,6 +108,7 @@ def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
 
 
 def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
+    """One value, or element of a list, read from text. Raises CallError if it does not fit."""
     try:
         if type_ in _INTEGERS:
             return _scalar(parameter, type_, int(text))

@@ -1,4 +1,4 @@
-"""What people ask of a bank in the language of requests: the methods of Bank for it."""
+"""The methods of Bank that take a request in Grew's language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Requests(OpenBank):
-    """The part of a Bank that finds and counts words by a request."""
+    """The part of a Bank that finds and counts what a request describes."""
 
     def find(
         self,
@@ -37,19 +37,20 @@ class Requests(OpenBank):
     ) -> pl.DataFrame:
         """Find what a request in Grew's language describes: one row per hit, in text order.
 
-        The columns are `sent_id`, one for each node with the word's index in its sentence (0 is
-        the node before the first word), one for each named edge with its label, and what `columns`
-        names (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read; where
-        attention is asked about, the sentences that one run read: `run`, by name or id, else the
-        one that answers as for an analysis. `within="document"` lets nodes that only attention or
-        coreference ties stand in several sentences, each named in a column `N.sent_id`.
-        `sort` names what comes first in the order, as `columns` does. `limit` is the most rows;
-        `sample` draws so many at random, the same ones for the same `seed`. `timeout` is the most
-        seconds.
+        The columns are `sent_id`, one per node with the word's index in its sentence (0 is the node
+        before the first word), one per named edge with its label, and what `columns` names
+        (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read. A request
+        about attention reads only the sentences of one run: `run`, by name or id, or else the one
+        that an analysis would choose. With `within="document"`, nodes that only attention or
+        coreference connects may be in different sentences; a column `N.sent_id` names that of each.
+        `sort` names values to sort by, in the form of `columns`. `limit` is the most rows; `sample`
+        draws that many at random, the same ones for the same `seed`. `timeout` is in seconds,
+        `memory` in bytes.
 
         Raises RequestError, with line and column, for a request that cannot be read; CallError for
-        an unknown corpus; QueryError where it runs out of time or memory. Warns with
-        AttnbankWarning where nothing is found and no word has what is asked for.
+        an unknown corpus or run and for limits out of range; QueryError if it runs out of time or
+        memory. Warns with AttnbankWarning if nothing is found because no word has what is asked
+        for, or if the run has not read every sentence.
         """
         from attnbank.queries.patterns import Choice, RunFacts, finding
 
@@ -71,11 +72,11 @@ class Requests(OpenBank):
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> pl.DataFrame:
-        """Count what `find` finds by some keys: a column for each, `n`, and `share` in [0, 1].
+        """Count what `find` finds, grouped by keys: one column per key, `n`, and `share` in [0, 1].
 
         Keys are features and labels (`"V.lemma, e.label"`), distances (`"delta(V, O)"`), metadata
         (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). The most
-        frequent come first, `limit` of them at most. Raises and warns as `find` does.
+        frequent come first, at most `limit` of them. Raises and warns as `find` does.
         """
         from attnbank.queries.patterns import Choice, RunFacts, finding
 
@@ -91,9 +92,10 @@ class Requests(OpenBank):
         within: str = "sentence",
         columns: str = "",
     ) -> Run | None:
-        """The run whose attention `find` reads for a request; None where it asks about none.
+        """The run whose attention `find` reads for a request; None if it is not about attention.
 
-        Raises RequestError as `find` does, and as `query` does for a run.
+        Raises RequestError as `find` does; for the run it raises as `query` does, and CallError if
+        one is named and none is read.
         """
         from attnbank.queries.patterns import finding
 
@@ -114,7 +116,10 @@ class Requests(OpenBank):
         *,
         counts: bool = False,
     ) -> pl.DataFrame:
-        """What `find` or `count` finds, with the choice of hits in one value: see there."""
+        """What `find` returns, or `count` with `counts`, for a choice of hits that is already made.
+
+        Raises and warns as they do.
+        """
         from attnbank.queries.patterns import finding
 
         check_limits(timeout, memory)
@@ -134,7 +139,7 @@ class Requests(OpenBank):
         return found
 
     def _tell_of_run(self, run: RunFacts) -> None:
-        """Warn where the run whose attention is asked about has not read every sentence."""
+        """Warn if the run whose attention is asked about has not read every sentence."""
         from attnbank.queries.patterns import finding
 
         with self._answering():
@@ -147,10 +152,11 @@ class Requests(OpenBank):
             warnings.warn(told, AttnbankWarning, stacklevel=4)
 
     def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
-        """Hits of `hits` with their column `sentence`, as people read them.
+        """The hits of `hits` as a concordance: the matched words in their sentence.
 
-        The columns are `sent_id`, `left`, `hit` (from the first matched word to the last, each in
-        brackets) and `right`; `context` is how many words stand left and right, all where None.
+        `found` must have the column `sentence` (`Choice.keys`). The columns are `sent_id`, `left`,
+        `hit` (from the first matched word to the last, each in brackets) and `right`, then any
+        further columns of `found`. `context` is the number of words left and right; None for all.
         """
         from attnbank.queries.patterns import concordance
 

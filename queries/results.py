@@ -1,4 +1,4 @@
-"""Results and errors of DuckDB as the rest of the package has them."""
+"""Results and errors of DuckDB, in the form that the rest of the package uses."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ ROWS_AT_ONCE = 16_384
 _AS_TEXT = frozenset({
     "bignum", "bit", "geometry", "interval", "time with time zone", "time_ns", "union", "variant",
 })  # fmt: skip
-"""Types that a frame does not have, by their ids."""
+"""The ids of DuckDB's types that a Polars frame does not have."""
 _NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
 _YEARS = (-62_135_596_800, 253_402_300_799)
-"""Seconds from 1970 to the beginning of year 1 and to the end of year 9999."""
+"""Seconds from 1970 to the beginning of the year 1 and to the end of the year 9999."""
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """A result with text in place of what a frame does not have, nested or not."""
+    """A result in which columns of types that a frame does not have, even nested, become text."""
     odd = [_holds_odd(each) for each in found.types]
     if not any(odd):
         return found
@@ -42,9 +42,9 @@ def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation
 def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """A result as a frame.
 
-    Integers of 128 bits, which DuckDB makes of every sum, become 64 bits wide where they fit;
-    types that frames do not have become text. Raises QueryError for a value that a frame cannot
-    hold.
+    Columns of 128-bit integers, the type of every sum in DuckDB, become 64 bits wide if all values
+    fit; types that frames do not have become text. Raises QueryError for a value that a frame
+    cannot hold, and KeyboardInterrupt if the query was interrupted.
     """
     wide = wide_columns(found)
     try:
@@ -90,14 +90,15 @@ def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error is how DuckDB tells a Ctrl-C."""
+    """Whether an error is the one that DuckDB raises for a Ctrl-C."""
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
 def query_error(error: BaseException, lead: str = "") -> QueryError:
-    """What an error of DuckDB means: the fact, then what to type or what was probably meant.
+    """An error of DuckDB as a QueryError: the fact, then what to type or what was probably meant.
 
-    An analysis says with error('... Type: ...') what must be done before it can answer.
+    `lead` is put before the fact. An analysis raises error('... Type: ...') in SQL to say what must
+    be done before it can answer.
     """
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
@@ -116,11 +117,14 @@ def _holds_odd(type_: Any) -> bool:
 
 
 def _check_dates(name: str, values: pa.Array) -> None:
-    """Refuse dates that Python and Polars do not have: a panic of Polars ends the process."""
+    """Raise QueryError for dates that Polars does not have: with them it would panic.
+
+    A panic of Polars ends the process.
+    """
     for leaf in _leaves(values):
         if not (pa.types.is_date32(leaf.type) or pa.types.is_timestamp(leaf.type)):
             continue
-        import pyarrow.compute as pc  # takes a tenth of the time of a short command
+        import pyarrow.compute as pc  # imported late: it is a tenth of the time of a short command
 
         if pa.types.is_date32(leaf.type):
             seconds = 86_400

@@ -1,4 +1,4 @@
-"""What a bank says about the pairs of words that a request finds: the methods of Bank for it."""
+"""The methods of Bank that judge heads on the pairs of words that a request finds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Scores:
-    """The part of a Bank that judges pairs of words."""
+    """The part of a Bank that judges heads on pairs of words."""
 
     def score(
         self,
@@ -31,15 +31,16 @@ class Scores:
     ) -> pl.DataFrame:
         """Judge every head on the pairs of words that a request finds, as on a relation.
 
-        `dependent` and `head` are two nodes of the request, which stand for the two words of a
-        dependency. One row: the best head of a run, as analysis `best_head_test` has it, and
-        another one for the run's control of random weights, where the bank has one. With `every`,
-        all heads, as `head_score` has them; with `by`, keys as `columns` of `find`, the accuracy of
-        the best head in each group. `within="document"` judges pairs that coreference or attention
-        ties over sentences, in a run that reads documents.
+        `dependent` and `head` are two nodes of the request that are taken for the dependent and the
+        head of a dependency. The result has one row for the best head of a run, as in the analysis
+        `best_head_test`, and a second one for the run's control of random weights, if the bank has
+        one. With `every` it has all heads, as in `head_score`. With `by`, which has the form of
+        `columns` of `find`, it has the accuracy of the best head in each group. With
+        `within="document"` the two words may be in different sentences, connected by coreference or
+        attention, and a run that reads documents is judged.
 
-        Raises as `find` and `query` do, CallError for a node that the request has not. Warns with
-        AttnbankWarning where pairs stand in no input of the run.
+        Raises as `find` and `query` do, and CallError for a node that the request does not have.
+        Warns with AttnbankWarning if the two words of a pair are not in one input of the run.
         """
         from attnbank.queries.patterns import scoring
 
@@ -69,7 +70,8 @@ class Scores:
     ) -> tuple[pl.DataFrame, str]:
         """The pairs of words that a request finds, as `score` judges them, and their SELECT.
 
-        The columns are word and head_word, both word.id. Raises as `score` does.
+        The frame has one row per pair, with the columns `word` (the dependent) and `head_word`,
+        both word.id. Raises as `score` does.
         """
         from attnbank.queries.patterns import scoring
 
@@ -80,7 +82,7 @@ class Scores:
         return pairs, statement
 
     def saved(self) -> pl.DataFrame:
-        """The saved relations: pairs, request and its two nodes, meaning, time."""
+        """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
         from attnbank.queries import contents
 
         return contents.saved(cast("Bank", self).connection)

@@ -5,9 +5,9 @@
 - `analyses/<section>/<name>.sql` are the analyses: a header and one SELECT. Those of the section
   `paper` print a table or figure of the paper: views in the schema `paper` of the bank, and macros
   of the same names that take a run;
-- `shared/<name>.sql` are what several analyses read, in the same form: macros that are no analyses;
-- `internal/<name>.sql` are the package's own statements.
+- `shared/<name>.sql` are macros that several analyses read, with the same kind of header;
+- `internal/<name>.sql` are statements that only the package itself runs.
 
-What stands in a statement is read by sqlglot (reading.py), which is imported where that is asked.
-`bank/` opens the file of a bank; `outputs/` writes the files that a user named.
+reading.py reads statements with sqlglot, which is imported only when it is needed.
+`bank/` opens the file of a bank; `outputs/` writes the files that a user names.
 """

@@ -6,10 +6,10 @@ import re
 
 
 class AttnbankError(Exception):
-    """An error that the user can mend.
+    """An error that the user can fix.
 
     `fact` says what is wrong in one sentence; `remedy` says what to do or type.
-    `status` is the exit status of the command that meets it: 1 when the data,
+    `status` is the exit status of a command that fails with it: 1 when the data,
     the bank or the query is wrong, 2 when the call itself is.
     """
 
@@ -22,13 +22,13 @@ class AttnbankError(Exception):
 
 
 class CallError(AttnbankError):
-    """The call is wrong: an option, a name or a combination of them."""
+    """The call is wrong: an option, a name, or a combination of options."""
 
     status = 2
 
 
 class MissingPackageError(CallError, ImportError):
-    """A package is not installed that the base install leaves out."""
+    """A package is needed that the base install leaves out, and it is not installed."""
 
 
 class BankError(AttnbankError):
@@ -40,10 +40,10 @@ class QueryError(AttnbankError):
 
 
 class AttnbankWarning(UserWarning):
-    """A warning about a result that is right all the same."""
+    """A warning: the result is valid, but the user should know something about it."""
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error, without the kind of error that DuckDB begins it with."""
+    """The first line of an error, without DuckDB's prefix such as "Binder Error: "."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return re.sub(r"^[A-Za-z ]+ Error: ", "", text)

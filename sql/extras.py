@@ -1,4 +1,4 @@
-"""Packages that reading a bank does not need, and what to type where one is missing."""
+"""Packages that reading a bank does not need, and what to type if one is missing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ _PACKAGES = {
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
 }
-"""The package that brings a module, where their names differ."""
+"""The package that contains a module, for modules whose package has another name."""
 
 
 def need(what: str, *modules: str) -> None:
-    """Raise MissingPackageError, with what to type, where one of the modules is not installed.
+    """Raise MissingPackageError, with what to type, if one of the modules is not installed.
 
-    The remedy names the packages themselves: attnbank is on no index, so its extras cannot be
-    installed by name. Nothing is imported.
+    `what` is the feature that needs them, the subject of the error's first sentence. The remedy
+    names the packages themselves: attnbank is on no index, so its extras cannot be installed by
+    name. Nothing is imported.
     """
     missing = [_PACKAGES.get(each, each) for each in modules if find_spec(each) is None]
     if missing:

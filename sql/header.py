@@ -1,4 +1,4 @@
-"""The header of an analysis: what it computes, the run that it reads, what it takes and returns."""
+"""The header of an analysis: what it computes, which run it reads, its parameters and columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnbank.sql.errors import AttnbankError
 from attnbank.sql.quoting import literal
 
 OWN = "own"
-"""The section of every analysis that a user wrote, and that is no part of attnbank."""
+"""The section of every analysis that a user wrote, and that does not come with attnbank."""
 
 _RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
 _HEADER_LINE = re.compile(r"--\s?(.*)")
@@ -45,7 +45,8 @@ class HeaderError(AttnbankError):
 class Parameter:
     """A parameter of an analysis: its name, DuckDB type, default (SQL text) and meaning.
 
-    `choices` are the values that it takes; none: any of its type.
+    `choices` are the only values that it may have; where it is empty, any value of the type may
+    be given.
     """
 
     name: str
@@ -61,7 +62,10 @@ class Parameter:
 
     @property
     def checked(self) -> str:
-        """Its name as an argument in SQL; where it has choices, any other value is an error."""
+        """The argument that a macro passes on: its name, or, with choices, a check of its value.
+
+        The check is SQL too, so that every DuckDB client gets an error for any other value.
+        """
         if not self.choices:
             return self.name
         allowed = ", ".join(literal(each) for each in self.choices)
@@ -87,8 +91,9 @@ class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, gradients or losses). Unless it is named it must also have the `usual` context, and
-    one that the analysis `favours` (context/unit) is taken before others. None: any will do.
+    mentions, gradients or losses). A run that the user does not name must also have the `usual`
+    context, and a run that the analysis `favours` (context/unit) is taken before others. None
+    means that any value will do.
     """
 
     unit: str | None = None
@@ -100,19 +105,19 @@ class RunChoice:
 
 @dataclass(frozen=True)
 class Plot:
-    """The picture of an analysis: its kind, and the columns that stand where in it.
+    """The picture of an analysis: its kind, and which columns it draws where.
 
-    `grid`: cells of `x` by `y` (heads by layers, if nothing else is said) in the colour of `color`;
-    `points`: a point for each row at `x` (the layer) and `y`, with a line through the means;
-    `bars`: one for each `y`, as long as `x`, with `low` and `high` as its interval and marks for
-    the columns of `beside`; `lines`: through `y` along `x`; `scatter`: a map of points, each with
-    the columns of `label` written beside it; `matrix`: every pair of `x` and `y`, near ones
-    together.
+    `grid`: cells of `x` by `y` (by default heads by layers), coloured by `color`;
+    `points`: one point per row at `x` (by default the layer) and `y`, and a line through the means;
+    `bars`: one bar per `y`, as long as `x`, with `low` and `high` as its interval and marks for
+    the columns of `beside`; `lines`: a line through `y` along `x`; `scatter`: a map of points, each
+    with the columns of `label` written beside it; `matrix`: every pair of `x` and `y`, similar
+    ones next to each other.
 
-    `panel` columns part the rows into panels, one for each value. Several columns of `color` (or of
-    `y`, of lines and points) are drawn each. `rule` is a column that is drawn as a dashed line.
-    `domain` is the first and the last value of the scale; None: those of the rows. Where `scale` is
-    sqrt, small amounts can be told apart in colours.
+    `panel` columns divide the rows into panels, one per value. If there are several columns of
+    `color` (or of `y`, for lines and points), each is drawn. `rule` is a column that is drawn as a
+    dashed line. `domain` is the first and the last value of the scale; None means the range of the
+    rows. `scale` is linear or sqrt; sqrt makes small amounts differ more in colour.
     """
 
     kind: str
@@ -133,11 +138,11 @@ class Plot:
 class Analysis:
     """One analysis, as its file states it.
 
-    `formulas` define what it measures, in plain text, one equation each (none where the title says
-    it all); the documentation prints them. `run` says how it chooses the run that it reads (None:
-    it reads no one run); `plot` says what its picture shows (None: it has none); `empty` is why an
-    answer may have no rows, and what to do then; `text` is the whole file, `body` the SELECT below
-    its header.
+    `grain` says what one row is. `formulas` define what it measures, in plain text, one equation
+    each (none if the title says it all); the documentation prints them. `run` says how it chooses
+    the run that it reads (None if it does not read exactly one run); `plot` says what its picture
+    shows (None if it has none); `empty` is why an answer may have no rows, and what to do then;
+    `text` is the whole file, `body` the SELECT below its header.
     """
 
     name: str
@@ -157,22 +162,22 @@ class Analysis:
 
     @property
     def is_own(self) -> bool:
-        """Whether a user wrote it: its statement comes from outside."""
+        """Whether a user wrote it, so that its statement cannot be trusted."""
         return self.section == OWN
 
     @cached_property
     def statement(self) -> str:
-        """The SELECT with `cast($name as type)` where a parameter stands.
+        """The SELECT with `cast($name as type)` for each parameter `$name`.
 
         Raises HeaderError as `with_parameters` does.
         """
         return self.with_parameters(lambda name: f"${name}")
 
     def with_parameters(self, written: Callable[[str], str]) -> str:
-        """The SELECT with each parameter as it is `written`, cast to its type.
+        """The SELECT with each parameter replaced by `written(name)`, cast to its type.
 
-        So null, or a literal, means the same however the analysis is asked. Raises HeaderError
-        where the parameters that it uses are not the ones that the header declares.
+        The cast makes null, or a literal, mean the same however the analysis is called. Raises
+        HeaderError if the parameters that the SELECT uses are not those that the header declares.
         """
         types = {parameter.name: parameter.type for parameter in self.parameters}
         odd = types.keys() ^ {name for _, _, name in reading.references(self.body)}
@@ -199,8 +204,9 @@ class Analysis:
 def parse(name: str, section: str, text: str) -> Analysis:
     """Read an analysis: header lines (`-- key: value`) and then one SELECT.
 
-    A header line that starts with no key goes on with the line before it. Raises HeaderError where
-    a key is missing, unknown or malformed; the SELECT is read when its `statement` is asked for.
+    A header line that does not start with a key continues the line before it. Raises HeaderError
+    if a key is missing, given twice or malformed. The SELECT itself is not read here, but when
+    `statement` is first used, because that needs sqlglot.
     """
     entries, body = _split(text)
     single: dict[str, str] = {}

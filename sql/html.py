@@ -1,4 +1,7 @@
-"""A frame as HTML, for notebooks. Names in a bank are foreign text: everything is escaped."""
+"""A frame as HTML, for notebooks.
+
+Names and texts in a bank may come from anyone, so everything is escaped.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST = 50
-"""Rows of a table that are shown."""
+"""The number of rows that are shown at most."""
 
 
 def of_frame(frame: pl.DataFrame, title: str) -> str:
-    """A frame as a table with a caption; of a long one the first rows."""
+    """An HTML table of the frame's first 50 rows, with a caption and the number of rows left."""
     aligned = [
         ' style="text-align: right"'
         if each.is_numeric()

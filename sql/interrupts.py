@@ -1,4 +1,4 @@
-"""Ctrl-C at a time that suits: what must not be left half done is ended first."""
+"""Postponing Ctrl-C until work that must not be left half done is finished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Postponed:
-    """Whether somebody interrupted meanwhile, and whether that may be raised at once."""
+    """Whether an interrupt has come, and whether the next one may raise at once."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self.has_come = False
@@ -18,7 +18,7 @@ class Postponed:
         self._tell = tell
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Remember an interrupt. Raises KeyboardInterrupt where that may be raised."""
+        """Handle SIGINT: remember it. Raises KeyboardInterrupt inside `at_once`, the first time."""
         self.has_come = True
         self._tell()
         if self.may_raise:
@@ -27,7 +27,7 @@ class Postponed:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Within, the first interrupt raises KeyboardInterrupt, as it does elsewhere."""
+        """Within, the first interrupt raises KeyboardInterrupt; so does one that came before."""
         if self.has_come:
             raise KeyboardInterrupt
         self.may_raise = True
@@ -39,10 +39,10 @@ class Postponed:
 
 @contextmanager
 def postponed(tell: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
-    """Within, Ctrl-C raises nothing, however often; at the end it does what it always does.
+    """Within, Ctrl-C raises nothing, however often; at the end it has its usual effect, once.
 
-    `tell` is called at each, by the main thread between two of its steps: it must be short, and
-    raise nothing. In other threads than the main one, which no interrupt reaches, and where the
+    `tell` is called at every interrupt, from the signal handler in the main thread: it must be
+    short and must not raise. Outside the main thread, which interrupts never reach, and if the
     process ignores interrupts, nothing changes.
     """
     state = Postponed(tell)

@@ -11,10 +11,11 @@ from attnbank.sql.registry import analyses, read_by, root, schema, shared
 
 
 def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
-    """The statements that put an analysis into a bank, or beside it for one connection.
+    """The statements that create the macros (and view) of an analysis, with their comments.
 
-    A macro's parameter hides every column of its name, so the statement gets `p_name`
-    and a second macro carries the names and defaults that people type.
+    A macro's parameter hides every column of the same name. So the inner macro, which holds the
+    statement, calls its parameters `p_name`, and an outer macro carries the names and defaults
+    that people type. With `temporary` they exist for one connection only, and have no comments.
     """
     create = "create or replace temporary" if temporary else "create or replace"
     told = filter(None, (analysis.title, analysis.paper, analysis.grain))
@@ -45,7 +46,7 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
 
 
 def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
-    """The statements that make a macro of the analysis's parameters and columns, with no body."""
+    """The statements that create a macro of the same parameters and columns that reads no table."""
     create = "create or replace temporary" if temporary else "create or replace"
     name = analysis.name if temporary or not analysis.is_view else f"paper.{analysis.name}"
     outer = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
@@ -58,12 +59,13 @@ def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
 
 @cache
 def install(*, temporary: bool = False) -> tuple[str, ...]:
-    """Every statement that puts the analyses into a bank.
+    """Every statement that puts the analyses into a bank, in the order to run them.
 
-    DuckDB plans a macro as it is made, with all that it reads, down to the tables. So each is
-    made while what it reads is a stub yet, which takes a third of the time: stubs come first, then
-    each analysis before the ones that it reads. `temporary` makes them for one connection, before
-    the ones that the file carries. Raises HeaderError where analyses read each other.
+    When a macro is created, DuckDB plans it with everything that it reads, down to the tables. If
+    what it reads is only a stub at that moment, this takes a third of the time. So the stubs come
+    first, and then each analysis before those that it reads. With `temporary` the macros exist for
+    one connection only, where they hide those of the file. Raises HeaderError if analyses read
+    each other in a circle.
     """
     known = shared() | analyses()
     order = _order(tuple(known))
@@ -76,7 +78,7 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
 
 
 def _order(names: tuple[str, ...]) -> list[str]:
-    """The names, each after the ones that it reads."""
+    """The names, each after those that it reads. Raises HeaderError for a circle."""
     order: list[str] = []
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -95,9 +97,10 @@ def _order(names: tuple[str, ...]) -> list[str]:
 
 @cache
 def fingerprint() -> str:
-    """SHA-256 of what makes the functions, views and analyses of this version, in hexadecimal.
+    """SHA-256, in hexadecimal, of what determines this version's functions, views and analyses.
 
-    That is their files, and the code that puts them into a bank; no statement is read for it.
+    That is the text of their files and of the code that puts them into a bank. No statement is
+    parsed for it, so it is cheap enough for every command.
     """
     code = [
         (root() / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a row of the bank was made with, and when."""
+"""With which versions, and when, a row of a bank was made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def version() -> str:
 
 
 def libraries(*names: str) -> dict[str, str]:
-    """The versions of Python and of those of the named packages that are installed."""
+    """The version of Python (key "python") and of each named package that is installed."""
     found = {"python": platform.python_version()}
     for name in names:
         try:
@@ -24,5 +24,5 @@ def libraries(*names: str) -> dict[str, str]:
 
 
 def now() -> datetime:
-    """The time in UTC, to the second, without a time zone, as the bank keeps it."""
+    """The time in UTC, to the second, as a naive datetime: the form that a bank stores."""
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)

@@ -1,6 +1,7 @@
-"""The one way in which a name or a text becomes part of a statement.
+"""The only way in which a name or a text becomes part of a statement.
 
-Names of tables and columns in a bank that somebody else made are data, like the rows.
+In a bank that somebody else made, the names of tables and columns are untrusted data, like its
+rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ def quoted(name: str) -> str:
 
 
 def place(schema: str, name: str) -> str:
-    """A table or view of a schema as SQL names it, both parts quoted."""
+    """The qualified name of a table or view, `"schema"."name"`."""
     return f"{quoted(schema)}.{quoted(name)}"
 
 
@@ -24,7 +25,11 @@ def literal(text: str | None) -> str:
 
 
 def value(given: Any) -> str:
-    """A value of Python as an SQL literal."""
+    """A Python value as an SQL literal; what is no bool, number, list or None becomes a text.
+
+    A float keeps every digit: it is cast from its text, where DuckDB would read a plain 0.1 as a
+    DECIMAL.
+    """
     if given is None:
         return "null"
     if isinstance(given, bool):

@@ -1,7 +1,7 @@
-"""What stands in a statement, read by sqlglot: words in comments and in strings are none of it.
+"""Reading SQL statements with sqlglot, which never takes a comment or a string for SQL.
 
-sqlglot is imported when the first statement is read: help pages, and opening a bank that this
-version wrote, read none.
+sqlglot is imported when the first statement is read. Help pages, and opening a bank that this
+version wrote, read none, and so need not wait for the import.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ DIALECT = "duckdb"
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a script: its text, its first three words in lower case, where these end."""
+    """One statement of a script: its text, and its first three words in lower case.
+
+    `ends` are the offsets in `text`, in characters, at which these words end.
+    """
 
     text: str
     words: tuple[str, ...]
@@ -28,7 +31,7 @@ class Part:
 
 
 def references(statement: str) -> Iterator[tuple[int, int, str]]:
-    """Where each parameter `$name` of a statement begins and ends, and its name."""
+    """Each parameter `$name` of a statement as (start, end, name), in characters, in order."""
     import sqlglot
 
     for sign, name in pairwise(_tokens(statement)):
@@ -37,7 +40,7 @@ def references(statement: str) -> Iterator[tuple[int, int, str]]:
 
 
 def with_references(statement: str, replaced: Callable[[str], str]) -> str:
-    """The statement with each parameter `$name` replaced."""
+    """The statement with each parameter `$name` replaced by `replaced(name)`."""
     parts, at = [], 0
     for start, end, name in references(statement):
         parts += [statement[at:start], replaced(name)]
@@ -46,10 +49,11 @@ def with_references(statement: str, replaced: Callable[[str], str]) -> str:
 
 
 def relations(statement: str, known: Collection[str]) -> frozenset[str]:
-    """Which of the known table functions, and views in `paper`, a statement reads.
+    """Which of the `known` table functions and views of the schema `paper` a statement reads.
 
-    The tokens tell: parsing every analysis takes longer than most commands. A name before the
-    columns of a common table expression is no call: `with entropy (a) as (...)`.
+    It looks at the tokens only, because parsing every analysis takes longer than most commands. A
+    name before parentheses is a call, unless they hold the columns of a common table expression:
+    `with entropy (a) as (...)`. Raises sqlglot.TokenError as `_tokens` does.
     """
     import sqlglot
 
@@ -81,16 +85,16 @@ def sources(statement: str) -> frozenset[str]:
 
 @lru_cache(maxsize=128)
 def _tokens(statement: str) -> tuple[Token, ...]:
-    """The tokens of a statement. Raises sqlglot.TokenError where it has none."""
+    """The tokens of a statement. Raises sqlglot.TokenError for text that is no SQL at all."""
     import sqlglot
 
     return tuple(sqlglot.tokenize(statement, read=DIALECT))
 
 
 def of_paper(statement: str) -> list[str]:
-    """The names that stand after `paper.` in it, in order: views, macros, or columns of an alias.
+    """The names after `paper.` in a statement, in order: views, macros, or columns of an alias.
 
-    Empty where sqlglot cannot read the statement, which DuckDB cannot either.
+    Empty if sqlglot cannot read the statement, since DuckDB cannot read it either.
     """
     import sqlglot
 
@@ -106,7 +110,10 @@ def of_paper(statement: str) -> list[str]:
 
 
 def listed(script: str) -> list[tuple[str | bool | None, ...]]:
-    """The rows of the VALUES in a script, texts and truth values: a list that stands there once."""
+    """The rows of the first VALUES in a script, as Python values.
+
+    So a list that SQL and Python both need is written in one place, the script.
+    """
     import sqlglot
 
     (tree, *_) = sqlglot.parse(script, dialect=DIALECT)

@@ -1,6 +1,6 @@
 """Every statement of attnbank, as text, found by its name.
 
-Nothing here imports duckdb: a statement is text until someone runs it.
+Nothing here imports duckdb, because help pages need the texts and should not wait for it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ DIALECTS = ("duckdb", "spark")
 """The engines that an analysis's statement can be written for."""
 
 FORMAT = 4
-"""Version of the schema that a bank is written with (table `bank`)."""
+"""The version of the schema that this attnbank writes; a bank's is in its table `bank`."""
 
 
 def root() -> Traversable:
-    """The folder of the statements."""
+    """The folder that holds the statements: the installed package `attnbank.sql`."""
     return files("attnbank.sql")
 
 
 @cache
 def schema() -> tuple[str, ...]:
-    """The scripts that make an empty bank's tables and views, in order."""
+    """The scripts that make the tables, functions and views of an empty bank, in order."""
     parts = sorted(_sql_files(root() / "schema"), key=lambda part: part.name)
     return tuple(part.read_text(encoding="utf-8") for part in parts)
 
@@ -41,9 +41,10 @@ def script(name: str) -> str:
 
 @cache
 def functions(*, temporary: bool = False) -> tuple[str, ...]:
-    """The scripts of the schema that make functions and views alone, and may run again.
+    """The scripts of the schema that make only functions and views, so that they may run again.
 
-    `temporary` makes them for one connection, without comments.
+    With `temporary` it is one statement per function or view, without comments, which creates it
+    for one connection only.
     """
     read = [(text, reading.statements(text)) for text in schema()]
     found = [
@@ -63,19 +64,22 @@ def functions(*, temporary: bool = False) -> tuple[str, ...]:
 
 @cache
 def statement(name: str) -> str:
-    """A statement of the package's own, `internal/<name>.sql`."""
+    """A statement that only the package itself runs, `internal/<name>.sql`."""
     return (root() / "internal" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def migration(format_: int) -> str:
-    """The statements that bring a bank of the format before to this one."""
+    """The statements that bring a bank from the format before `format_` to `format_`."""
     return (root() / "schema" / "migrations" / f"{format_}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def analyses() -> dict[str, Analysis]:
-    """Every analysis by name, in the order of section and name."""
+    """Every analysis of the package by name, in the order of section and name.
+
+    Raises HeaderError if a header cannot be read, or if two files have the same name.
+    """
     found = {}
     for folder in sorted((root() / "analyses").iterdir(), key=lambda item: item.name):
         for part in sorted(_sql_files(folder), key=lambda item: item.name):
@@ -88,7 +92,7 @@ def analyses() -> dict[str, Analysis]:
 
 @cache
 def shared() -> dict[str, Analysis]:
-    """What several analyses read, by name: macros with a header that are no analyses."""
+    """The macros that several analyses read, by name; they have a header but are no analyses."""
     return {
         part.name.removesuffix(".sql"): parse(
             part.name.removesuffix(".sql"), "shared", part.read_text(encoding="utf-8")
@@ -102,13 +106,16 @@ _faults: dict[str, CallError] = {}
 
 
 def join(found: Mapping[str, Analysis], faults: Mapping[str, CallError]) -> None:
-    """Add a user's own analyses to the package's, in this process; `faults` are those of files."""
+    """Add a user's own analyses to the package's, for this process.
+
+    `faults` are the errors of those files of the user that hold no valid analysis, by name.
+    """
     _joined.update(found)
     _faults.update(faults)
 
 
 def leave(names: Collection[str]) -> None:
-    """Remove the user's own analyses again, and the faults of their files."""
+    """Remove these analyses of the user again, and all faults of the user's files."""
     for name in names:
         del _joined[name]
     _faults.clear()
@@ -120,15 +127,15 @@ def every() -> dict[str, Analysis]:
 
 
 def faults() -> dict[str, CallError]:
-    """For each of the user's files that is no analysis, by name, the reason."""
+    """The error of each of the user's files that holds no valid analysis, by name."""
     return dict(_faults)
 
 
 def find(name: str) -> Analysis:
-    """The analysis of a name; `paper.table_1` and `table_1` are the same.
+    """The analysis with that name; `paper.table_1` and `table_1` are the same.
 
-    Raises CallError for an unknown name, with the nearest known ones, and for a file of the user's
-    that is no analysis.
+    Raises CallError for an unknown name, with the nearest known ones, and for the name of a user's
+    file that holds no valid analysis.
     """
     known = every()
     if name in _faults and name not in known:
@@ -144,7 +151,7 @@ def find(name: str) -> Analysis:
 
 @cache
 def read_by(name: str) -> frozenset[str]:
-    """The names of the analyses, and of what they share, that an analysis reads."""
+    """The names of the analyses and shared macros that the statement of an analysis calls."""
     known = shared() | analyses()
     return reading.relations(known[name].body, known) - {name}
 

@@ -1,7 +1,7 @@
-"""Which run an analysis reads, and what to type where it can read none.
+"""Which run an analysis reads, and what to type if it can read none.
 
-The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that it is the
-same at every door; here are the words for a person.
+The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that the command
+line, Python and every other DuckDB client choose alike. This file adds the errors for people.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from attnbank.sql.quoting import value as quoted_value
 from attnbank.sql.suggest import did_you_mean, listed
 
 RANDOM = "its weights are random"
-"""Why `run_fit` keeps a control from answering unasked."""
+"""The reason that `run_fit` gives for not choosing a run of random weights by itself."""
 
 
 class UnfinishedRunWarning(AttnbankWarning):
-    """The run that was asked for is not finished: figures are over its first part."""
+    """The run that was asked for is not finished: results cover only its first part."""
 
 
 @dataclass(frozen=True)
 class Run:
     """A run that is read, with the size of its model.
 
-    `among` counts the runs that it was chosen from, itself included: 1 where it was named, or
-    where no other one answers unasked.
+    `among` counts the runs that it was chosen from, itself included: 1 if the user named it, or
+    if no other run could have been chosen.
     """
 
     id: int
@@ -48,10 +48,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Fit:
-    """A run of the bank, and why an analysis does not read it.
+    """A run of the bank, and what speaks against reading it.
 
-    `misfit` is why it cannot, `reserve` why it does so only where the run is named; None where
-    nothing speaks against it.
+    `misfit` is why the analysis cannot read it; `reserve` is why it reads it only if the user names
+    it. Each is None if there is no such reason.
     """
 
     id: int
@@ -60,7 +60,7 @@ class Fit:
     reserve: str | None
 
     def __str__(self) -> str:
-        """The run's name, and in brackets what speaks against it."""
+        """The run's name, followed by what speaks against it, if anything, in brackets."""
         reason = self.misfit or self.reserve
         return self.name if reason is None else f"{self.name} ({reason})"
 
@@ -68,10 +68,10 @@ class Fit:
 def choose_run(
     connection: DuckDBPyConnection, path: Path, analysis: Analysis, given: Mapping[str, Any]
 ) -> Run | None:
-    """The run that the analysis reads with these values; None where it reads no one run.
+    """The run that the analysis reads with these values; None if it does not read exactly one run.
 
-    Raises CallError where the run that is asked for is unknown or does not fit the analysis,
-    QueryError where none is asked for and none fits.
+    `path` is the bank, for the errors. Raises CallError if the run that is asked for is unknown or
+    does not fit the analysis, QueryError if none is asked for and none fits.
     """
     if analysis.run is None:
         return None
@@ -90,9 +90,10 @@ def choose_run(
 def chosen_run(
     connection: DuckDBPyConnection, choice: RunChoice, asked: str | None, among: int = 1
 ) -> Run:
-    """The run of that name or id, else the one that answers unasked; there must be one.
+    """The run of that name or id, or, if `asked` is None, the one that the bank chooses.
 
-    Raises BankError for a bank in which a run belongs to nothing.
+    The caller has made sure that there is one. Raises BankError if the run's corpus or model is
+    not in the bank.
     """
     found = connection.execute(
         "select run.id, run.name, run.corpus, corpus.name, model.layers, model.heads,"
@@ -112,7 +113,7 @@ def chosen_run(
 
 
 def run_fits(connection: DuckDBPyConnection, choice: RunChoice) -> list[Fit]:
-    """Every run of the bank by id, with what speaks against it."""
+    """Every run of the bank in the order of ids, with what speaks against reading it."""
     without = RunChoice(choice.unit, choice.contexts, choice.needs, choice.usual)
     rows = connection.execute(
         "select fit.id, fit.name, fit.misfit, fit.reserve"
@@ -141,9 +142,9 @@ def arguments(choice: RunChoice) -> str:
 def check_relation(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any], run: Run
 ) -> None:
-    """Raise CallError where a relation is asked for that is not in the corpus, nor saved.
+    """Raise CallError if a relation is asked for that is neither in the corpus nor saved.
 
-    Relations are data: an empty answer would hide a slip of the pen.
+    Relation names are data, so a mistyped one would only give an empty answer.
     """
     asked = given.get("relation")
     if asked is None or asked == "all":
@@ -151,7 +152,7 @@ def check_relation(
     rows = connection.execute(
         registry.statement("corpus_relations"), {"corpus": run.corpus}
     ).fetchall()
-    if analysis.name != "probe_accuracy":  # whose words were chosen when it was trained
+    if analysis.name != "probe_accuracy":  # a probe's words were chosen when it was trained
         saved = connection.execute("select distinct relation from saved_pair").fetchall()
         if (asked,) in saved:
             return
@@ -175,7 +176,7 @@ def check_relation(
 def _check_named(
     path: Path, analysis: Analysis, fits: list[Fit], asked: str, *, is_read: bool
 ) -> None:
-    """Raise CallError where there is no such run, or where it is read and cannot be."""
+    """Raise CallError if there is no run `asked`, or if it `is_read` and does not fit."""
     found = [each for each in fits if asked in (str(each.id), each.name)]
     able = [each.name for each in fits if each.misfit is None]
     if not found:
@@ -192,6 +193,7 @@ def _check_named(
 
 
 def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
+    """The error for an analysis that can choose no run of the bank."""
     able = [each for each in fits if each.misfit is None]
     if able:
         return QueryError(
@@ -213,7 +215,7 @@ def _that_fit(analysis: Analysis, names: list[str]) -> str:
 
 
 def _how_to_ingest(path: Path, analysis: Analysis) -> str:
-    """The command that makes a run of the kind that the analysis reads by itself."""
+    """What to type to make a run that the analysis then reads by default."""
     choice = analysis.run
     assert choice is not None
     corpus = {

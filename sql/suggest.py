@@ -22,7 +22,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Names joined by commas, at most `most` of them."""
+    """Names joined by commas, at most `most` of them, and then how many more there are."""
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + rest

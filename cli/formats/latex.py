@@ -20,14 +20,15 @@ _ESCAPES = {
     "|": r"\textbar{}",
     **{each: f"\\{each}" for each in "&%$#_{}"},
 }
-"""What LaTeX would not print as it is. < > and | are other characters in its first encoding."""
+"""Characters that LaTeX does not print as they are, and what to write instead. In its default font
+encoding, < > and | would be printed as other characters."""
 
 _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
-"""Characters that it joins to another one, as two hyphens to a dash."""
+"""Characters that LaTeX would join with the next one, as two hyphens to a dash."""
 
 
 def latex(frame: pl.DataFrame) -> Iterator[str]:
-    """The lines of a tabular: rounded as a table for people, numbers to the right."""
+    """The lines of a tabular: numbers are rounded as in a table for people, and right-aligned."""
     columns = columns_as_text(frame)
     yield r"% \usepackage{booktabs}"
     yield f"\\begin{{tabular}}{{{''.join('r' if each.is_number else 'l' for each in columns)}}}"
@@ -49,12 +50,12 @@ def escaped(text: str) -> str:
     """A text that LaTeX prints as it is."""
     found = "".join(_ESCAPES.get(each, each) for each in text)
     found = _LIGATURES.sub(r"\g<0>{}", found)
-    # After the end of a row these two would be taken for an argument of it.
+    # After the \\ that ends a row, these two would be taken for an argument of it.
     return f"{{{found[0]}}}{found[1:]}" if found[:1] in ("[", "*") else found
 
 
 def _number(cell: str) -> str:
-    """A number with a minus sign, which is longer than a hyphen."""
+    """A number, with a minus sign instead of a hyphen if it is negative."""
     return f"$-${cell[1:]}" if cell.startswith("-") else cell
 
 

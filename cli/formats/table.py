@@ -1,4 +1,4 @@
-"""A frame as a table for people: numbers rounded and to the right, all rows, as wide as fits."""
+"""A frame as a table for people: all rows, numbers rounded and right-aligned, fitted in width."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _NARROWEST = 8
+"""Columns of a terminal below which a column of text is not made narrower."""
 
 
 @dataclass
@@ -29,15 +30,15 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The width of its widest cell."""
+        """The width of its widest cell, in columns of a terminal."""
         return max((display_width(cell) for cell in self.cells), default=0)
 
 
 def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False) -> Iterator[str]:
-    """The lines of a table; no wider than `width` columns of a terminal where that can be.
+    """The lines of a table, no wider than `width` columns of a terminal if that is possible.
 
-    Names break at their underscores, then texts are cut short, the widest first; with `wraps`
-    the last column goes on below instead.
+    Names of columns break at their underscores, then texts are cut short, the widest first. With
+    `wraps` the last column is wrapped onto further lines instead.
     """
     columns = columns_as_text(frame)
     if wraps and width is not None:
@@ -62,7 +63,7 @@ def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False)
 
 
 def markdown(frame: pl.DataFrame) -> Iterator[str]:
-    """The lines of the same table in Markdown."""
+    """The lines of a table in Markdown, with the same cells."""
     columns = columns_as_text(frame)
     yield f"| {' | '.join(_escaped(column.name) for column in columns)} |"
     yield f"|{'|'.join('--:' if column.is_number else '---' for column in columns)}|"
@@ -71,7 +72,7 @@ def markdown(frame: pl.DataFrame) -> Iterator[str]:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The columns of a terminal that a text takes: 2 for wide characters, 0 for combining ones."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -80,7 +81,7 @@ def display_width(text: str) -> int:
 
 
 def as_text(value: Any) -> str:
-    """A value of any kind in one line; control characters are written out."""
+    """A value of any type as one line, with control characters escaped."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -101,7 +102,7 @@ def _part(value: Any) -> str:
 
 
 def columns_as_text(frame: pl.DataFrame) -> list[Column]:
-    """The columns as people read them: every cell in one line, numbers rounded."""
+    """The columns as text for people: every cell is one line, and numbers are rounded."""
     found = []
     for series in frame:
         values = series.to_list()
@@ -115,7 +116,7 @@ def columns_as_text(frame: pl.DataFrame) -> list[Column]:
 
 
 def _wrapped(columns: list[Column], width: int) -> list[Column]:
-    """The columns with the text of the last on as many rows as it takes."""
+    """The columns with the text of the last one wrapped onto as many rows as it needs."""
     others = columns[:-1]
     taken = sum(max(each.width, display_width(each.name)) + len(_GAP) for each in others)
     room = max(width - taken, 3 * _NARROWEST)
@@ -129,7 +130,10 @@ def _wrapped(columns: list[Column], width: int) -> list[Column]:
 
 
 def _pattern(values: Sequence[float | None]) -> str:
-    """Three decimals; significant digits where those would say nothing, or too much."""
+    """The format of a column of floats: three decimals, fewer for large values.
+
+    If all values are tiny, or some are huge, it is three significant digits instead.
+    """
     sizes = [abs(each) for each in values if each is not None and math.isfinite(each) and each]
     if sizes and (max(sizes) >= 1e6 or max(sizes) < 0.005):
         return ".3g"
@@ -146,7 +150,7 @@ def _total(widths: Sequence[int], gap: str) -> int:
 
 
 def _broken(name: str, width: int) -> list[str]:
-    """A name on as many lines as it takes to be hardly wider than what stands below it."""
+    """A name broken at underscores into lines that are, if possible, no wider than `width`."""
     lines = [""]
     for part in name.replace("_", "_\n").split("\n"):
         if lines[-1] and len(lines[-1] + part) > max(width, _NARROWEST):
@@ -159,7 +163,7 @@ def _broken(name: str, width: int) -> list[str]:
 def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
     """Make the widest columns of text narrower until the line is no longer than `most`.
 
-    Returns the gap between columns, which is narrower too where that was not enough.
+    Returns the gap between columns, which is narrower too if that was not enough.
     """
     texts = [at for at, column in enumerate(columns) if not column.is_number]
     while _total(widths, _GAP) > most:
@@ -212,5 +216,5 @@ def cut_start(text: str, width: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text with a backslash before what Markdown would take for markup, as <s> and **."""
+    """The text with a backslash before each character that Markdown could take for markup."""
     return re.sub(r"[\\|<&*`]", r"\\\g<0>", text)

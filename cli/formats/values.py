@@ -1,4 +1,4 @@
-"""Values of a frame as text formats have them: in CSV and in JSON."""
+"""The values of a frame in text formats: CSV and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with JSON in place of lists and records, which CSV does not have."""
+    """The frame with JSON texts instead of lists and records, which CSV does not have."""
     import polars as pl
 
     return _plain(frame).with_columns(
@@ -24,9 +24,9 @@ def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def json_rows(frame: pl.DataFrame) -> list[str]:
-    """Every row as a JSON object on one line; null for numbers that JSON does not have (NaN)."""
+    """Every row as a JSON object on one line; NaN and infinity, which JSON lacks, become null."""
     if all(_is_quick(each) for each in frame.dtypes):
-        # Not splitlines(), which also parts a row at U+0085, U+2028 and U+2029 in its texts.
+        # Not splitlines(), which would also split a row at U+0085, U+2028 and U+2029 in its texts.
         return _numbers(_plain(frame)).write_ndjson().split("\n")[:-1]
     columns = [[as_json(value, each.dtype) for value in each.to_list()] for each in frame]
     rows = zip(*columns, strict=True)
@@ -34,7 +34,7 @@ def json_rows(frame: pl.DataFrame) -> list[str]:
 
 
 def as_json(value: Any, dtype: Any) -> Any:
-    """A value of a column of type `dtype` as JSON has it, with all that is within it."""
+    """A value of a column of type `dtype` as a value that JSON can hold, nested values included."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -69,7 +69,7 @@ def _json(value: Any, separators: tuple[str, str] = (", ", ": ")) -> str:
 
 
 def _shortest(value: float, dtype: Any) -> float:
-    """0.1 for the single float nearest to it, not 0.10000000149011612."""
+    """The shortest number for a single-precision float: 0.1, not 0.10000000149011612."""
     import numpy as np
     import polars as pl
 
@@ -77,7 +77,7 @@ def _shortest(value: float, dtype: Any) -> float:
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with text in place of bytes, dates and times; 0.1 as single floats are written."""
+    """The frame with texts instead of bytes, dates and times, and shortest single floats."""
     import polars as pl
 
     changed = []
@@ -92,7 +92,7 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_quick(dtype: pl.DataType) -> bool:
-    """Whether Polars itself writes a plain column of the type as JSON, without a fault."""
+    """Whether Polars itself writes a plain column of the type as JSON without fault."""
     import polars as pl
 
     if isinstance(dtype, pl.List):
@@ -102,7 +102,7 @@ def _is_quick(dtype: pl.DataType) -> bool:
 
 
 def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with decimals, and single floats in lists, as numbers that Polars writes."""
+    """The frame with decimals, and single floats in lists, as numbers that Polars writes right."""
     import polars as pl
 
     changed = []

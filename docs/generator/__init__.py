@@ -1,1 +1,1 @@
-"""The pages that are made from the commands, the schema, the analyses and the faults."""
+"""Generates pages from the commands, the schema, the analyses and the faults."""

@@ -1,4 +1,4 @@
-"""A page for each analysis, from its header and its statement, and a page that lists them."""
+"""One page per analysis, made from its header and its statement, and a page that lists them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NEEDS = {
 
 
 def pages(examples: Answers) -> dict[str, str]:
-    """Every page by name of file."""
+    """The text of every page, by name of file."""
     found = {"analyses/index.md": page(_index())}
     for analysis in analyses().values():
         found[f"analyses/{analysis.name}.md"] = page(_analysis(analysis, examples))
@@ -54,12 +54,12 @@ def pages(examples: Answers) -> dict[str, str]:
 
 
 def source(analysis: Analysis) -> str:
-    """The file of an analysis, from the root of the repository."""
+    """The path of an analysis's file, relative to the root of the repository."""
     return f"sql/analyses/{analysis.section}/{analysis.name}.sql"
 
 
 def calls(analysis: Analysis, given: dict[str, str | bool | int | list[int]]) -> dict[str, str]:
-    """How each of the four doors is asked, with these values."""
+    """How to run an analysis with these values: from the shell, Python, SQL and Spark."""
     option = {True: "--{0}", False: "--no-{0}"}
     typed = "".join(
         f" {option[value].format(_flag(name))}"
@@ -79,7 +79,7 @@ def calls(analysis: Analysis, given: dict[str, str | bool | int | list[int]]) ->
 
 
 def example_values(analysis: Analysis) -> dict[str, str | bool | int | list[int]]:
-    """A value for one parameter, to show how one is given; none where it takes a run alone."""
+    """A value for one parameter, to show how one is given; none if there are only runs to give."""
     for parameter in analysis.parameters:
         if parameter.names_run:
             continue
@@ -139,20 +139,20 @@ def _analysis(analysis: Analysis, examples: Answers) -> Iterator[str]:
 
 
 def _folded(formula: str) -> str:
-    """A formula on lines that a page is wide enough for."""
+    """A formula, wrapped to the width of a page."""
     return textwrap.fill(
         formula, 94, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _linked(text: str) -> str:
-    """The text with a link wherever it names another analysis (by a name that is no usual word)."""
+    """The text with a link wherever it names an analysis whose name is not an ordinary word."""
     names = "|".join(each for each in analyses() if "_" in each)
     return re.sub(rf"(?<![\w.])({names})(?!\w)", r"[\1](\1.md)", text)
 
 
 def _cautions(analysis: Analysis) -> Iterator[str]:
-    """What follows from what it reads and returns, beside the notes of its header."""
+    """Cautions that follow from what an analysis reads and returns, besides its notes."""
     names = {each.name for each in analysis.columns}
     if {"low", "high"} <= names and "Wilson" in " ".join(each.help for each in analysis.columns):
         yield (
@@ -169,7 +169,7 @@ def _cautions(analysis: Analysis) -> Iterator[str]:
 
 
 def _tables(analysis: Analysis) -> set[str]:
-    """The tables and views that it reads, those that other analyses read for it included."""
+    """The tables and views that an analysis reads, directly or through other analyses."""
     import sqlglot
     from sqlglot import exp
 
@@ -187,9 +187,10 @@ def _tables(analysis: Analysis) -> set[str]:
 
 
 def _run(analysis: Analysis) -> Iterator[str]:
-    """How it chooses its run, in words; and what it reads."""
+    """How an analysis chooses its run, and what it reads."""
     if analysis.run is None:
-        yield "It reads no one run: it is of probes, which name the runs that they are of."
+        yield "It does not choose one run: its parameters name the runs, or the probes, that it"
+        yield "reads."
     else:
         run = analysis.run
         asked = [
@@ -260,7 +261,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _doors(analysis: Analysis) -> Iterator[str]:
-    """A tab for each door: with no values, and with one that shows how values are given."""
+    """One tab for each way to run an analysis: without values, and with one as an example."""
     given = example_values(analysis)
     plain_calls, with_value = calls(analysis, {}), calls(analysis, given)
     around = {
@@ -288,7 +289,7 @@ def _doors(analysis: Analysis) -> Iterator[str]:
 
 
 def _picture(analysis: Analysis) -> Iterator[str]:
-    """How to draw it, and the picture where one is kept."""
+    """How to draw the picture of an analysis, and the picture itself if one is kept."""
     if analysis.plot is None:
         return
     kept = KEPT.get(analysis.name, {})

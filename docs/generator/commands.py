@@ -1,4 +1,4 @@
-"""The page of every command: what `--help` prints."""
+"""The page of the commands: what `--help` prints for each."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _LIKE_QUERY = ("attnbank plot", "attnbank compute")
 
 
 def pages() -> dict[str, str]:
-    """The page by name of file."""
+    """The text of the page, by name of file."""
     return {"commands.md": page(_lines())}
 
 
 def commands(
     command: click.Command = app, path: str = "attnbank"
 ) -> Iterator[tuple[str, click.Command]]:
-    """Every command with what is typed for it, those of the analyses too.
+    """Every command with what to type for it, including those of the analyses.
 
-    An analysis stands under `query` alone: `plot` and `compute` take the options that it has there.
+    An analysis is listed only under `query`, since `plot` and `compute` take the same options.
     """
     yield path, command
     if isinstance(command, click.Group):

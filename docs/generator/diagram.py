@@ -1,6 +1,6 @@
 """The tables of a bank as a picture: boxes with columns, and arrows from references to tables.
 
-Plain SVG, so that a page needs no script to show it.
+It is plain SVG, so that a page needs no script to show it. All sizes are in pixels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ text { font: 11px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, its comment, and its columns with their types."""
+    """A table: its name, its comment, and the names and types of its columns."""
 
     name: str
     comment: str
@@ -57,11 +57,11 @@ class Arrow:
 
 
 def arrows(tables: list[Table], connection: DuckDBPyConnection) -> list[Arrow]:
-    """What refers to what: the references of the schema, and columns such as `head_word`.
+    """What refers to what: the package's references, and columns such as `head_word`.
 
-    A column of whole numbers that is called `..._word` holds the id of a word; rows of `mention`
-    are deleted with their document, so that the schema's own references need not name them. One
-    that would lead in a circle, back to the table that it stands in, is left out.
+    A column of integers that is called `..._word` holds the id of a word. The package's references
+    do not include it, because rows of `mention` are deleted with their document. A column that
+    would close a circle back to its own table is left out.
     """
     found = [Arrow(each.table, each.column, each.target) for each in references(connection)]
     known = {(each.table, each.column) for each in found}
@@ -77,7 +77,7 @@ def arrows(tables: list[Table], connection: DuckDBPyConnection) -> list[Arrow]:
 
 
 def _leads(start: str, end: str, found: list[Arrow]) -> bool:
-    """Whether the arrows lead from one table to another, over any number of others."""
+    """Whether the arrows lead from one table to another, through any number of others."""
     if start == end:
         return True
     return any(_leads(each.target, end, found) for each in found if each.table == start)
@@ -106,7 +106,10 @@ def diagram(tables: list[Table], connection: DuckDBPyConnection) -> str:
 
 
 def _places(tables: list[Table], lines: list[Arrow]) -> dict[str, tuple[int, int]]:
-    """Where the boxes stand: each to the right of what it refers to, near the middle of that."""
+    """The left upper corner (x, y) of each box.
+
+    A box is to the right of all that it refers to, and as near to the middle of that as possible.
+    """
     targets = {
         table.name: sorted(
             {each.target for each in lines if each.table == table.name} - {table.name}
@@ -133,7 +136,7 @@ def _places(tables: list[Table], lines: list[Arrow]) -> dict[str, tuple[int, int
 def _middle(
     name: str, targets: dict[str, list[str]], places: dict[str, tuple[int, int]]
 ) -> tuple[float, str]:
-    """How far down the tables stand that a table refers to; of equals, by name."""
+    """The key to sort a table by: the mean y of the tables that it refers to, then its name."""
     heights = [places[each][1] for each in targets[name] if each in places]
     return (sum(heights) / len(heights) if heights else 0.0, name)
 
@@ -156,7 +159,7 @@ def _box(table: Table, x: int, y: int, referring: set[str]) -> Iterator[str]:
 
 
 def _path(arrow: Arrow, tables: dict[str, Table], places: dict[str, tuple[int, int]]) -> str:
-    """A curve from the column to the name of the table, with a dot where it arrives."""
+    """A curve from the column to the name of the table, with a dot at its end."""
     x, y = places[arrow.table]
     at = [column for column, _ in tables[arrow.table].columns].index(arrow.column)
     start = y + _HEAD + _LINE * at + 9
@@ -164,7 +167,7 @@ def _path(arrow: Arrow, tables: dict[str, Table], places: dict[str, tuple[int, i
     if to_x <= x:
         bend = min((x - to_x) // 2, 90)
         curve = f"M{x} {start} C{x - bend} {start} {to_x + bend} {to_y} {to_x} {to_y}"
-    else:  # a table of the same column of boxes, or one to the right: around the right side
+    else:  # the target is not to the left, so the curve goes around the right side
         right = x + _WIDTH
         bend = max(right, to_x) + 50
         curve = f"M{right} {start} C{bend} {start} {bend} {to_y} {to_x} {to_y}"

@@ -1,4 +1,4 @@
-"""Banks of the sample corpus that the pages of the analyses ask, and what these answer."""
+"""Banks of the sample corpus for the examples on the pages of the analyses, and their answers."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _WIDTH = "110"
 
 
 class Answers(Protocol):
-    """What can answer an analysis for its page."""
+    """Something that can run an analysis for its page."""
 
     def answer(self, analysis: Analysis) -> tuple[str, str]:
-        """What the answer is of, a sentence or more, and what is printed."""
+        """A sentence or more on what the answer is about, and what is printed."""
 
 
 class Examples:
-    """The banks, each made when the first page asks it."""
+    """The banks of the examples; each is made when the first page needs it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def answer(self, analysis: Analysis) -> tuple[str, str]:
-        """What the answer is of, and the first rows of what `attnbank query` prints."""
+        """What the answer is about, and the first rows of what `attnbank query` prints."""
         told, bank = self._bank(analysis)
         return told, printed(analysis, bank)
 
     def bank(self, analysis: Analysis) -> Path:
-        """The bank in which the analysis has something to say."""
+        """The bank in which the analysis has an answer."""
         return self._bank(analysis)[1]
 
     def _bank(self, analysis: Analysis) -> tuple[str, Path]:
@@ -66,7 +66,7 @@ class Examples:
 
     @cached_property
     def _masked(self) -> Path:
-        """Pairs of tokens with gradients and ablation, and a tiny random masked language model."""
+        """Pairs of tokens with gradients and ablation, from a tiny random masked language model."""
         import tiny_models
 
         from attnbank.ingest import IngestOptions, ingest
@@ -132,7 +132,8 @@ _PROBES = (
 def _fix_vocabulary(path: Path, text: list[str]) -> None:
     """Give a WordPiece tokenizer the characters and the commonest words of the text.
 
-    What a trainer finds depends on the order of its threads, and figures with it.
+    The vocabulary that the trainer finds depends on the order of its threads, and then the figures
+    would differ from build to build.
     """
     words = Counter(re.findall(r"\w+|[^\w\s]", " ".join(text).lower()))
     characters = sorted({each for word in words for each in word})
@@ -147,7 +148,7 @@ def _fix_vocabulary(path: Path, text: list[str]) -> None:
 
 
 def closure(analysis: Analysis) -> set[str]:
-    """The names of everything that an analysis reads, directly or not, that has a header."""
+    """The names of all analyses and shared macros that an analysis reads, directly or not."""
     found: set[str] = set()
     waiting = [analysis.name]
     while waiting:

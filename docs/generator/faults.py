@@ -1,6 +1,6 @@
-"""The page of everything that can be wrong with a corpus, from the catalogue of faults.
+"""The page of everything that can be wrong with a corpus, made from the catalogue of faults.
 
-The examples are the files of `tests/faults`, one for each fault and format, which the tests read.
+The examples are the files of `tests/faults`, one per fault and format, which the tests read too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_WIDTH = 400
 
 
 def pages() -> dict[str, str]:
-    """The page by name of file."""
+    """The text of the page, by name of file."""
     return {"faults.md": page(_lines())}
 
 
@@ -103,7 +103,7 @@ def _example(path: Path, format_: str, indent: str = "") -> Iterator[str]:
 
 
 def _text(path: Path) -> str | None:
-    """What the file holds, unseen characters written out; None where it is no text, or long."""
+    """The text of a file with invisible characters escaped; None if it is too long, or no text."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
@@ -121,7 +121,7 @@ def _seen(character: str) -> str:
 
 
 def _says(path: Path, format_: str, indent: str = "") -> Iterator[str]:
-    """What attnbank says of the file; nothing of plain text, which a pipeline has to read first."""
+    """What attnbank says of the file; nothing for plain text, which needs a spaCy pipeline."""
     if format_ == "text":
         return
     problems = _problems(path, "lines" if format_ == "lines" else None)

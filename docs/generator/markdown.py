@@ -1,4 +1,4 @@
-"""What the pages have in common: marks of where they are from, cells, sentences, links."""
+"""Parts of Markdown that all generated pages use: the first line, sentences, tables, code."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 
 
 def made_by(source: str, *, kept: bool = False) -> str:
-    """The first line of a page that is made from something; `kept` ones are in git."""
+    """The first line of a generated page, which names its source; `kept` pages are in git."""
     how = "python docs/make.py --reference" if kept else "make docs"
     return f"<!-- Made by {how} from {source}; do not edit. -->"
 
 
 def plain(text: str) -> str:
-    """A text as Markdown that shows it as it is: <s> is no tag and ** is not bold."""
+    """A text escaped for Markdown, so that <s> is no tag and ** is not bold."""
     return re.sub(r"[*`\\]", r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def sentence(text: str) -> str:
-    """A text with a capital and a full stop, as Markdown."""
+    """A text as a sentence, with a capital and a full stop, escaped for Markdown."""
     return plain(f"{text[:1].upper()}{text[1:].rstrip('.')}.")
 
 
 def cell(text: str) -> str:
-    """A text as a cell of a table."""
+    """A text as a cell of a table, escaped for Markdown."""
     return plain(text).replace("|", "\\|")
 
 
@@ -41,7 +41,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def block(text: str, language: str = "text", indent: str = "") -> Iterator[str]:
-    """The lines of a block of code; indented, they belong to a tab or a box."""
+    """The lines of a block of code; with an indent it can be inside a tab or a box."""
     for line in (f"```{language}", *text.rstrip("\n").split("\n"), "```"):
         yield f"{indent}{line}".rstrip()
 

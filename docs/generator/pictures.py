@@ -1,4 +1,4 @@
-"""The pictures that are kept in git, for README and pages: drawn as `attnbank plot` does."""
+"""The pictures that are kept in git for the README and the pages, as `attnbank plot` draws them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KEPT: dict[str, dict[str, Any]] = {
     "head_accuracy": {"relation": "obj"},
     "figure_6": {},
 }
-"""The analyses that have one, and what is asked for."""
+"""The analyses that have a kept picture, and the values of its parameters."""
 
 
 class Banks(Protocol):
-    """What has a bank for an analysis."""
+    """Something that has a bank for an analysis."""
 
     def bank(self, analysis: Analysis) -> Path:
-        """The bank in which the analysis has something to say."""
+        """The bank in which the analysis has an answer."""
 
 
 def pictures(banks: Banks) -> dict[str, str]:

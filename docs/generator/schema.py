@@ -18,7 +18,7 @@ _TITLES = {"table": "Tables", "view": "Views", "function": "Functions"}
 
 
 def pages() -> dict[str, str]:
-    """The page and its picture, by name of file."""
+    """The text of the page and of its picture, by name of file."""
     from attnbank.queries import open_bank
     from attnbank.sql.bank.opening import open_to_write
 
@@ -33,7 +33,7 @@ def pages() -> dict[str, str]:
 
 
 def _tables(bank: Bank) -> list[Table]:
-    """The tables with their columns, as the DDL has them."""
+    """The tables with their columns, in the order of the schema."""
     return [
         Table(name, comment, tuple((column, type_) for column, type_, _ in _columns(bank, name)))
         for kind, name, comment in bank.schema().rows()
@@ -44,7 +44,8 @@ def _tables(bank: Bank) -> list[Table]:
 def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
     """The columns of a table or a view: name, type and comment.
 
-    An analysis of the same name (head_distance) has other columns.
+    Bank.schema is not used for this, because an analysis may have the same name (head_distance) and
+    other columns.
     """
     return bank.connection.execute(
         "select column_name, data_type, coalesce(comment, '') from duckdb_columns()"

@@ -2,12 +2,13 @@
 
 Section 4.1 of the paper: attention *to* a split word is the sum over its pieces, attention
 *from* a split word the mean over them. The published code takes the first piece instead of
-the mean. Sums and means are taken in float64 and rounded once to float32, so that the result
+the mean. Sums and means are computed in float64 and rounded once to float32, so that the result
 does not depend on the order of the arithmetic.
 
-One input goes through at a time, with the maps of all layers and heads together: without the
-padding of its batch, and small enough to stay in the processor's cache from step to step. M counts
-maps (layers times heads), T tokens and P positions of the input.
+Inputs are processed one at a time, with the maps of all layers and heads together. So there is no
+padding, and the data are small enough to stay in the processor's cache between steps. In shapes, M
+is the number of maps (layers times heads), T of tokens and P of positions of the input, and S of
+positions with several pieces.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PieceMap:
-    """Where the pieces of every position of an input stand.
+    """Which tokens are the pieces of each position of an input.
 
     `first` [P] is the token of each position's first piece, `count` [P] how many it has, and
     `candidates` are the positions that are words (or tokens), not special tokens.
@@ -39,7 +40,7 @@ class PieceMap:
 
     @classmethod
     def of(cls, pieces: Sequence[tuple[int, int]], is_candidate: Sequence[bool]) -> PieceMap:
-        """Make it from the half-open range of tokens of each position."""
+        """Make one from the half-open range of tokens of each position."""
         ranges = np.array(pieces, dtype=np.int64).reshape(-1, 2)
         return cls(
             first=ranges[:, 0],
@@ -72,9 +73,9 @@ class PieceMap:
 
 
 def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
-    """Attention between positions: `attention` [M, T, T] into `out` [M, P, P], both contiguous.
+    """Write the attention between positions, from `attention` [M, T, T], into `out` [M, P, P].
 
-    Both are from the row to the column.
+    Both must be contiguous; a weight is from the row to the column.
     """
     maps, tokens, _ = attention.shape
     size = pieces.positions
@@ -100,7 +101,10 @@ def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The largest weights from and to each of K candidates, [M, K]; position -1 for none."""
+    """The largest weights from and to each of K candidates, [M, K], and the positions they go to.
+
+    A position is -1 if there is no positive weight.
+    """
 
     most_attended: NDArray[np.int16]
     most_attended_weight: Floats
@@ -122,7 +126,7 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
     among = pooled[:, begin:end, begin:end]
     if end - begin == count:
         among = among.copy()
-    else:  # special tokens stand between
+    else:  # there are special tokens between the candidates
         inner = candidates - begin
         among = among[:, inner[:, None], inner[None, :]]
     among = np.ascontiguousarray(among)
@@ -143,5 +147,5 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
 
 def is_odd(pooled: Floats, tolerance: float = 1e-3) -> bool:
     """Whether a row of `pooled` [M, P, P] does not sum to 1 within the tolerance."""
-    sums = np.einsum("mpq->mp", pooled)  # in half the time of sum(), and with no other threads
+    sums = np.einsum("mpq->mp", pooled)  # takes half the time of sum(), and starts no threads
     return not bool((np.abs(sums - 1) <= tolerance).all())

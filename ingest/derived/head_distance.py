@@ -16,7 +16,7 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.runs import Run
 
 _BLOCK = 1 << 16
-"""Weights of all heads that are compared at a time: they and what is made of them stay in cache."""
+"""Weights of all heads that are compared at a time; so few that all of it stays in the cache."""
 
 
 def head_distance(
@@ -25,7 +25,8 @@ def head_distance(
     """The distance of every pair of different heads of a run, as rows of table head_distance.
 
     The distance is the sum over tokens of the Jensen-Shannon divergence of their distributions,
-    in nats. Progress counts sequences. Raises CallError for a smoothing outside [0, 1).
+    in nats. Progress counts sequences. Raises CallError for a smoothing outside [0, 1), BankError
+    for a run whose attention maps are incomplete.
     """
     heads = run.layers * run.heads
     distances = Distances(heads, smoothing)
@@ -55,12 +56,13 @@ def head_distance(
 
 
 class Distances:
-    """Sums of Jensen-Shannon divergences between all pairs of heads, map by map.
+    """Sums of Jensen-Shannon divergences between all pairs of heads, in nats.
 
-    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, so one logarithm for each pair and weight is
-    enough, of s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Only pairs
-    of a head with a later one are taken. Weights are float32, as in the bank; a block of a thousand
-    weights per head is summed in float32 (an error of 1e-6 of the distance), blocks in float64.
+    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, so one logarithm per pair and weight is enough,
+    that of s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Only pairs of a
+    head with a later one are computed. Weights are float32, as in the bank; within a block of a
+    thousand weights per head sums are in float32 (an error of 1e-6 of the distance), and over
+    blocks in float64.
     """
 
     def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:
@@ -78,7 +80,7 @@ class Distances:
         self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
 
     def add(self, found: Iterable[np.ndarray]) -> None:
-        """Take the maps of some sequences, [heads, n, n] each."""
+        """Add the maps of some sequences, [heads, n, n] each."""
         flat = []
         for weights in found:
             n = weights.shape[-1]
@@ -91,7 +93,8 @@ class Distances:
         width = min(max(_BLOCK // self.heads, 64), 1024)
         blocks = [every[:, start : start + width] for start in range(0, every.shape[1], width)]
         with ThreadPoolExecutor(self._threads) as pool:
-            for alone, mass, pairs in pool.map(self._block, blocks):  # in order: the sums repeat
+            # map() keeps the order of the blocks, so that the sums are the same in every run.
+            for alone, mass, pairs in pool.map(self._block, blocks):
                 self._alone += alone
                 self._mass += mass
                 self._pairs += pairs
@@ -111,7 +114,7 @@ class Distances:
         return alone, wide.sum(axis=1), pairs
 
     def matrix(self) -> np.ndarray:
-        """The distances [heads, heads]; symmetric, 0 on the diagonal."""
+        """The distances [heads, heads] in nats; symmetric, 0 on the diagonal."""
         twice = self._alone[:, None] + self._alone - self._pairs
         twice += np.log(2) * (self._mass[:, None] + self._mass)
         upper = np.triu(np.maximum(twice / 2, 0), 1)
@@ -119,7 +122,7 @@ class Distances:
 
 
 def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) -> np.ndarray:
-    """Natural logarithms; without smoothing, of at least the smallest float: 0 ln 0 is 0."""
+    """Natural logarithms; without smoothing, 0 becomes the smallest float, so that 0 ln 0 is 0."""
     if smoothing == 0:
         values = np.maximum(values, np.finfo(np.float32).tiny)
     logs: np.ndarray = np.log(values, out=out)

@@ -1,4 +1,4 @@
-"""The heads of a run in a plane that keeps their distances (section 6 of the paper, figure 6)."""
+"""The heads of a run in a plane that preserves their distances (section 6, figure 6)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def head_embedding(
     """Metric multidimensional scaling of the stored distances, as rows of table head_embedding.
 
     Distances are means over tokens, so that the picture does not depend on the size of the corpus.
-    The picture with the least stress, of one that starts from classical scaling and `starts` that
-    start at random, is turned so that x is the axis on which the heads differ most, and so that
-    head 1-1 lies to the lower left: rotations and reflections keep all distances, and
-    scikit-learn's are arbitrary.
+    One picture starts from classical scaling, and `starts` start at random; that with the least
+    stress is kept. It is turned so that x is the axis on which the heads differ most and head 1-1
+    is to the lower left: rotations and reflections keep all distances, and scikit-learn's choice of
+    them is arbitrary. Raises MissingPackageError if scikit-learn is not installed.
     """
     distances = _stored(connection, run, smoothing)
     places = turned(scaled(distances, seed, starts))
@@ -50,11 +50,10 @@ def head_embedding(
 
 
 def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
-    """Places [n, 2] whose distances are near the given ones [n, n], by scikit-learn.
+    """Places [n, 2] whose distances are close to the given ones [n, n], by scikit-learn.
 
-    Of the picture that starts from classical scaling and of `starts` random ones, the one with the
-    least stress (of equals the first). Raises MissingPackageError where scikit-learn is not
-    installed.
+    They are those with the least stress of all starts, classical scaling first and then `starts`
+    random ones (of equals the first). Raises MissingPackageError if scikit-learn is not installed.
     """
     need("Multidimensional scaling", "sklearn")
     found = [_descended(distances, start=classical(distances))]
@@ -66,8 +65,8 @@ def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
 def classical(distances: np.ndarray) -> np.ndarray:
     """Places [n, 2] by classical scaling (Torgerson 1952) of the distances [n, n].
 
-    The two leading eigenvectors of the doubly centred squares, each as long as the root of its
-    eigenvalue; one that is negative, of distances that no plane has, gives 0.
+    They are the two leading eigenvectors of the doubly centred squares, each scaled by the root of
+    its eigenvalue; a negative one, which distances that no space has can give, counts as 0.
     """
     squares = distances**2
     centred = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
@@ -79,7 +78,7 @@ def classical(distances: np.ndarray) -> np.ndarray:
 def _descended(
     distances: np.ndarray, *, start: np.ndarray | None = None, seed: int = 0, starts: int = 1
 ) -> np.ndarray:
-    """Places [n, 2] where scikit-learn ends, from `start` [n, 2] or the best of random ones."""
+    """Places [n, 2] that scikit-learn finds from `start` [n, 2], or the best from random starts."""
     from sklearn.manifold import MDS
 
     settings: dict[str, Any] = {
@@ -102,7 +101,10 @@ def _descended(
 
 
 def turned(places: np.ndarray) -> np.ndarray:
-    """The same places [n, 2] around their mean, along their principal axes, the first one low."""
+    """The same places [n, 2], centred and rotated to their principal axes.
+
+    They are reflected so that the first place has no positive coordinate.
+    """
     centred = places - places.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     along = centred @ axes.T
@@ -111,7 +113,7 @@ def turned(places: np.ndarray) -> np.ndarray:
 
 
 def stress(distances: np.ndarray, places: np.ndarray) -> float:
-    """Kruskal's normalised stress: 0 where every distance [n, n] is kept, 1 at one point."""
+    """Kruskal's normalised stress: 0 if every distance [n, n] is kept, 1 if all places are one."""
     kept = np.linalg.norm(places[:, None] - places, axis=-1)
     upper = np.triu_indices(len(distances), 1)
     wanted = distances[upper]
@@ -119,7 +121,7 @@ def stress(distances: np.ndarray, places: np.ndarray) -> float:
 
 
 def _stored(connection: DuckDBPyConnection, run: Run, smoothing: float) -> np.ndarray:
-    """The distances of table head_distance divided by its tokens, [heads, heads], in nats."""
+    """The distances of table head_distance, [heads, heads], in nats per token."""
     rows = connection.execute(
         registry.statement("derived/stored_distances"), {"run": run.id, "smoothing": smoothing}
     ).fetchnumpy()

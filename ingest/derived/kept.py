@@ -1,4 +1,4 @@
-"""Keeping answers of analyses in the bank, so that they are given again without computing."""
+"""Keeping answers of analyses in the bank, so that they need not be computed again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows to be kept: of which analysis, with which parameters, of which run (run.id, or None).
+    """An answer to be kept, with the analysis, the parameters and the run that it is for.
 
-    `answer` are the rows as an Arrow stream, `seconds` how long computing them took.
+    `run` is run.id, or None for an analysis that does not read one run. `answer` has the rows as an
+    Arrow stream; `seconds` is how long computing them took.
     """
 
     analysis: str
@@ -35,9 +36,9 @@ class Answer:
 
 
 def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
-    """Keep answers in the bank, in the place of earlier ones to the same questions.
+    """Keep answers in the bank, in place of earlier ones for the same analysis, run and parameters.
 
-    Earlier ones that no longer hold, whatever they are of, go. Raises BankError where the bank
+    The earlier ones are deleted whether or not they are still valid. Raises BankError if the bank
     cannot be written, CallError for an unknown analysis.
     """
     path = existing(bank)
@@ -54,6 +55,7 @@ def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
 
 
 def _keep(connection: DuckDBPyConnection, given: Answer) -> None:
+    """Replace the kept answer for the same analysis, run and parameters; the caller commits."""
     analysis = find(given.analysis)
     parameters = kept.parameters_text(connection, analysis, given.parameters)
     reads = kept.reads(connection, analysis, given.parameters)

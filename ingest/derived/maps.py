@@ -15,13 +15,14 @@ from attnbank.sql.runs import Run, chosen_run, run_fits
 from attnbank.sql.suggest import listed
 
 AT_ONCE = 8_000_000
-"""Weights that are read at a time: 32 MB, and as much again while DuckDB sorts them."""
+"""The weights that are read at a time: 32 MB, and as much again while DuckDB sorts them."""
 
 
 def choose_run(connection: DuckDBPyConnection, run: str | int | None = None) -> Run:
-    """The run of this name or id; by default the one that the analyses of all maps take.
+    """The run with this name or id; by default the one that an analysis of all maps chooses.
 
-    Raises CallError where there is no such run, or none that answers unasked.
+    That is the bank's own choice, else the newest finished run of trained weights, of token pairs
+    before others. Raises CallError if there is no such run, or none that may be chosen.
     """
     fits = run_fits(connection, RunChoice())
     asked = None if run is None else str(run)
@@ -51,9 +52,10 @@ class Maps:
 
 
 def maps(connection: DuckDBPyConnection, run: Run, at_once: int = AT_ONCE) -> Iterator[list[Maps]]:
-    """Every sequence of the run, in order, read in parts of at most `at_once` weights, or one.
+    """The maps of every sequence of the run, in order, in groups of at most `at_once` weights.
 
-    Raises BankError where a sequence lacks the distribution of a position and head.
+    A sequence with more weights is a group of its own. Raises BankError if a sequence lacks the
+    distribution of a position and head.
     """
     for group in _groups(connection, run, at_once):
         table = connection.query(

@@ -1,11 +1,11 @@
-"""What SQL alone cannot compute well: steps that fill a table of the bank, for analyses to read.
+"""The steps of `attnbank compute`: they fill tables with what SQL cannot compute fast enough.
 
-A step is a function in a module of its own,
+A step is an entry in STEPS and a function in a module of its own,
 
     def name(connection, run, on_progress, **options) -> pyarrow.Table
 
-that returns the rows for a table of the same name, and an entry in STEPS. The rows of a run and
-of the options that are its key are replaced as one.
+that returns the rows for a table of the same name. All rows with the same run and the same values
+of the key options are replaced together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a step, with its default; `is_key` where the table keeps rows of each value."""
+    """An option of a step. With `is_key` the table can have rows of several values at once."""
 
     name: str
     type: type[int] | type[float]
@@ -44,10 +44,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: the table that it fills has its name, and so has the function that computes it.
+    """A step: the table that it fills has its name, and so has the function in `module`.
 
-    `needs` are the steps whose tables it reads; they are computed first where they have no rows.
-    `modules` are those that the base install leaves out.
+    `needs` are the steps whose tables it reads; those that have no rows are computed first.
+    `modules` are the modules that it imports and that the base install leaves out.
     """
 
     name: str
@@ -93,9 +93,9 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Computed:
-    """What a step did: the run, and the rows that it put into each table.
+    """What a step did: the name of the run, and the number of rows in each table that it filled.
 
-    `is_new` is false where the bank had them already, computed with the same options.
+    `is_new` is false if the bank had them already, computed with the same options.
     """
 
     run: str
@@ -114,12 +114,13 @@ def compute(
 ) -> Computed:
     """Compute a step for a run and keep its rows in the bank, in place of those of other options.
 
-    Where the bank has rows that were computed with the same options, nothing is done, unless
-    `replace` says so. `run` is a name or an id; by default the newest finished run of token
-    pairs, else the newest.
+    If the bank has rows that were computed with the same options, nothing is done, unless
+    `replace` is given. `run` is a name or an id; the default is the bank's own choice, else the
+    newest finished run of trained weights, of token pairs before others.
 
-    Raises CallError for an unknown step, option or run, MissingPackageError where the step takes
-    a package that is not installed, BankError where the bank cannot be written.
+    Raises CallError for an unknown step, option or run and for a run that is not finished,
+    MissingPackageError if the step needs a package that is not installed, BankError if the bank
+    cannot be written.
     """
     import duckdb
 
@@ -127,7 +128,7 @@ def compute(
 
     chosen = find(step)
     values = _values(chosen, options)
-    if chosen.modules:  # before minutes of computing what it needs
+    if chosen.modules:  # checked now, and not after minutes of computing what the step needs
         need(f"Computing {chosen.name}", *chosen.modules)
     path = existing(bank)
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
@@ -153,7 +154,7 @@ def compute(
 
 
 def find(name: str) -> Step:
-    """The step of a name. Raises CallError for an unknown one."""
+    """The step with that name. Raises CallError for an unknown one."""
     step = STEPS.get(name.replace("-", "_"))
     if step is None:
         raise CallError(
@@ -177,7 +178,7 @@ def _compute(
     values: dict[str, int | float],
     on_progress: OnProgress,
 ) -> dict[str, int]:
-    """Compute what the step needs, then the step; the rows put into each table."""
+    """Compute what the step needs, then the step; the number of rows put into each table."""
     rows: dict[str, int] = {}
     for name in step.needs:
         needed = STEPS[name]
@@ -191,7 +192,7 @@ def _compute(
 
 
 def _key(step: Step, run: Run, values: dict[str, int | float]) -> tuple[str, list[int | float]]:
-    """The condition on the step's table that finds the rows of a run and of its key options."""
+    """The SQL condition, and its values, for the rows of a run and of these key options."""
     keys = {"run": run.id} | {
         option.name: values[option.name] for option in step.options if option.is_key
     }
@@ -209,7 +210,7 @@ def _is_stored(
 def _kept(
     connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
 ) -> int | None:
-    """How many rows the bank has of the step with exactly these options; None where it has none."""
+    """The number of rows that the step put into the bank with these options; None if it did not."""
     if not _is_stored(connection, step, run, values):
         return None
     rows = connection.execute(
@@ -230,7 +231,7 @@ def _replace(
     values: dict[str, int | float],
     table: pa.Table,
 ) -> None:
-    """Put rows into the step's table in place of earlier ones, and say so in `computation`."""
+    """Put rows into the step's table in place of earlier ones, and record it in `computation`."""
     condition, key = _key(step, run, values)
     keys = [option.name for option in step.options if option.is_key]
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)

@@ -1,12 +1,12 @@
 """The masked-language-model loss with a head, or a layer of heads, disabled.
 
-Kovaleva et al. (2019) disable a head by giving every token of the input the same weight, 1/L of
-the L tokens (special tokens included, padding not), and a layer by doing so to all its heads; what
-the head then hands on is the mean of its values. The other replacement is 0: the head hands on
-nothing. The same seeded masks serve the whole model and every variant.
+Kovaleva et al. (2019, section 4.6) disable a head by giving every token of the input the same
+weight, 1/L for L tokens (special tokens included, padding not), and a layer by doing so to all its
+heads; the output of the head is then the mean of its values. The other replacement is 0: the output
+of the head is zero. The same seeded masks are used for the whole model and every variant.
 
-The layers below the disabled one give what they gave in the whole model's pass, and are not
-computed again: half of the arithmetic.
+The layers below the disabled one give the same as in the pass of the whole model, and are not
+computed again, which saves half of the arithmetic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ABLATION = schema(
 
 
 def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
-    """The whole model first, then every head or layer in order."""
+    """What is disabled in turn: nothing first (the whole model), then every head or layer."""
     if ablate == "layers":
         return [Variant("none"), *(Variant("layer", layer) for layer in range(1, layers + 1))]
     return [
@@ -57,10 +57,10 @@ def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
 
 
 class Ablation:
-    """Measures the loss of a model with its heads or layers disabled, one after the other.
+    """Measures the loss of a model with its heads or layers disabled, one at a time.
 
-    Raises AttnbankError for a model whose attention cannot be replaced: one that does not
-    compute every layer of it through transformers' attention functions.
+    Raises AttnbankError for a model whose attention cannot be replaced, because it does not
+    compute that of every layer through transformers' attention functions.
     """
 
     def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
@@ -83,9 +83,9 @@ class Ablation:
     def losses(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
     ) -> np.ndarray:
-        """The sum, over an input's masked tokens, of their loss in nats: [variants, B] float64.
+        """The loss in nats, summed over the masked tokens of each input: [variants, B] float64.
 
-        `ids`, `mask` and `segments` are [B, T] int64; `masked` has an entry for each input.
+        `ids`, `mask` and `segments` are [B, T] int64; `masked` has one entry per input.
         """
         batch = together(ids, masked)
         found = np.zeros((len(self.variants), len(masked)))
@@ -110,6 +110,10 @@ class Ablation:
         segments: Tensor,
         **settings: Any,
     ) -> tuple[Tensor, Any]:
+        """One pass of the model in which the attention functions follow `intervention`.
+
+        Returns the loss of each masked token and the model's output.
+        """
         token = intervention_of_pass.set(intervention)
         try:
             return self._model.losses(batch, mask, segments, **settings)
@@ -128,7 +132,10 @@ class Ablation:
 
 
 def _numbered(name: str) -> str:
-    """The layer that an attention module is in: the innermost part of its name with a number."""
+    """The name of the layer that an attention module is in: up to the last number in its name.
+
+    Raises AttnbankError if there is no number in it.
+    """
     found = re.match(r"(.*\.\d+)(\.|$)", name)
     if found is None:
         raise AttnbankError(f"The layer of {name} cannot be told.", "Leave --ablate out.")
@@ -137,9 +144,9 @@ def _numbered(name: str) -> str:
 
 @contextmanager
 def _replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
-    """Let the first `below` calls of the layers give `outputs`, which the first pass fills.
+    """Within, the first `below` calls of the layers return `outputs`, which the first pass fills.
 
-    A model that calls one layer several times (ALBERT) is no exception: calls are counted.
+    Calls are counted, not layers, because some models (ALBERT) call one layer several times.
     """
     calls = 0
 
@@ -169,10 +176,10 @@ def _replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterato
 
 
 class Tally:
-    """The mean losses of a run so far, as table `ablation` has them.
+    """The mean losses of a run so far, as in table `ablation`.
 
-    A batch changes each mean by itself, so that the figures do not depend on how many batches a
-    transaction holds: an interrupted run that goes on ends with the same bits.
+    The means are updated batch by batch, so that they do not depend on how many batches a
+    transaction has: a run that was interrupted and resumed ends with exactly the same bits.
     """
 
     def __init__(
@@ -199,7 +206,7 @@ class Tally:
             self._means += (sums - tokens * self._means) / self._tokens
 
     def write(self, connection: DuckDBPyConnection) -> None:
-        """Put the means where the earlier ones were; the caller commits."""
+        """Replace the earlier means of the run in the bank; the caller commits."""
         connection.execute("delete from ablation where run = ?", [self._run])
         if not self._tokens:
             return

@@ -1,11 +1,12 @@
-"""The gradient of the masked-language-model loss by every attention weight.
+"""The gradient of the masked-language-model loss with respect to every attention weight.
 
 Section 3.2 of the paper measures by its magnitude how much changing the attention to a token would
-change the model's outputs. The weights of a masked input are differentiated, each as a variable of
-its own (that they sum to 1 is no part of the derivative), in evaluation mode: no dropout.
+change the model's outputs. The loss of a masked input is differentiated by each weight as a
+variable of its own (the constraint that weights sum to 1 is ignored), in evaluation mode, so
+without dropout.
 
-The loss is that of each input alone: the mean, over its masked tokens, of the cross-entropy in
-nats. So neither the batch that an input is in nor its size changes its gradients.
+The loss is computed for each input by itself: the mean of the cross-entropy over its masked tokens,
+in nats. So the gradients of an input do not depend on the batch that it is in.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from attnbank.ingest.masked.model import MaskedLM, tiny_batch
 from attnbank.sql.errors import AttnbankError
 
 TOKENS_AT_ONCE = 512
-"""Padded tokens of one backward pass, which keeps what every layer made: 0.6 MB a token in BERT."""
+"""Padded tokens of one backward pass, which keeps the outputs of all layers in memory: in BERT
+0.6 MB per token."""
 
 
 class Gradients:
-    """Differentiates the loss of a model. Raises AttnbankError for one that cannot be."""
+    """Differentiates the loss of a model by its attention weights.
+
+    Raises AttnbankError for a model that returns other weights than those it computes with.
+    """
 
     def __init__(self, model: MaskedLM) -> None:
         self._model = model
@@ -44,10 +49,11 @@ class Gradients:
     def of(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
     ) -> list[np.ndarray]:
-        """Signed gradients, an array [B, H, T, T] float32 for each layer, from queries to keys.
+        """Signed gradients, an array [B, H, T, T] float32 per layer, from queries to keys.
 
-        `ids`, `mask` and `segments` are [B, T] int64; `masked` has an entry for each input.
-        Rows and columns of padding hold no meaning; an input with nothing masked has zeros.
+        They are in nats per unit of attention. `ids`, `mask` and `segments` are [B, T] int64;
+        `masked` has one entry per input. The rows and columns of padding have no meaning; an input
+        with nothing masked has zeros.
         """
         size = max(1, TOKENS_AT_ONCE // ids.shape[1])
         parts = [
@@ -71,7 +77,7 @@ class Gradients:
 
 @contextmanager
 def _differentiable(module: Any) -> Iterator[None]:
-    """Let gradients reach the first layer, though the parameters are frozen."""
+    """Within, gradients reach the first layer although the parameters are frozen."""
 
     def require(_: Any, arguments: Any, output: Tensor) -> None:
         output.requires_grad_(True)

@@ -1,7 +1,7 @@
-"""An attention function for transformers that hands on something else for some heads.
+"""An attention function for transformers that replaces the output of some heads.
 
-It stands in a registry of transformers until the interpreter ends, and so does this module: it
-imports nothing that minds (DuckDB's bindings do).
+It stays in a registry of transformers until the interpreter ends, and keeps this module alive. So
+this module must not import anything that fails when it lives that long, as DuckDB's bindings do.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Intervention:
     heads: int = 0
 
     def on(self, output: Tensor, value: Tensor) -> Tensor:
-        """What a layer's heads hand on, [B, T, H, D], those disabled being changed.
+        """The outputs of a layer's heads, [B, T, H, D], with those of disabled heads replaced.
 
-        `value` is [B, H, T, D], or has fewer heads where several share their values.
+        `value` is [B, H, T, D], or has fewer heads if several heads share their values.
         """
         heads = self.heads = output.shape[2]
         self.layer += 1
@@ -68,7 +68,7 @@ intervention_of_pass: ContextVar[Intervention] = ContextVar("intervention")
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
 ) -> Any:
-    """The model's own eager attention, with the heads disabled that the pass asks for."""
+    """The model's own eager attention, with the heads disabled that `intervention_of_pass` says."""
     eager = sys.modules[type(module).forward.__module__].eager_attention_forward
     output, weights = eager(module, query, key, value, *others, **named)
     intervention = intervention_of_pass.get()

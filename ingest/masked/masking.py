@@ -1,12 +1,13 @@
 """BERT's masking: which tokens of an input are predicted, and what the model sees in their place.
 
-As in BERT's pre-training: 15 % of the tokens of an input (special tokens count towards its length
-but are never chosen; at least one token, rounded to the nearest number) are predicted. Of these,
-80 % are replaced by the mask token, 10 % by a random token of the vocabulary and 10 % stay.
+As in BERT's pre-training (Devlin et al. 2019, section 3.1), 15 % of the tokens of an input are
+predicted: the nearest whole number, but at least one. Special tokens count towards the length but
+are never chosen. Of the chosen tokens, 80 % are replaced by the mask token and 10 % by a random
+token of the vocabulary; 10 % stay.
 
-The draw is a function of the seed and of the input's own tokens, and of nothing else: neither the
-order of the batches, nor an interruption, nor what else is in the bank changes it, and two runs of
-models with the same tokenizer mask the same tokens. Inputs with the same tokens get the same mask.
+The draw depends only on the seed and on the input's own tokens. So neither the order of the
+batches, nor an interruption, nor what else is in the bank changes it, and runs of two models with
+the same tokenizer mask the same tokens. Inputs with the same tokens get the same mask.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9
 
 @dataclass(frozen=True)
 class Masked:
-    """What is masked in one input: token indices, ascending, and two ids for each."""
+    """What is masked in one input: indices of tokens, ascending, and two token ids for each."""
 
     tokens: tuple[int, ...]
-    seen: tuple[int, ...]  # what the model is given there
-    target: tuple[int, ...]  # what stands in the text, to be predicted
+    seen: tuple[int, ...]  # the id that the model is given there
+    target: tuple[int, ...]  # the id of the text, which is to be predicted
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Masking:
 
     seed: int
     mask: int
-    never: frozenset[int]  # ids of special tokens, which may stand in the text as words too
+    never: frozenset[int]  # ids of special tokens, which may also occur in the text as words
     vocabulary: tuple[int, ...]  # ids that a random token is drawn from
 
     def of(self, encoded: Encoded) -> Masked:
-        """Draw the mask of an input; it is empty where the input is of special tokens alone."""
+        """Draw the mask of an input; it is empty if the input has only special tokens."""
         places = [
             token
             for position in encoded.positions
@@ -63,7 +64,7 @@ class Masking:
             for token in range(position.start, position.end)
             if encoded.ids[token] not in self.never
         ]
-        # random() is the one method whose numbers Python promises to keep.
+        # random() is the only method whose numbers Python promises not to change.
         draw = random.Random(self._seed_of(encoded.ids)).random
         count = min(len(places), max(1, round(SHARE * len(encoded.ids))))
         shuffled = sorted((draw(), place) for place in places)
@@ -85,7 +86,7 @@ class Masking:
 
 
 def together(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
-    """Put the masks of a batch into its padded token ids, [B, T] int64; these are left alone."""
+    """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
     counts = [len(each.tokens) for each in masked]
     row = torch.from_numpy(np.repeat(np.arange(len(masked)), counts).astype(np.int64))
     token = _flat([each.tokens for each in masked])

@@ -15,22 +15,23 @@ from attnbank.ingest.masked.masking import MaskedBatch
 
 @dataclass(frozen=True)
 class MaskedLM:
-    """A model with its head. Its parameters are frozen: only attention is differentiated."""
+    """A model with its masked-language-model head. Its parameters are frozen."""
 
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
     mask: int  # id of the mask token
     special: frozenset[int]  # ids of special tokens, the unknown token left out
-    vocabulary: tuple[int, ...]  # ids of all other tokens
+    vocabulary: tuple[int, ...]  # ids of all tokens that are neither special nor unknown
 
     def losses(
         self, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
     ) -> tuple[Tensor, Any]:
         """Cross-entropy of every masked token, in nats, [M] float32, and the model's output.
 
-        `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64; `settings` go to
-        the model. The head sees the masked tokens alone, so no [B, T, vocabulary] is made.
+        `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64; `settings` are
+        arguments of the model. Where possible the head computes logits only for the masked tokens,
+        since a tensor [B, T, vocabulary] would be large and slow.
         """
         inputs = {
             "input_ids": batch.ids.to(self.device),
@@ -49,7 +50,7 @@ class MaskedLM:
 
     @contextmanager
     def _only(self, row: Tensor, token: Tensor, shape: torch.Size) -> Iterator[None]:
-        """Let the last, largest product of the head see nothing but the masked tokens."""
+        """Within, the output embeddings, the head's largest product, see only masked tokens."""
         last = self.module.get_output_embeddings()
         if last is None:
             yield
@@ -67,7 +68,10 @@ class MaskedLM:
 
 
 def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:
-    """Three mask tokens, the middle one to be predicted: enough to see what a model does."""
+    """An input of three mask tokens, the middle one to be predicted, to try a model on.
+
+    Returns the batch, the attention mask and the segment ids.
+    """
     ids = torch.full((1, 3), model.mask)
     one = torch.ones(1, dtype=torch.int64)
     batch = MaskedBatch(ids, one - 1, one, one * model.vocabulary[0])

@@ -1,4 +1,4 @@
-"""What a run measures on its masked inputs, beside the plain pass over its text."""
+"""What a run measures on its masked inputs, besides the plain pass over its text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from attnbank.ingest.options import IngestOptions
 
 @dataclass(frozen=True)
 class Measured:
-    """What the masked inputs of a batch of B gave."""
+    """What was measured on the B masked inputs of a batch."""
 
-    masked: np.ndarray  # [B] how many tokens were masked
-    gradients: list[np.ndarray] | None  # [B, H, T, T] float32 for each layer
-    losses: np.ndarray | None  # [variants, B] float64, summed over the masked tokens
+    masked: np.ndarray  # [B] number of masked tokens
+    gradients: list[np.ndarray] | None  # [B, H, T, T] float32 per layer
+    losses: np.ndarray | None  # [variants, B] float64, in nats, summed over the masked tokens
 
 
 @dataclass(frozen=True)
 class MaskedPasses:
-    """Masks a batch and runs what was asked for on it."""
+    """Masks a batch and computes the gradients and the ablation that were asked for."""
 
     masking: Masking
     gradients: Gradients | None
@@ -44,9 +44,9 @@ class MaskedPasses:
 
 
 def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
-    """The masked passes that the options ask for; None where they ask for none.
+    """The masked passes that the options ask for; None if `model` is None.
 
-    Raises AttnbankError where the model's attention can be neither differentiated nor replaced.
+    Raises AttnbankError if the model's attention cannot be differentiated or replaced, as asked.
     """
     if model is None:
         return None

@@ -1,4 +1,4 @@
-"""Reading a model's weights, and refusing a checkpoint that is not what its configuration says."""
+"""Reading a model's weights, and refusing a checkpoint that does not fit its configuration."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ def read_module(
     random_seed: int | None,
     masked_lm: bool = False,
 ) -> Any:
-    """A transformers model with eager attention in float32, or with random weights from a seed.
+    """A transformers model with eager attention, in float32.
 
-    `asked` goes to every from_pretrained: whether code is trusted, and which files of the hub.
-    Weights that are pickled are read as numbers alone, which runs no code. Raises ModelError for a
-    checkpoint that lacks weights, has others than its configuration says, or more of them.
+    `place` is a folder or a hub name. With `random_seed` the weights are random, else those of the
+    checkpoint. With `masked_lm` the model has its masked-language-model head. `asked` are arguments
+    of every from_pretrained: whether code is trusted, and which files of the hub. Pickled weights
+    are read as numbers only, so that no code in them runs.
+
+    Raises ModelError for a checkpoint that lacks weights, has weights of other shapes than its
+    configuration says, or more of them, and for a model that cannot return its attention weights.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
@@ -43,7 +47,7 @@ def read_module(
                 config=config,
                 output_loading_info=True,
                 weights_only=True,
-                ignore_mismatched_sizes=True,  # refused below, with their names
+                ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
                 **settings,
                 **asked,
             )
@@ -59,7 +63,7 @@ def read_module(
             if not masked_lm:
                 return module
             whole = kind.from_config(config, **settings, **trusted)
-        # With its head or without, a seed gives one model.
+        # The same seed must give the same model with and without a head.
         own = whole.base_model.state_dict()
         drawn = {key: each for key, each in module.state_dict().items() if key in own}
         whole.base_model.load_state_dict(drawn)
@@ -77,10 +81,11 @@ def read_module(
 
 
 def digest(module: Any) -> str:
-    """SHA-256 over what gives the attention, by name: the type, the shape and the bytes of each.
+    """SHA-256, in hexadecimal, over the parameters and buffers that the attention depends on.
 
-    `module` is the base model. Its pooler is left out, which stands behind the last layer and is
-    there or not by the class that a checkpoint was loaded with.
+    For each, in the order of names, it covers the name, the type, the shape and the bytes. `module`
+    is the base model. Its pooler is left out: it comes after the last layer, and whether there is
+    one depends on the class that the checkpoint was loaded with.
     """
     found = hashlib.sha256()
     for key, value in sorted(module.state_dict().items()):
@@ -93,7 +98,7 @@ def digest(module: Any) -> str:
 
 
 def _refuse_other_shapes(name: str, mismatched: Iterable[tuple[str, Any, Any]]) -> None:
-    """Refuse a checkpoint with weights of other shapes: transformers would draw those at random."""
+    """Raise ModelError for weights of other shapes, which transformers would draw at random."""
     for key, found, expected in sorted(mismatched, key=lambda each: each[0]):
         raise ModelError(
             f"The checkpoint {name} has {key} of shape {tuple(found)}, and its config.json asks for"
@@ -103,9 +108,10 @@ def _refuse_other_shapes(name: str, mismatched: Iterable[tuple[str, Any, Any]]) 
 
 
 def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
-    """Refuse a checkpoint whose layers hold more than the model takes: more of them, or other ones.
+    """Raise ModelError for a checkpoint with more layers, or more weights in them, than the model.
 
-    Heads, poolers, decoders and buffers of older versions are left unread, and change nothing.
+    Heads, poolers, decoders and buffers of older versions may be left unread, since the attention
+    does not depend on them.
     """
     base = module.base_model
     prefix = f"{module.base_model_prefix}."
@@ -130,7 +136,7 @@ def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
 
 
 def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
-    """The list of layers that a weight belongs to, and its 0-based place in it; the outermost."""
+    """The outermost list of layers that a weight belongs to, and its 0-based index in the list."""
     for found in re.finditer(r"\.(\d+)\.", path):
         layers = _submodule(base, path[: found.start()])
         if isinstance(layers, torch.nn.ModuleList):
@@ -139,7 +145,7 @@ def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
 
 
 def _is_weight_of(base: Any, path: str) -> bool:
-    """Whether it belongs to a part that computes something, and is no mask kept as `attn.bias`."""
+    """Whether a name is that of a weight, and not of a mask that is kept as `attn.bias`."""
     owner = _submodule(base, path.rsplit(".", 1)[0])
     return owner is None or not any(True for _ in owner.children())
 
@@ -152,7 +158,7 @@ def _submodule(base: Any, path: str) -> Any:
 
 
 def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
-    """Refuse a checkpoint without the head: transformers would draw it at random."""
+    """Raise ModelError for a checkpoint without the head: transformers would draw it at random."""
     first, *others = [*sorted(missing), ""]
     if first:
         more = f" and {len(others) - 1} more of its weights" if others[0] else ""
@@ -163,9 +169,10 @@ def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
 
 
 def _complete(name: str, module: Any, missing: Iterable[str]) -> None:
-    """Set to zero what a checkpoint lacks and attention does not need; refuse one that lacks more.
+    """Set a missing pooler to zero; raise ModelError if the checkpoint lacks anything else.
 
-    transformers would draw it at random, another at every load.
+    transformers draws missing weights at random, differently at every load. The attention does not
+    need the pooler.
     """
     lacking = sorted(key for key in missing if "pooler" not in key.split("."))
     if lacking:

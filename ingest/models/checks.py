@@ -1,8 +1,8 @@
-"""What a model that somebody else made may ask for: checked before anything is made of it.
+"""Checks of the files of an untrusted model, made before anything is built from them.
 
 A model's files are text that its maker wrote. They can ask for code to be run, for more memory than
-there is, for layers without number and for tokens that have no embedding. Everything of the kind
-is refused here, and whatever a library raises on such files becomes one error, with one fact.
+there is, for any number of layers, and for tokens that have no embedding. All of this is refused
+here, and whatever a library raises on such files becomes one error with one fact.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from attnbank.sql.errors import AttnbankError, CallError
 
 _MOST_MAPS = 32_767  # layer and head are SMALLINT
 _MOST_ROWS = 2**31 - 1
-_MOST_COUNTED = 1_000_000  # of what transformers makes one by one: labels, experts, ...
-_MOST_UNSAID = 10_000_000  # tokens of a model that does not say how many it has
+_MOST_COUNTED = 1_000_000  # of what transformers builds one by one: labels, experts, ...
+_MOST_UNSAID = 10_000_000  # rows of embeddings, for a model that does not say how many it has
 _MOST_PARAMETERS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
 _MOST_BYTES = {"config.json": 10_000_000}
 _MOST_BYTES_OF_TEXT = 300_000_000  # of the vocabulary; the largest known have 35 MB
@@ -39,9 +39,10 @@ _DAMAGED = "Save or fetch the model again: its files are damaged, or do not belo
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """Make one error of whatever a library raises on a model's files.
+    """Within, whatever a library raises on a model's files becomes one error.
 
-    ModelError where `name` is a folder, CallError where it is a name that may lead nowhere.
+    It is a ModelError if `name` is a folder, and a CallError if it is a hub name, which may simply
+    not exist.
     """
     try:
         yield
@@ -52,6 +53,7 @@ def explained(name: str) -> Iterator[None]:
 
 
 def _error(name: str, error: BaseException) -> AttnbankError:
+    """The error for whatever a library raised on the files of the model `name`."""
     text = str(error)
     if "trust_remote_code" in text:
         return ModelError(
@@ -59,7 +61,7 @@ def _error(name: str, error: BaseException) -> AttnbankError:
             "Add --trust-remote-code if you trust whoever wrote that code; it can do what you can.",
         )
     reason = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    if "above report" in text:  # transformers logs it, and nobody sees its log
+    if "above report" in text:  # transformers logs that report, but its log is turned off
         reason = "its weights do not fit its config.json"
     if isinstance(error, RecursionError):
         reason = "its files are nested too deeply"
@@ -71,9 +73,9 @@ def _error(name: str, error: BaseException) -> AttnbankError:
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Raise ModelError for a folder whose files are too large to be what they are called.
+    """Raise ModelError for a folder with text files that are too large to be what they are called.
 
-    Of a folder on the hub, which has no path until it is fetched, nothing is checked.
+    A model on the hub has no folder yet, and is not checked.
     """
     if not folder.is_dir():
         return
@@ -93,9 +95,9 @@ def check_folder(name: str, folder: Path) -> None:
 
 
 def check_config_file(name: str, path: Path) -> None:
-    """Raise ModelError for a config.json that is none, or with sizes that no model has.
+    """Raise ModelError for a config.json that is not valid, or with sizes that no model has.
 
-    It is read before transformers does, which counts up to some of its numbers.
+    It is checked before transformers reads it, because that counts up to some of its numbers.
     """
     check_size = path.stat().st_size
     if check_size > _MOST_BYTES["config.json"]:
@@ -146,10 +148,10 @@ def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
 
 @contextmanager
 def bounded(name: str) -> Iterator[None]:
-    """Make a module on torch's meta device, which takes no memory, and no larger than fits here.
+    """Within, modules are built on torch's meta device, which takes no memory for their weights.
 
-    Raises ModelError as soon as its parameters, in single precision, would take more memory than
-    this machine has.
+    Raises ModelError as soon as their parameters, in single precision, would take more memory than
+    this machine has, or there are more than _MOST_PARAMETERS of them.
     """
     most = memory()
     seen = 0
@@ -180,10 +182,10 @@ def bounded(name: str) -> Iterator[None]:
 
 
 def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
-    """Raise ModelError for a model without text, or a vocabulary that it has no embeddings for.
+    """Raise ModelError for a model that takes no text, or has no embeddings for its vocabulary.
 
-    `blank` is the model on the meta device. The vocabulary is looked at before anything else of
-    the tokenizer, which counts up to its last id when it writes itself down.
+    `blank` is the model on the meta device. The vocabulary must be the first part of the tokenizer
+    that is used, because a tokenizer counts up to its last id when it is serialized.
     """
     if "input_ids" not in inspect.signature(blank.forward).parameters:
         raise ModelError(
@@ -198,7 +200,7 @@ def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
 def check_special_tokens(
     name: str, blank: Any, config: Any, input_tokenizer: InputTokenizer
 ) -> None:
-    """Raise ModelError where what stands around a text, or pads it, has no embedding."""
+    """Raise ModelError if a special token, the padding or a segment id has no embedding."""
     specials = [
         each
         for frame in (input_tokenizer.single, input_tokenizer.pair)
@@ -229,7 +231,7 @@ def _check_ids(name: str, blank: Any, ids: list[int], what: str) -> None:
 
 
 def _rows(blank: Any) -> int:
-    """The rows of the input embeddings; the most there can be where a model does not say."""
+    """The rows of the input embeddings; _MOST_UNSAID if the model does not say."""
     try:
         weight = blank.get_input_embeddings().weight
     except (AttributeError, NotImplementedError):

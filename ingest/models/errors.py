@@ -1,4 +1,4 @@
-"""The error that every fault of a model is told by."""
+"""The error for every fault of a model."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from attnbank.sql.errors import AttnbankError
 
 
 class ModelError(AttnbankError):
-    """The model cannot be loaded, or does not give attention weights."""
+    """The model cannot be loaded, or does not return attention weights."""

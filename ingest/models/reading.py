@@ -1,16 +1,16 @@
-"""How a tokenizer reads a word where it stands in a text.
+"""How a tokenizer reads a word at its place in a text.
 
 Words are given to the tokenizer one by one, as in the published code, so that no piece spans two.
-But to most tokenizers a word that begins the text, one after white space and one that follows the
-last without any are three different things: WordPiece does not care, byte-level ones write `Ġ` and
-SentencePiece ones `▁` for white space, some before the first word too, some before every part.
+But most tokenizers distinguish a word that begins the text, one after white space, and one that
+directly follows another word. WordPiece does not; byte-level tokenizers write `Ġ` and SentencePiece
+ones `▁` for white space, some of them also before the first word, or before every part.
 
-What to write before a word is observed, not looked up by the tokenizer's kind: short texts are
-encoded as one string, and the way of writing a single word is taken that gives the pieces which
-the word has there. Cutting whole encoded sentences at the edges of words would be the other way.
-But where a piece lies over an edge the words have to be read one by one all the same, in WordPiece
-(`##48`) even where none does; and where none does, merges and best segmentations are those of each
-side by itself, so that both ways give the same.
+What to write before a word is found by observation, not from the tokenizer's type: short texts are
+encoded as one string, and then that way of writing a single word is chosen which gives the pieces
+that the word has there. The alternative would be to encode whole sentences and cut them at the
+edges of words. But if a piece spans an edge, the words have to be read one by one anyway (with
+WordPiece's `##48` even if none does); and if none does, merges and best segmentations are those of
+each side by itself, so both methods give the same.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any
 from tokenizers import Tokenizer
 
 VERSION = 2
-"""What `run.reading` says. 2: as above. 1: white space for byte-level tokenizers alone; every word
-was read as if it began the text by all others."""
+"""The value of `run.reading`. 2: as above. 1: only byte-level tokenizers were given white space;
+all others read every word as if it began the text."""
 
 _LETTERS = "abdeikmnorstABS17" + "авн" + "αεν" + "的一日" + "のア" + "الم" + "กา" + "שה"
 _MARKS = ".,;:!?()-/'\""
@@ -38,7 +38,7 @@ class Way:
     before: str  # what is written before the word
 
     def ids(self, word: str) -> list[int]:
-        """The pieces of one word."""
+        """The ids of the pieces of one word."""
         found = self.tokenizer.encode(
             [self.before + word], is_pretokenized=True, add_special_tokens=False
         )
@@ -47,28 +47,31 @@ class Way:
 
 @dataclass(frozen=True)
 class Reading:
-    """The ways of giving a tokenizer a word, by what stands before it in the text."""
+    """The ways of giving a word to a tokenizer, by what is before the word in the text."""
 
     start: Way  # nothing
     spaced: Way  # white space
     joined: Way  # another word
 
     def way(self, at: int, after: Sequence[bool]) -> Way:
-        """That of word `at`, 0-based; `after` says whether white space follows each word."""
+        """The way for the word at 0-based index `at`; `after` says if white space follows each."""
         return self.start if at == 0 else self.following(spaced=after[at - 1])
 
     def following(self, *, spaced: bool) -> Way:
-        """That of a word which text stands before."""
+        """The way for a word with text before it; `spaced` says if white space is between."""
         return self.spaced if spaced else self.joined
 
 
 def whole(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that neither pads nor cuts, which some tokenizer files ask for."""
+    """A copy that neither pads nor truncates, even if the tokenizer's file says so."""
     return _copy(_state(tokenizer))
 
 
 def reading_of(tokenizer: Tokenizer) -> Reading:
-    """Observe how a tokenizer, which neither pads nor cuts, reads words in their places."""
+    """Find out how a tokenizer, which neither pads nor truncates, reads words at their places.
+
+    Of five ways, the one that is right most often in the observed texts is taken for each place.
+    """
     bare = _bare(tokenizer)
     ways = [Way(tokenizer, ""), Way(bare, ""), Way(bare, " "), Way(tokenizer, " "), Way(bare, "▁")]
     right: dict[str, list[int]] = {name: [0] * len(ways) for name in Reading.__dataclass_fields__}
@@ -80,7 +83,10 @@ def reading_of(tokenizer: Tokenizer) -> Reading:
 
 
 def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
-    """Words of one character in texts that are encoded whole: place, word and pieces."""
+    """Words of one character in texts that are encoded whole: their place, form and pieces.
+
+    The place is a field of Reading: start, spaced or joined.
+    """
     found = []
     for at, letter in enumerate(_LETTERS):
         mark, other = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
@@ -97,13 +103,13 @@ def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
 
 
 def _owner(text: str, start: int, end: int) -> list[int]:
-    """The characters of a text that a piece is of; one of white space alone is the next one's."""
+    """The characters that a piece belongs to; for a piece of white space, the next character."""
     inside = [at for at in range(start, end) if text[at] != " "]
     return inside or [at for at in range(end, len(text)) if text[at] != " "][:1]
 
 
 def _bare(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that adds no white space of its own to what it is given."""
+    """A copy that adds no white space of its own to its input."""
     state = _state(tokenizer)
     state["normalizer"] = _without_prepend(state.get("normalizer"))
     for part in _parts(state.get("pre_tokenizer"), "pretokenizers"):
@@ -125,7 +131,7 @@ def _without_prepend(normalizer: dict[str, Any] | None) -> dict[str, Any] | None
 
 
 def _parts(component: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
-    """The parts of a component, those of sequences within sequences too."""
+    """The parts of a component, with sequences within sequences flattened."""
     if component is None:
         return []
     if component["type"] == "Sequence":

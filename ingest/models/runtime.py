@@ -1,4 +1,4 @@
-"""Where a model runs: the device, the memory there is, and the quiet of its libraries."""
+"""Where and how a model runs: its device, its memory, and how to silence its libraries."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from attnbank.sql.errors import CallError, first_line
 
 _REASON = 300  # characters
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # as malloc.h numbers them
-_LARGEST_KEPT = 32 * 2**20  # bytes; the most that glibc takes
-_MOST_KEPT = 2**28
-_USUAL_THRESHOLD = 2**17
+_LARGEST_KEPT = 32 * 2**20  # bytes; the largest threshold that glibc accepts
+_MOST_KEPT = 2**28  # bytes
+_USUAL_THRESHOLD = 2**17  # bytes; glibc's default
 
 
 def device_of(name: str) -> torch.device:
-    """The device of that name; `auto` is the fastest. Raises CallError where it cannot be used.
+    """The device with that name; `auto` is cuda if there is one, else cpu.
 
-    A number has to come back from it: the meta device takes every number, and gives none.
+    Raises CallError if it cannot be used: a number must come back from it, which excludes the meta
+    device.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
-    except Exception as error:  # of torch: each device has its own
+    except Exception as error:  # each device raises errors of its own
         reason = first_line(error)[:_REASON]
         raise CallError(
             f"The device {name} cannot be used: {reason}", "Give cpu, or leave --device out."
@@ -39,7 +40,7 @@ def device_of(name: str) -> torch.device:
 
 
 def memory() -> int:
-    """The bytes of memory of this machine, or of the part of it that this process may have."""
+    """The bytes of memory of this machine, or of the control group that limits this process."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -51,7 +52,7 @@ def memory() -> int:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers' own progress bars and advice off the user's screen."""
+    """Within, transformers prints no progress bars and no advice."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -67,10 +68,10 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def left_alone() -> Iterator[None]:
-    """Within, Python's garbage collector passes over what was there before.
+    """Within, Python's garbage collector ignores the objects that existed before.
 
-    torch and transformers leave a million objects, and going through all of them whenever some
-    thousand pieces and words were made took longer than making these.
+    torch and transformers have a million objects, and a collection, which is due whenever some
+    thousand pieces and words were made, took longer than making those.
     """
     gc.freeze()
     try:
@@ -81,10 +82,10 @@ def left_alone() -> Iterator[None]:
 
 @contextmanager
 def kept_memory() -> Iterator[None]:
-    """Within, memory that is freed stays with the process, where the C library is glibc.
+    """Within, freed memory stays with the process, if the C library is glibc.
 
-    Otherwise every batch's attention would be written into fresh pages, which takes longer than
-    merging it. What is kept goes back at the end.
+    Otherwise the attention of every batch would be written into fresh pages of memory, which takes
+    longer than merging it. At the end the memory is given back.
     """
     try:
         library = ctypes.CDLL("libc.so.6")

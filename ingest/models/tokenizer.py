@@ -1,4 +1,4 @@
-"""From words to the model's tokens, by the tokenizer's own alignment."""
+"""From words to the model's tokens, aligned as the tokenizer itself reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Position:
     text: str
     start: int  # half-open range of tokens
     end: int
-    segment: int = 0  # 0 for A and what stands before B, 1 from the first token of B on
+    segment: int = 0  # 0 for segment A and all before B, 1 from the first token of B on
 
 
 class Piece(NamedTuple):
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special token of a frame."""
+    """A special token that a tokenizer adds to an input."""
 
     id: int
     text: str
@@ -58,7 +58,7 @@ class SpecialTokens:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One input of the model: token ids and segments, and the positions that they make."""
+    """One input of the model: token ids, segment ids and texts, [T] each, and its positions."""
 
     ids: tuple[int, ...]
     segments: tuple[int, ...]
@@ -66,7 +66,7 @@ class Encoded:
     positions: tuple[Position, ...]
 
     def words_with(self, id: int | None) -> int:
-        """How many words have the token of this id."""
+        """How many words have a token with this id; 0 for None."""
         if id not in self.ids:
             return 0
         places = (each for each in self.positions if id in self.ids[each.start : each.end])
@@ -74,7 +74,7 @@ class Encoded:
 
 
 class Unalignable(Exception):
-    """A word that yields no piece: its index and form."""
+    """A word that yields no piece: its 0-based index and its form."""
 
     def __init__(self, index: int, form: str) -> None:
         super().__init__(f"word {index + 1} ({form!r}) yields no piece")
@@ -84,18 +84,18 @@ class Unalignable(Exception):
 
 @dataclass(frozen=True)
 class InputTokenizer:
-    """A tokenizer, and what its special tokens are for."""
+    """A tokenizer, the roles of its special tokens, and how it reads words."""
 
     tokenizer: Tokenizer
     reading: Reading
     opening: frozenset[int]  # ids of [CLS], <s>, beginning of text
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
-    unknown: int | None  # id of the piece that stands for what the vocabulary lacks
+    unknown: int | None  # id of the piece for what the vocabulary lacks, as [UNK]
 
     @classmethod
     def of(cls, tokenizer: Any) -> InputTokenizer:
-        """Read a transformers tokenizer: the roles of its special tokens, how it reads words."""
+        """Make one from a transformers tokenizer."""
 
         def ids(*names: str) -> frozenset[int]:
             found = (getattr(tokenizer, name, None) for name in names)
@@ -115,11 +115,12 @@ class InputTokenizer:
     def pieces(
         self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """Split texts into pieces, each given as its words and whether white space follows each.
+        """Split texts into pieces; a text is its words, and whether white space follows each.
 
-        The words are given to the tokenizer one by one, as in the published code: a piece never
-        spans two. Each carries the white space before it; nothing stands before the first word,
-        and special tokens are left out.
+        The words are given to the tokenizer one by one, as in the published code, so that a piece
+        never spans two. Each word carries the white space before it; nothing is before the first
+        one. There are no special tokens. A text with a word that yields no piece becomes the
+        Unalignable of the first such word.
         """
         return self._split(
             [
@@ -131,9 +132,9 @@ class InputTokenizer:
     def following(
         self, words: Sequence[str], spaced: Sequence[bool]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """The pieces of single words that text stands before, each with index 0.
+        """The pieces of single words that have text before them; `Piece.word` is 0 in each.
 
-        `spaced` says whether white space parts each from that text.
+        `spaced` says for each word whether white space separates it from that text.
         """
         return self._split(
             [
@@ -155,9 +156,9 @@ class InputTokenizer:
     def assemble(
         self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
     ) -> Encoded:
-        """Put the special tokens around one or two segments.
+        """Put the special tokens around one or two segments, and make the positions.
 
-        `Piece.word` is an index into `words`, and does not fall from one piece to the next.
+        `Piece.word` must be an index into `words`, and must not decrease from piece to piece.
         """
         frame = self.single if len(segments) == 1 else self.pair
         ids: list[int] = []
@@ -165,7 +166,7 @@ class InputTokenizer:
         texts: list[str] = []
         positions: list[Position] = []
         for at, around in enumerate(frame.around):
-            segment = max(at - 1, 0)  # what stands between A and B closes A
+            segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
                 place = len(ids)
                 kind = self._special(special.id, place)
@@ -194,6 +195,10 @@ class InputTokenizer:
     def _split(
         self, texts: Sequence[Sequence[tuple[Way, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
+        """The pieces of texts; a text is a list of words with the way in which each is read.
+
+        All words that are read by the same tokenizer are encoded in one batch, which is faster.
+        """
         found: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
         unknown = None if self.unknown is None else self.tokenizer.id_to_token(self.unknown)
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}
@@ -214,7 +219,7 @@ class InputTokenizer:
                 for number, token, index in zip(each.ids, each.tokens, each.word_ids, strict=True):
                     assert index is not None  # no special token is added
                     if number == self.unknown and unknown is not None:
-                        token = unknown  # Unigram writes what it does not know
+                        token = unknown  # Unigram reports the unknown text itself instead
                     words[own[index]].append(Piece(number, token, own[index]))
         return [
             _whole([word for _, word in text], pieces)
@@ -222,7 +227,7 @@ class InputTokenizer:
         ]
 
     def _frame(self, segments: int) -> SpecialTokens:
-        """Read the frame off an input whose segments are one known word each."""
+        """The special tokens, read from an encoded input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
             found = self.tokenizer.encode([word], second, is_pretokenized=True)

@@ -1,4 +1,4 @@
-"""A model's tokenizer: reading it, refusing one that reads nothing, and its digest."""
+"""A model's tokenizer: loading it, refusing one that knows no word, and its digest."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _SPACES = {"▁", "Ġ"}
 def read_tokenizer(name: str, place: str, asked: dict[str, Any]) -> Any:
     """The fast tokenizer in a folder or on the hub.
 
-    `asked` goes to from_pretrained. Raises ModelError for one that does not align words with
-    pieces, and for a place without one: transformers would make a tokenizer that knows no word.
+    `asked` are arguments of from_pretrained. Raises ModelError for a tokenizer that does not align
+    words with pieces, and for a place without one: there transformers would make a tokenizer that
+    knows no word.
     """
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(place, **asked)
-    except ValueError as error:  # of the classes that make none of their own
+    except ValueError as error:  # from tokenizer classes that cannot be made without files
         if "instantiate the backend tokenizer" not in str(error):
             raise
         raise _none(name) from error
@@ -47,11 +48,11 @@ def _none(name: str) -> ModelError:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """SHA-256 over what decides a text's pieces, and what they are for.
+    """SHA-256, in hexadecimal, over what decides the pieces of a text and their roles.
 
-    That is the tokenizer as it writes itself, without what decodes, pads and cuts, and the ids of
-    the special tokens by their roles. Names are sorted and switches that are off left out, so that
-    neither the order in a file nor a library that has learnt a further switch makes another one.
+    That is the serialized tokenizer, without its decoder, padding and truncation, and the ids of
+    the special tokens by their roles. Names are sorted and switches that are off are left out, so
+    that neither the order in a file nor a new switch in a later library changes the digest.
     """
     state = json.loads(tokenizer.backend_tokenizer.to_str())
     for part in ("decoder", "padding", "truncation"):
@@ -63,7 +64,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _set(value: Any) -> Any:
-    """The value without what is None or False in it."""
+    """The value without the entries in it that are None or False."""
     if isinstance(value, dict):
         kept = {key: _set(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each is not None and each is not False}

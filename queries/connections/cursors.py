@@ -1,4 +1,4 @@
-"""A connection for each thread: DuckDB refuses one that another thread is using."""
+"""One connection per thread, because DuckDB refuses a connection that another thread is using."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from duckdb import DuckDBPyConnection
 from attnbank.sql.errors import BankError
 
 _PATIENCE = 10.0
-"""Seconds that closing waits for statements of other threads to take notice."""
+"""Seconds that closing waits for statements of other threads to notice that they are stopped."""
 
 
 class Cursors:
-    """One cursor of a connection for each thread. `prepare` is called with every new cursor."""
+    """One cursor per thread, all of one connection, `root`.
+
+    The thread that makes it uses `root` itself. `prepare` is called with every new cursor; `path`
+    is the bank, for the errors.
+    """
 
     def __init__(
         self,
@@ -37,14 +41,14 @@ class Cursors:
         self._lock = threading.Lock()
 
     def own(self) -> DuckDBPyConnection:
-        """The connection of the thread that asks. Raises BankError where the bank is closed."""
+        """The connection of the calling thread. Raises BankError if the bank is closed."""
         found: DuckDBPyConnection | None = getattr(self._of_thread, "connection", None)
         if found is None or self.is_closed:
             found = self._of_thread.connection = self.new()
         return found
 
     def new(self) -> DuckDBPyConnection:
-        """A connection of its own for whoever asks. Raises BankError where the bank is closed."""
+        """A new connection that only the caller uses. Raises BankError if the bank is closed."""
         with self._lock, self.answering():
             self.check()
             found = self._root.cursor()
@@ -53,7 +57,7 @@ class Cursors:
             return found
 
     def check(self) -> None:
-        """Raise BankError where the bank is closed."""
+        """Raise BankError if the bank is closed."""
         if self.is_closed:
             raise BankError(
                 f"The bank {self._path} is closed.",
@@ -62,17 +66,20 @@ class Cursors:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Report that the bank is closed, and nothing else, where it was closed in the meantime."""
+        """Within, any error is replaced by the one of `check` if the bank was closed meanwhile."""
         try:
             yield
         except BankError:
             raise
-        except BaseException:  # a statement that was stopped looks like a Ctrl-C, too
+        except BaseException:  # closing stops a statement, which may raise KeyboardInterrupt
             self.check()
             raise
 
     def close(self) -> None:
-        """Stop the statements of every thread and close the file. Closing twice does no harm."""
+        """Stop the statements of every thread and close the file. Closing twice does no harm.
+
+        Raises BankError if a statement of another thread has not stopped after 10 seconds.
+        """
         with self._lock:
             self.is_closed = True
             waiting = [*self._made, self._root]
@@ -88,12 +95,12 @@ class Cursors:
 
 
 def _closes(connection: DuckDBPyConnection) -> bool:
-    """Stop what a connection is doing and close it; False where it is still busy."""
+    """Stop what a connection is doing and close it; False if it is still busy."""
     try:
         connection.interrupt()
         connection.close()
     except duckdb.ResourceInUseException:
         return False
-    except duckdb.ConnectionException:  # it was closed with the one that it was made of
+    except duckdb.ConnectionException:  # it was closed already, with the one that it was made from
         return True
     return True

@@ -11,13 +11,15 @@ from attnbank.queries.connections.cursors import Cursors
 from attnbank.sql.quoting import quoted
 
 _ROWS_AT_ONCE = 65_536
+"""Rows of a batch, if Polars does not ask for a number."""
 
 
 def scan(cursors: Cursors, select: str) -> pl.LazyFrame:
-    """The rows of a SELECT; only the columns that are used are read, when the frame is collected.
+    """The rows of a SELECT as a lazy frame.
 
-    Every scan has a connection of its own, because a plan may read one table several times at
-    once, which DuckDB's own lazy frames do not survive.
+    They are read when the frame is collected, and only the columns that are used. Every scan has
+    its own connection, because a plan may read one table several times at once, and DuckDB's own
+    lazy frames fail then.
     """
 
     def batches(

@@ -1,4 +1,4 @@
-"""A bank that is open: its connections, its sandboxes, and how it is closed."""
+"""An open bank: its connections, its sandboxes, and how it is closed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from attnbank.sql.bank.opening import install_beside, open_to_ask
 
 
 class OpenBank:
-    """The open connections of a bank, which the parts of class Bank share."""
+    """The open connections of a bank, which the base classes of Bank share."""
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
-        """Open a bank. With `limits`, seconds and bytes, every statement keeps to them.
+        """Open a bank. `limits` are seconds and bytes that hold for every statement.
 
-        A command that asks one thing of a bank opens it once so, where it would be opened a second
-        time for its sandbox. Raises BankError where it cannot be opened.
+        A command that runs a single request gives them: then the connection serves as the sandbox
+        too, and the bank is opened once instead of twice. Raises BankError if it cannot be opened.
         """
         self.path = Path(path).expanduser()
         self._seconds = None if limits is None else limits[0]
-        # Where another version's analyses are in it, this one's are beside it, in each connection.
+        # If another version wrote the analyses, each connection needs this version's in memory.
         if limits is None:
             connection, is_old = open_to_ask(self.path)
         else:
@@ -50,7 +50,7 @@ class OpenBank:
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A connection to the file that is this thread's own; it reads and does not write."""
+        """The calling thread's read-only connection. Raises BankError if the bank is closed."""
         return self._cursors.own()
 
     def __enter__(self) -> Self:
@@ -65,7 +65,10 @@ class OpenBank:
         self.close()
 
     def close(self) -> None:
-        """Close the file, and stop what other threads still ask. Closing twice does no harm."""
+        """Close the file, and stop the statements of other threads. Closing twice does no harm.
+
+        Raises BankError if one of them does not stop.
+        """
         for running in list(self._statements):
             running.close()
         self._cursors.close()
@@ -76,7 +79,7 @@ class OpenBank:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Say in words what is wrong with the bank; that it is closed, where it is."""
+        """Within, errors of DuckDB become a BankError or QueryError that says what to do."""
         with explained(self.path), self._cursors.answering():
             try:
                 yield
@@ -86,12 +89,12 @@ class OpenBank:
                 raise sandbox.out_of_time(self._seconds) from error
 
     def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
-        """The sandbox with these limits; the last one of each use is kept open."""
+        """The sandbox with these limits (seconds, bytes); the last one of each `use` stays open."""
         with self._lock:
             self._cursors.check()
             own = self._sandbox.get(use)
             if own is None or (own.seconds, own.memory) != (seconds, memory):
-                # The old one goes when the last thread that asks it is done.
+                # The old one is freed when the last thread that uses it is done.
                 own = self._sandbox[use] = sandbox.Sandbox(self.path, seconds, memory)
                 self._sandboxes.add(own)
         return own

@@ -1,4 +1,4 @@
-"""A bank as Parquet files, and the SQL that makes a bank of them again."""
+"""A bank as Parquet files, with the SQL that makes a bank from them again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from attnbank.sql.outputs.folders import Part, check_folder, output_folder
 from attnbank.sql.quoting import literal
 
 PATIENCE = 120.0
-"""Seconds without a byte read or written after which a process that exports is given up."""
+"""Seconds without a byte read or written after which a process that exports is ended."""
 
 _LAST_STEPS = 10.0
-"""Seconds that a process has to end after it has closed its output."""
+"""Seconds that a process may take to end after it has closed its output."""
 
 PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -31,13 +31,15 @@ PROGRAM = (
 
 
 def export(bank: Bank, folder: Path, *, run: str | None = None, force: bool = False) -> list[Path]:
-    """Write a bank, or one run of it with its corpus and model, as Parquet; the files written.
+    """Write a bank, or one run of it with its corpus and model, as Parquet files.
 
-    With them go `schema.sql` and `load.sql`, which make a bank of the folder in any DuckDB
-    shell. The folder appears when all of it is written. Raises CallError for an unknown run, for
-    something else than a folder and for a folder that is not empty (unless `force`: then an
-    earlier export in it is replaced as one, and what else is there stays), BankError where the
-    bank is damaged, AttnbankError where the folder cannot be written.
+    Beside them are `schema.sql` and `load.sql`, with which any DuckDB shell makes a bank from the
+    folder. The folder appears only when everything is written. With `force` an earlier export in
+    it is replaced, and other files in it stay. Returns the paths of the files that were written.
+
+    Raises CallError for an unknown run, if `folder` is something other than a folder, and if it is
+    not empty (unless `force`); BankError if the bank is damaged; AttnbankError if the folder cannot
+    be written.
     """
     target = check_export(folder, bank.path, force=force)
     with output_folder(target, owns=_owns) as part:
@@ -47,7 +49,10 @@ def export(bank: Bank, folder: Path, *, run: str | None = None, force: bool = Fa
 
 
 def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
-    """The folder to export into, behind links. Raises CallError as export does."""
+    """The folder to export into, with links followed.
+
+    Raises CallError as export does, and if the bank itself is in the folder.
+    """
     target = check_folder(folder, last=LOAD, owns=_owns, force=force)
     if bank.resolve().is_relative_to(target):
         raise CallError(f"The bank {bank} is in the folder {folder}.", "Name another folder.")
@@ -55,7 +60,10 @@ def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
 
 
 def _owns(folder: Path) -> Callable[[Path], bool]:
-    """Which files of a folder an export wrote: those that its load.sql reads, and big tables'."""
+    """Which files of a folder an export wrote: those that its load.sql names, and big tables'.
+
+    The latter are TABLE/run=N/rows.parquet, and count even if load.sql is missing.
+    """
     read = ""
     with suppress(OSError):
         read = (folder / LOAD).read_text(encoding="utf-8", errors="replace")
@@ -70,16 +78,17 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
 
 
 def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
-    """Write the tables in a separate process, and end that process if it hangs.
+    """Write the tables in a separate process (`tables.main`), and end that process if it hangs.
 
-    Raises what it raises; BankError where it hangs or crashes.
+    Raises the errors that the process reports, and BankError if it hangs or crashes. `named` is the
+    folder as the user named it.
     """
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a Ctrl-C in the terminal is this process's to hear
+        start_new_session=True,  # so that a Ctrl-C in the terminal reaches only this process
         pass_fds=() if part.lock < 0 else (part.lock,),
     )
     assert process.stdin is not None and process.stdout is not None
@@ -92,7 +101,7 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
         }
         with suppress(BrokenPipeError):
             process.stdin.write(f"{json.dumps(asked)}\n".encode())
-            process.stdin.flush()  # and stays open: its end tells the process that this one is gone
+            process.stdin.flush()  # it stays open: when it closes, the process knows we are gone
         _wait(process, bank, part.folder)
         told = process.stdout.read()
         end(process, _LAST_STEPS)
@@ -120,7 +129,7 @@ def _raise(kind: str, fact: str, remedy: str) -> None:
 def _wait(process: subprocess.Popen[bytes], bank: Path, folder: Path) -> None:
     """Wait until a process writes something or ends.
 
-    Raises BankError where it no longer makes progress.
+    Raises BankError if it has not read or written a byte for PATIENCE seconds.
     """
     assert process.stdout is not None
     before, since = -1, time.monotonic()
@@ -133,7 +142,7 @@ def _wait(process: subprocess.Popen[bytes], bank: Path, folder: Path) -> None:
 
 
 def _bytes_moved(process: int, folder: Path) -> int:
-    """Bytes that a process has read and written; where only the files can be seen, their bytes."""
+    """Bytes that a process has read and written; without /proc, the sizes of the files it wrote."""
     try:
         lines = Path(f"/proc/{process}/io").read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith(("rchar", "wchar")))

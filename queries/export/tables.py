@@ -1,7 +1,7 @@
-"""The tables of a bank as Parquet files in a folder, in a process of its own.
+"""The program of a separate process that writes the tables of a bank as Parquet files.
 
-DuckDB can hang or crash on a damaged bank, and then hears no Ctrl-C; a process can be ended
-whatever it does. It ends by itself when the process that started it is gone.
+DuckDB can hang or crash on a damaged bank, and then does not notice a Ctrl-C; but a process can be
+ended whatever it does. It ends by itself when the process that started it is gone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _OF_RUNS = {
     "probe_score": "probe in (select id from probe where {of_runs})",
     "probe_weight": "probe in (select id from probe where {of_runs})",
 }
-"""Which rows of a table go with some runs. Any other table is divided by its column run, or by
-that of the sequence of its rows, or belongs to no run and goes as a whole."""
+"""Which rows of a table are exported with some runs. Any other table is divided by its column `run`
+or by the runs of its column `sequence`; if it has neither, all its rows are exported."""
 
 _ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
 _LONGEST = 100
@@ -67,7 +67,7 @@ class _Run:
 
 @dataclass
 class _Table:
-    """A table, its columns with their types, and the files of its rows, inside the folder."""
+    """A table, the types of its columns by name, and its files, relative to the folder."""
 
     schema: str
     name: str
@@ -76,14 +76,15 @@ class _Table:
 
     @property
     def place(self) -> str:
-        """The table within a statement."""
+        """The table's qualified name, quoted for SQL."""
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
     @property
     def stem(self) -> str:
-        """The name of its files, which is the table's where that is plain.
+        """The name of its files, without their ending: the table's own name if that is plain.
 
-        Anything but letters, digits, _ and - is written as in an address (%20); a long name is cut.
+        Anything except letters, digits, _ and - is percent-encoded (%20), since a foreign bank's
+        names could otherwise lead out of the folder. A long name is cut, and a digest added.
         """
         names = [self.name] if self.schema == "main" else [self.schema, self.name]
         stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
@@ -93,8 +94,11 @@ class _Table:
 
 
 def main() -> None:
-    """Write what standard input asks for; say on standard output what went wrong, if anything."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    """Write the tables as one line of JSON on standard input says.
+
+    Standard output stays empty, or gets the error as a JSON list: its kind, fact and remedy.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one will end it
     asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -119,9 +123,8 @@ def _end_with_parent() -> None:
 def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
     """Write the tables of a bank, or of one run of it, into an empty folder, `load.sql` last.
 
-    `named` is the folder that the user named, to be spoken of.
-    Raises CallError for an unknown run, BankError for a bank that cannot be read, AttnbankError
-    where the disk is full.
+    `named` is the folder as the user named it, for the errors. Raises CallError for an unknown run,
+    BankError for a bank that cannot be read, AttnbankError if the disk is full.
     """
     import duckdb
 
@@ -148,6 +151,10 @@ def _full(named: str) -> AttnbankError:
 
 
 def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) -> list[_Run]:
+    """All runs, or the one that is asked for by name or id.
+
+    Raises CallError if there is no such run, BankError if ids of runs are not numbers.
+    """
     rows = connection.execute(
         "select id, name, corpus, decimals is null from run order by id"
     ).fetchall()
@@ -171,6 +178,7 @@ def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) ->
 def _write(
     connection: DuckDBPyConnection, folder: Path, chosen: list[_Run], *, everything: bool
 ) -> Iterator[_Table]:
+    """Write every table, or its rows of the chosen runs, and yield it with its files."""
     lists = {
         "runs": ", ".join(str(run.id) for run in chosen) or "null",
         "corpora": ", ".join(str(run.corpus) for run in chosen) or "null",
@@ -199,6 +207,7 @@ def _write(
 
 
 def _tables(connection: DuckDBPyConnection) -> list[_Table]:
+    """The tables of the bank with their columns, those of the schema main first."""
     found: dict[tuple[str, str], _Table] = {}
     for schema, name, column, type_ in connection.execute(
         "select own.schema_name, own.table_name, duckdb_columns.column_name,"
@@ -206,7 +215,7 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
         " on duckdb_columns.table_oid = own.table_oid"
         " and duckdb_columns.database_name = own.database_name"
         " where own.database_name = current_database() and not own.internal and not own.temporary"
-        f" and own.schema_name <> '{kept.SCHEMA}'"  # which are computed again where they are wanted
+        f" and own.schema_name <> '{kept.SCHEMA}'"  # kept answers can be computed again
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():
@@ -218,7 +227,7 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
 def _write_by_run(
     connection: DuckDBPyConnection, table: _Table, folder: Path, chosen: list[_Run]
 ) -> None:
-    """Write a big table, one file for each run."""
+    """Write a big table, one file per run."""
     for run in chosen:
         name = f"{table.stem}/run={run.id}/rows.parquet"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -235,10 +244,10 @@ def _write_by_run(
 def _copy(
     connection: DuckDBPyConnection, select: str, file: Path, *, splits_floats: bool = False
 ) -> None:
-    """Write a Parquet file.
+    """Write the rows of a SELECT to a Parquet file.
 
-    The second version of the format has DuckDB write floats byte by byte, which makes unrounded
-    ones a tenth smaller and rounded ones larger.
+    With `splits_floats` it is written in version 2 of the format, in which DuckDB splits floats
+    into streams of their bytes. That makes unrounded ones a tenth smaller, and rounded ones larger.
     """
     version = "v2" if splits_floats else "v1"
     connection.execute(
@@ -273,6 +282,7 @@ def _further(tables: list[_Table]) -> Iterator[str]:
 
 
 def _load(tables: list[_Table]) -> str:
+    """The text of load.sql, which fills the tables in one transaction."""
     lines = [
         "-- Fills the tables of schema.sql from the Parquet files beside it. In this folder:",
         '--   duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',

@@ -1,7 +1,7 @@
-"""Hits as people read them: the matched words in their sentence, with what stands beside them.
+"""Hits as a concordance: the matched words in their sentence, with the words left and right.
 
-Left and right are sides of the page. Where a sentence runs from right to left, what comes before
-the hit stands right of it.
+Left and right are sides of the page: in a sentence that runs from right to left, the words before
+the hit are on its right.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _SENTENCES_AT_ONCE = 10_000
 
 
 def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
-    """The hits with `left`, `hit` and `right` in the place of the indexes of their nodes.
+    """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
-    `found` has `sent_id`, `sentence` and a column of integers for each node; where nodes may stand
-    in several sentences, `N.sentence` has that of each. What else it has stays.
+    `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
+    different sentences, `N.sentence` has that of each. Its other columns stay. `context` is the
+    number of words left and right; None for all.
     """
     nodes = [
         name

@@ -34,15 +34,16 @@ from attnbank.sql.suggest import did_you_mean, listed
 
 _HEADER = """-- title: What a request with attention reads
 -- paper: after Clark et al. 2019
--- grain: one row a hit
+-- grain: one row per hit
 -- run: unit=word contexts=sentence,document usual=sentence
 -- param run varchar = null: name or id of the run
 -- column sent_id varchar: name of the sentence
 select 1 as sent_id
 """
 SECONDS = 30.0
-"""How long a request may take, where nothing else is said."""
+"""How long a request may take by default."""
 MOST_LIMIT = 2**31 - 1
+"""The most hits that a limit or a sample can ask for."""
 
 
 _EVERY = Choice()
@@ -50,14 +51,17 @@ _EVERY = Choice()
 
 @dataclass(frozen=True)
 class Question:
-    """A request that is ready to be asked: its statement, and what its columns are."""
+    """A request that is ready to run: its statement, and what its columns are."""
 
     checked: Checked
     columns: Columns
     statement: str
 
     def in_order(self, found: pl.DataFrame, choice: Choice) -> pl.DataFrame:
-        """A sample in the order of the text; `sentence` goes where nobody asked for it."""
+        """A sample, sorted in the order of the text.
+
+        A sample has the column `sentence` for this; it is dropped if `choice` did not ask for it.
+        """
         nodes = self.columns.nodes
         found = found.sort("sentence", *nodes)
         return found if choice.keys else found.drop("sentence")
@@ -76,7 +80,8 @@ def question(
 
     `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
     With `counts` the hits are counted by these columns instead. Raises RequestError for a request
-    that cannot be read or is not supported, and CallError for a number of hits that is none.
+    that cannot be read or is not supported. Raises CallError for a number of hits out of range, for
+    a sample with a sort order or a limit, and for attention without a run.
     """
     checked, made = _select(request, columns, sort, choice, counts)
     return Question(checked, columns_of(checked), made.sql("duckdb"))
@@ -86,7 +91,7 @@ def statement(
     request: str, *, columns: str = "", sort: str = "", choice: Choice = _EVERY,
     dialect: str = "duckdb", counts: bool = False,
 ) -> str:  # fmt: skip
-    """The SELECT of a request as people read it, in any dialect of sqlglot that analyses have.
+    """The SELECT of a request, formatted for people, in one of the dialects of the analyses.
 
     Raises as `question` does, and CallError for an unknown dialect.
     """
@@ -101,13 +106,14 @@ def statement(
         tree_ = made.transform(for_spark)
     elif dialect != "duckdb":
         for each in made.find_all(exp.CTE):
-            each.set("materialized", None)  # advice to DuckDB, which others have no word for
+            each.set("materialized", None)  # a hint for DuckDB, which others do not have
     return tree_.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
 def _select(
     request: str, columns: str, sort: str, choice: Choice, counts: bool
 ) -> tuple[Checked, exp.Select]:
+    """The checked request and its SELECT. Raises as `question` does."""
     for number in (choice.limit, choice.sample):
         if number is not None and not 0 <= number <= MOST_LIMIT:
             raise CallError(f"{number} is no number of hits.", f"Give 0 to {MOST_LIMIT:,}.")
@@ -129,14 +135,17 @@ def _select(
 
 
 def is_document(within: str) -> bool:
-    """Whether hits may reach over sentences. Raises CallError for an unknown place."""
+    """Whether `within` lets a hit span several sentences.
+
+    Raises CallError unless it is sentence or document.
+    """
     if within not in ("sentence", "document"):
         raise CallError(f"Hits are not within a {within}.", "Say sentence or document.")
     return within == "document"
 
 
 def asks_about_attention(request: str, columns: str = "") -> bool:
-    """Whether a request, or what describes its hits, reads a run.
+    """Whether a request, or a column that describes its hits, is about attention.
 
     Raises RequestError for what cannot be read.
     """
@@ -146,10 +155,10 @@ def asks_about_attention(request: str, columns: str = "") -> bool:
 def choose(
     connection: DuckDBPyConnection, path: Path, asked: str | None, *, reads: bool, is_wide: bool
 ) -> Run | None:
-    """The run that a request reads, which asks about attention if it `reads`; None otherwise.
+    """The run that a request reads; None unless it `reads` attention.
 
-    It is chosen as for every analysis of words. Raises as `choose_run` does, CallError where a run
-    is named and none is read.
+    It is chosen as for an analysis of words, in whole documents if `is_wide`. Raises as
+    `choose_run` does, and CallError if a run is named and the request reads none.
     """
     if reads:
         return choose_run(connection, path, _as_analysis(is_wide), {"run": asked})
@@ -162,20 +171,20 @@ def choose(
 
 
 def _keys(text: str) -> tuple[tree.Key, ...]:
-    """The keys of a list, each once; none of an empty one."""
+    """The keys in a text that lists them, each once; none for an empty text."""
     text = text.strip().strip(",").strip()
     return tuple(dict.fromkeys(read_keys(text))) if text else ()
 
 
 @cache
 def _as_analysis(is_wide: bool) -> Analysis:
-    """A request as an analysis, as far as the choice of its run goes."""
+    """An analysis that stands for a request, only so that `choose_run` can choose its run."""
     usual = "document" if is_wide else "sentence"
     return header.parse("find", "patterns", _HEADER.replace("usual=sentence", f"usual={usual}"))
 
 
 def left_out(connection: DuckDBPyConnection, run: int) -> int:
-    """How many sentences of its corpus a run left out, or cut off."""
+    """How many sentences of its corpus a run left out, wholly or in part."""
     rows = connection.execute(
         "select count(distinct skipped.sentence) from skipped where skipped.run = ?"
         " and skipped.sentence is not null", [run]
@@ -184,7 +193,11 @@ def left_out(connection: DuckDBPyConnection, run: int) -> int:
 
 
 def listing(request: str, by: str, values: Sequence[Any]) -> str:
-    """The request for the hits that `counts` has in the row of these values of its keys."""
+    """The request for the hits that one row of `counts` has counted.
+
+    `by` are the keys of the counts, `values` those of the row. Raises CallError for a weight, which
+    no request can ask for exactly.
+    """
     parts = [request]
     for key, value in zip(_keys(by), values, strict=True):
         if isinstance(key, tree.Nested):
@@ -206,7 +219,7 @@ def _quoted(value: str) -> str:
 
 
 def _listing_looks(key: tree.Looks, value: Any) -> str:
-    """The block that holds where a key has a value. Raises CallError for a weight."""
+    """The block of a request that is true if a key has a value. Raises CallError for a weight."""
     if key.feature == "weight":
         raise CallError(
             f"No request says that {key} is just {value}.", "Leave out --show, or that key."
@@ -222,10 +235,11 @@ def _listing_looks(key: tree.Looks, value: Any) -> str:
 def head_keys(request: str, heads: str, source: str | None, target: str | None) -> str:
     """The keys that say what some heads, "3-1,5-2", look at from one node of a request.
 
-    The weight from `source` to `target`, what is looked at most in its place, and with what weight.
-    Without names these are the dependent and the head of the request's first edge of the tree, or
-    the ends of its first edge of attention; a request of one node has that one alone. Raises
-    RequestError as `question` does, CallError where the request says of no two nodes what they are.
+    For each head these are the weight from `source` to `target`, the word that it looks at most
+    from `source`, and the weight of that. Without names, `source` and `target` are the dependent
+    and the head of the request's first edge of the tree, or the ends of its first edge of
+    attention; in a request of one node that node is the source, and there is no target. Raises
+    RequestError as `question` does, and CallError if no source can be found in this way.
     """
     scope = check(read(request)).pattern
     if source is None and target is None:
@@ -250,7 +264,7 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
 
 
 def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
-    """Raise CallError where the bank has no corpus of that name."""
+    """Raise CallError if the bank has no corpus with that name."""
     known = [row[0] for row in connection.execute("select name from corpus order by id").fetchall()]
     if name not in known:
         raise CallError(
@@ -260,7 +274,7 @@ def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
 
 
 def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
-    """Why a request may have found nothing: relations and features that no word has."""
+    """Why a request may have found nothing: relations, features and metadata that nothing has."""
     labels = dict.fromkeys(_labels(checked))
     if labels:
         rows = connection.execute("select distinct deprel from word where deprel is not null")
@@ -284,7 +298,7 @@ def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[
 
 
 def _without_metadata(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
-    """The keys of metadata that are asked for and that no sentence and no document has."""
+    """A warning for each key of metadata that is asked for and no sentence or document has."""
     tests = [each.feature for each in checked.sentence_tests]
     references = [
         each.feature

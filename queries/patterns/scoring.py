@@ -1,7 +1,8 @@
-"""Pairs of words that a request finds, judged as a relation: which head looks along them.
+"""Judging heads on the pairs of words that a request finds, as if they were a relation.
 
-The pairs become a table of one connection that stands before the bank's own saved pairs, so that
-every analysis of a relation reads them as it reads a saved one. The bank is not written.
+The pairs become a temporary table `saved_pair` of one connection, which hides the bank's own table
+of that name. So every analysis of a relation can read them like those of a saved relation, and
+nothing is written to the bank.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ def pairs_of(
 ) -> tuple[pl.DataFrame, list[str], str]:
     """The pairs of words that a request finds, the names of its keys, and the SELECT.
 
-    `within` is as in `find`: in a document the two words may stand in different sentences.
+    `within` is as in `find`: in a document the two words may be in different sentences. `timeout`
+    is in seconds, `memory` in bytes.
 
-    The columns are word and head_word, both word.id, and one for each key of `by`. Raises as
-    Bank.find does, CallError for a node that the request has not.
+    The columns are `word` and `head_word`, both word.id, and one per key of `by`. Raises as
+    Bank.find does, and CallError for a node that the request does not have.
     """
     is_wide = is_document(within)
     is_asked = asks_about_attention(request, by)
@@ -82,9 +84,9 @@ def pairs_of(
 
 
 def run_over(bank: Bank, within: str, run: str | int | None) -> str | None:
-    """The run whose heads are judged, as far as that is not left to the analysis.
+    """The run whose heads are judged; None if the analysis is to choose it.
 
-    Pairs over sentences are judged in a run that reads documents, unless a run is named.
+    Unless a run is named, pairs within documents are judged in a run that reads documents.
     """
     if run is not None:
         return str(run)
@@ -95,7 +97,10 @@ def run_over(bank: Bank, within: str, run: str | int | None) -> str | None:
 
 
 def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
-    """The best head on some pairs, tested: a row for the run, and one for its random control."""
+    """The best head on some pairs, tested: one row for the run, and one for its random control.
+
+    The columns are those of `best_head_test`, without `relation`.
+    """
     if not pairs.height:
         return _nothing("best_head_test").drop("relation")
     with judged_as_relation(bank.connection, pairs):
@@ -121,7 +126,8 @@ def best_in_groups(
 ) -> pl.DataFrame:
     """How often the best head of all pairs is right in each group of them, the largest first.
 
-    A group is a value of each of the keys, columns of `pairs`; a pair that has several is in each.
+    A group has one value in each of the columns `keys` of `pairs`. A pair that is in several rows
+    with different values is counted in each of their groups.
     """
     if not pairs.height:
         return pl.DataFrame(schema=[*keys, *_GROUPED])
@@ -143,12 +149,12 @@ def best_in_groups(
 
 
 def _nothing(name: str) -> pl.DataFrame:
-    """No row of an analysis."""
+    """A frame with the columns of an analysis and no rows."""
     return pl.DataFrame(schema=[each.name for each in registry.find(name).columns])
 
 
 def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
-    """The best head; warns where pairs stand in no input of the run."""
+    """The best head on the pairs; warns if the words of a pair are not in one input of the run."""
     found = bank.query("best_head_test", relation=RELATION, run=run)
     whole = pairs.select("word", "head_word").n_unique()
     judged = found["n"][0] if found.height else 0
@@ -166,7 +172,8 @@ def pairs_statement(question: Question, dependent: str, head: str, *, is_wide: b
     """The SELECT of the pairs of a request: word, head_word (both word.id), and its further keys.
 
     `question` must have the column `sentence` (Choice.keys). Pairs with the node before the first
-    word, which is no word, are left out. Raises CallError for a node that the request has not.
+    word are left out, since it is no word. Raises CallError for a node that the request does not
+    have, if both names are the same node, and if a node has the name of a column.
     """
     nodes = question.columns.nodes
     for name in (dependent, head):
@@ -206,7 +213,7 @@ def pairs_statement(question: Question, dependent: str, head: str, *, is_wide: b
 
 @contextmanager
 def judged_as_relation(connection: DuckDBPyConnection, pairs: pl.DataFrame) -> Iterator[None]:
-    """Within, the relation RELATION of this connection has these pairs, each once."""
+    """Within, this connection has a saved relation RELATION with these pairs, each counted once."""
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
     with _table(connection, "saved_pair", rows.select("relation", "word", "head_word")):
         yield
@@ -216,7 +223,10 @@ def judged_as_relation(connection: DuckDBPyConnection, pairs: pl.DataFrame) -> I
 def grouped(
     connection: DuckDBPyConnection, pairs: pl.DataFrame, keys: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
-    """Within, table asked_group has the number of each pair's group; gives the groups."""
+    """Within, the temporary table asked_group has the number of each pair's group.
+
+    Yields the groups: one row per combination of keys, with its number.
+    """
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number")
     rows = pairs.join(groups, on=list(keys), how="inner", nulls_equal=True)

@@ -1,7 +1,7 @@
-"""A statement in a process of its own, which ends when its time or memory is over.
+"""A statement in a separate process, which is ended when it exceeds its time or memory.
 
-DuckDB looks at its limits between the parts of its work: not while it plans, not within one call of
-a function, and not at what it hands over. A process can be ended at any moment.
+DuckDB checks its limits only between parts of its work: not while it plans, not within one call of
+a function, and not for the result that it hands over. But a process can be ended at any moment.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallE
 GRACE = 0.5
 """Seconds that DuckDB has to notice that the time is over, before its process is ended."""
 BESIDE = 700_000_000
-"""Bytes that a process may take beside those of its statement: Python, DuckDB, one batch twice."""
+"""Bytes that a process may use besides those of its statement: Python, DuckDB, one batch twice."""
 _STARTING = 10.0
-"""Seconds that a process may take to start and to open the bank, which are not the statement's."""
+"""Seconds that a process may take to start and open the bank; they do not count for the statement.
+"""
 _LOOKS_EVERY = 0.02
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -45,7 +46,7 @@ _ERRORS = {"QueryError": QueryError, "BankError": BankError, "CallError": CallEr
 
 
 def check_limits(seconds: float, memory: int) -> None:
-    """Raise CallError for limits out of range."""
+    """Raise CallError for limits out of range: `seconds`, or `memory` in bytes."""
     if not (math.isfinite(seconds) and 0 < seconds <= LONGEST):
         raise CallError(
             f"A statement cannot take {seconds} seconds.",
@@ -58,11 +59,12 @@ def check_limits(seconds: float, memory: int) -> None:
 
 
 class Isolated:
-    """One statement that runs in a process of its own.
+    """One statement that runs in a separate process.
 
-    Iterating it gives its rows in frames; `rows` of them at most, where that is given. `count` is
-    how many there are: so far, and in the end all; `on_count` is called whenever it has changed.
-    Closing it ends the process.
+    Iterating over it gives its rows in frames, at most `rows` rows in all if that is given. `count`
+    is the number of rows so far, and in the end of all rows, also of those beyond `rows`;
+    `on_count` is called whenever it has changed. Closing it ends the process. Raises CallError for
+    values of parameters that cannot be pickled.
     """
 
     def __init__(
@@ -100,10 +102,10 @@ class Isolated:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a Ctrl-C is ours to hand on
+            start_new_session=True,  # so that a Ctrl-C in the terminal reaches only this process
         )
         assert self._process.stdin is not None and self._process.stdout is not None
-        with suppress(OSError):  # it has ended, and that is seen where it is read
+        with suppress(OSError):  # if it has ended already, reading from it raises the reason
             self._process.stdin.write(struct.pack("<Q", len(request)) + request)
             self._process.stdin.flush()
         self._out = self._process.stdout
@@ -143,7 +145,7 @@ class Isolated:
                 raise error
 
     def frame(self) -> pl.DataFrame:
-        """All rows at once. Raises QueryError where they take more memory than they may."""
+        """All rows at once. Raises QueryError if they take more memory than is allowed."""
         frames, size = [], 0.0
         for frame in self:
             size += frame.estimated_size()
@@ -158,7 +160,7 @@ class Isolated:
         if self._watcher is not threading.current_thread():
             self._watcher.join()
         if self._process.stdin is not None:
-            with suppress(OSError):  # what was never sent is nobody's
+            with suppress(OSError):  # closing flushes, which fails when the process is gone
                 self._process.stdin.close()
         self._out.close()
 
@@ -187,8 +189,8 @@ class Isolated:
         )
 
     def _watch(self) -> None:
-        """End the process where it takes more time or memory than it may."""
-        import psutil  # no other command takes the time for it
+        """End the process when it takes more time or memory than is allowed."""
+        import psutil  # imported late, since no other command needs it
 
         with suppress(psutil.Error):  # it has ended by itself
             looked_at = psutil.Process(self._process.pid)

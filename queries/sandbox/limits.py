@@ -1,4 +1,4 @@
-"""How long a statement may be given: a number that costs no import."""
+"""The longest time limit of a statement, in a file that needs no slow import."""
 
 LONGEST = 10.0**8
-"""The most seconds that can be asked for: three years."""
+"""The most seconds that can be asked for: about three years."""

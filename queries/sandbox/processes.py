@@ -1,4 +1,4 @@
-"""The end of a process that we started, also where somebody interrupts."""
+"""Ending a process that we started, even if somebody presses Ctrl-C meanwhile."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from attnbank.sql.interrupts import postponed
 
 
 def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> None:
-    """Wait that many seconds for a process to end by itself, then kill it; afterwards it has ended.
+    """Wait `patience` seconds for a process to end by itself, then kill it.
 
-    A KeyboardInterrupt within Popen.wait can leave the lock in there taken for good, so that the
-    next wait never returns. No other place may call it or Popen.poll in the main thread.
+    When this returns, the process has ended. A KeyboardInterrupt within Popen.wait can leave its
+    internal lock taken for good, so that the next wait never returns. So interrupts are postponed
+    here, and no other code may call Popen.wait or Popen.poll in the main thread.
     """
     with postponed():
         try:
@@ -24,5 +25,5 @@ def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> None:
 
 
 def has_spoken(output: IO[bytes], seconds: float) -> bool:
-    """Wait that many seconds for output of a process; whether there is any, or it has ended."""
+    """Wait up to `seconds` for output of a process. True if there is some, or if it has ended."""
     return bool(select.select([output], [], [], seconds)[0])

@@ -1,12 +1,11 @@
-"""Anyone's SELECT on a bank, with no way out of it.
+"""A sandbox for the SELECT of anyone on a bank.
 
-A connection that only reads can still be made to overwrite the file that it reads
-(`COPY ... TO`), in a common table expression too. So the statement runs in a database of its
-own in memory that has the bank attached, where no file system, network, extension or setting
-can be reached any more.
+A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`), even
+in a common table expression. So the statement runs in an in-memory database that has the bank
+attached, where no file system, network, extension or setting can be reached any more.
 
-DuckDB looks at the time between the parts of its work alone, and does not count all memory. What
-must end, whatever the statement does, runs in a process of its own (isolated.py).
+DuckDB checks the time only between parts of its work, and does not count all memory. What must end
+whatever the statement does runs in a separate process (isolated.py).
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from attnbank.sql.reading import of_paper
 SECONDS = 300.0
 """How long a statement may take."""
 MEMORY = 2_000_000_000
-"""How many bytes it may take; its result as many again."""
+"""How many bytes a statement may take; its result may take as many again."""
 
 _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
 
 
 class Sandbox:
-    """One bank, to be read by statements that nobody has read before, from any thread."""
+    """A bank that untrusted statements may read, from any thread."""
 
     def __init__(
         self,
@@ -54,9 +53,11 @@ class Sandbox:
         memory: int = MEMORY,
         opened: tuple[Cursors, bool] | None = None,
     ) -> None:
-        """Open the bank, unless it is `opened` with these `settings` already.
+        """Open the bank, unless it is `opened` with these limits already.
 
-        With that comes whether another version wrote its analyses. Raises BankError.
+        `seconds` and `memory` (in bytes) are the limits of each statement. `opened` also says
+        whether another version wrote the bank's analyses. Raises BankError if the bank cannot be
+        opened.
         """
         self.seconds = seconds
         self.memory = memory
@@ -72,8 +73,8 @@ class Sandbox:
     ) -> pl.DataFrame:
         """The result of one SELECT.
 
-        Raises QueryError where it is no such thing, or wrong, and where it or its result takes
-        more time or memory than it may.
+        Raises QueryError if it is not a single SELECT or is wrong, or if it or its result exceeds
+        the limits; BankError if the bank is damaged or closed.
         """
         frames, size = [], 0.0
         for frame in self.frames(statement, params):
@@ -86,9 +87,9 @@ class Sandbox:
     def frames(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """The result of one SELECT in parts, the first of which has its columns. Raises as `run`.
+        """The result of one SELECT in parts: at least one, so that its columns are known.
 
-        DuckDB computes the next part when the one before was taken.
+        DuckDB computes a part only when it is asked for. Raises as `run` does.
         """
         connection = self._cursors.own()
         with self._cursors.answering(), self._explaining():
@@ -112,7 +113,7 @@ class Sandbox:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """What goes wrong, in words."""
+        """Within, an error of DuckDB becomes one that says what to do."""
         try:
             yield
         except (MemoryError, duckdb.OutOfMemoryException) as error:
@@ -127,7 +128,7 @@ class Sandbox:
         except (duckdb.Error, RuntimeError, ValueError, TypeError, OSError) as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
-            if "INTERRUPT" in str(error):  # a reader of parts says it in Arrow's words
+            if "INTERRUPT" in str(error):  # an Arrow reader passes on the error only as a text
                 raise out_of_time(self.seconds) from error
             if "Out of Memory" in str(error):
                 raise out_of_memory(self.memory) from error
@@ -137,16 +138,16 @@ class Sandbox:
 
 
 def open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
-    """A bank whose statements keep to these limits; whether another version wrote its analyses.
+    """Open a bank for statements with these limits; and whether another version wrote its analyses.
 
-    Raises BankError where it cannot be opened.
+    Raises BankError if it cannot be opened.
     """
     settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
     return open_to_ask(path, settings, spills=False, seconds=seconds)
 
 
 def _open(path: Path, seconds: float, memory: int) -> tuple[Cursors, bool]:
-    """A bank in which nothing else can be reached; whether another version wrote its analyses."""
+    """The cursors of a newly opened bank, and whether another version wrote its analyses."""
     connection, is_old = open_within(path, seconds, memory)
     return Cursors(
         connection, path, lambda cursor: install_beside(cursor, path) if is_old else None
@@ -162,7 +163,7 @@ def out_of_time(seconds: float) -> QueryError:
 
 
 def out_of_memory(memory: int) -> QueryError:
-    """The error for a statement that takes more bytes than it may."""
+    """The error for a statement that needs more than `memory` bytes."""
     return QueryError(
         f"The statement needs more memory than it may take ({memory / 1e9:g} GB).",
         "Filter by sequence, layer or head first, or give it more (--memory, memory=).",
@@ -170,7 +171,7 @@ def out_of_memory(memory: int) -> QueryError:
 
 
 def too_big(memory: int) -> QueryError:
-    """The error for a result that is larger than it may be."""
+    """The error for a result that is larger than `memory` bytes."""
     return QueryError(
         f"The result is larger than the memory that it may take ({memory / 1e9:g} GB).",
         "Filter it or count in SQL, give it more (memory=), or write it to a file (attnbank sql"
@@ -179,9 +180,9 @@ def too_big(memory: int) -> QueryError:
 
 
 def _check_views(connection: duckdb.DuckDBPyConnection, path: Path, statement: str) -> None:
-    """Refuse what the file has in the schema paper where another version wrote it.
+    """Raise BankError if a statement reads from the schema `paper` what another version wrote.
 
-    This version's views cannot stand before them, as its macros stand before the file's.
+    This version's macros, made in memory, hide those of the file, but its views cannot.
     """
     for name in of_paper(statement):
         check_carried(connection, path, f"paper.{name}")
@@ -204,8 +205,8 @@ def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
 def _explained(statement: str) -> str:
     """The statement after EXPLAIN or EXPLAIN ANALYZE, as DuckDB itself reads the words.
 
-    Raises QueryError for EXPLAIN with options in brackets: where those end, no one but the parser
-    can tell.
+    Raises QueryError for EXPLAIN with options in brackets, since only DuckDB's parser knows where
+    those end.
     """
     text = statement.encode()
     found = duckdb.tokenize(statement)

@@ -1,9 +1,10 @@
-"""The process that runs one statement for `isolated.py`, and does nothing else.
+"""The program of the process that runs one statement for `isolated.py`.
 
-It reads one request on standard input and writes messages on standard output: a letter, eight
-bytes of length, and so many bytes. S says that the statement begins now, B is a batch of rows as an
-Arrow stream, N how many rows there were so far, W a warning, E an error as JSON (fact and remedy),
-D the end. When standard input closes, whoever asked is gone, and so is it.
+It reads one request on standard input and writes messages on standard output. A message is a
+letter, its length in eight bytes, and as many bytes. S says that the statement begins now, B is a
+batch of rows as an Arrow stream, N the number of rows so far, W a warning, E an error as JSON
+(fact, remedy, kind and trace), D the end. When standard input closes, the process that asked is
+gone, and this one ends too.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
 START, BATCH, COUNT, WARNING, ERROR, DONE = b"S", b"B", b"N", b"W", b"E", b"D"
 MOST_BYTES = 64_000_000
-"""Bytes of rows that are handed over at once. Who reads them takes many times as many."""
+"""The most bytes of rows in one message; the process that reads it needs many times as much."""
 _TOLD_EVERY = 0.2
-"""Seconds between two counts."""
+"""Seconds between two messages with a count, once no more rows are wanted."""
 
 
 def send(file: BinaryIO, kind: bytes, body: bytes | memoryview = b"") -> None:
@@ -78,7 +79,7 @@ def answer(request: dict[str, Any], out: BinaryIO) -> None:
 
 
 def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frame in parts of at most MOST_BYTES. Raises QueryError where one row has more."""
+    """The frame in parts of at most MOST_BYTES. Raises QueryError if a single row has more."""
     from attnbank.sql.errors import QueryError
 
     if frame.estimated_size() <= MOST_BYTES:
@@ -97,16 +98,16 @@ def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def main() -> None:
     """Answer the request on standard input."""
-    # Whatever else prints must not end up among the messages.
+    # Messages go to a copy of standard output, and what any library prints goes to standard error.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     stdin = sys.stdin.buffer
     (size,) = struct.unpack("<Q", stdin.read(8))
-    request = pickle.loads(stdin.read(size))  # of the process that started this one
+    request = pickle.loads(stdin.read(size))  # safe: it comes from the process that started this
     threading.Thread(target=_leave_with, args=(stdin,), daemon=True).start()
     with suppress(BrokenPipeError, KeyboardInterrupt):
         answer(request, out)
-    os._exit(0)  # DuckDB's threads and a statement that goes on are nobody's any more
+    os._exit(0)  # at once, without waiting for DuckDB's threads or a statement that still runs
 
 
 def _leave_with(stdin: BinaryIO) -> None:

@@ -98,10 +98,14 @@ def gold_arcs(
     """
     backward = asked.direction == "head_to_dependent"
     taken = "most_attending" if backward else "most_attended"
-    word_at = dict(every.select("position", "word").rows())
+    words_at: dict[int, list[int]] = {}
+    for place, word in every.select("position", "word").rows():
+        words_at.setdefault(place, []).append(word)
     peak_of = {
-        (word_at[place], word_at.get(found))
+        (word, other)
         for place, found in peaks.select("position", taken).rows()
+        for word in words_at[place]
+        for other in words_at.get(found, [])
     }
     first: dict[int, int] = {}
     for place, word in shown.select("position", "word").rows():
@@ -109,7 +113,7 @@ def gold_arcs(
             first.setdefault(word, place)
     rows = []
     for word, head in pairs:
-        if word in first and head in first:
+        if word in first and head in first and first[word] != first[head]:
             ends = (first[head], first[word]) if backward else (first[word], first[head])
             rows.append((*ends, (word, head) in peak_of))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
@@ -145,7 +149,7 @@ def mentions_of(connection: DuckDBPyConnection, shown: pl.DataFrame) -> pl.DataF
 def tree_of(shown: pl.DataFrame) -> Tree | None:
     """The tree over the words that are shown; None where the sentence has none."""
     words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
-    words = words.sort("position")
+    words = words.sort("position", "index")
     if words["head_index"].null_count() == words.height:
         return None
     place = {word: at for at, word in enumerate(words["word"])}

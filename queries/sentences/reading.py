@@ -99,7 +99,8 @@ def read(
     """
     inputs = frame(connection, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    every = frame(connection, "positions", sequence=sequence)
+    by_word = frame(connection, "positions", sequence=sequence)
+    every = by_word.unique(["position"], keep="first", maintain_order=True)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _before(every, chosen, asked.before)
     shown, left_out = _shown(every, own, before, asked)
@@ -121,33 +122,38 @@ def read(
     _check_maps(maps, len(names), every)
     peaks = frame(connection, "peaks", sequence=sequence, heads=names)
     is_saved = asked.relation is not None and is_saved_relation(connection, asked.relation)
-    pairs = gold_pairs(connection, every, [*before, chosen.id], asked, is_saved=is_saved)
-    judged = as_saved(every, shown, pairs, asked) if is_saved else shown
+    pairs = gold_pairs(connection, by_word, [*before, chosen.id], asked, is_saved=is_saved)
+    # Of several words in one position each has a row of its own in what follows.
+    of_shown = by_word.join(shown.select("position"), on="position", how="semi")
+    judged = as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
+    matched = set(
+        of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"].to_list()
+    )
     words = shown.select(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
         is_special=pl.col("kind").is_in(_KINDS).not_(),
-        is_matched=own & pl.col("index").is_in(list(chosen.matched)).fill_null(False),
+        is_matched=pl.col("position").is_in(list(matched)),
     )
-    mentions = mentions_of(connection, shown) if asked.coreference else NO_MENTIONS
+    mentions = mentions_of(connection, of_shown) if asked.coreference else NO_MENTIONS
     tops, panels = [], []
     for layer, head in heads:
         of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
-        top = _tops(every, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked)
+        top = _tops(by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked)
         tops.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), every, shown),
-                  gold_arcs(pairs, every, shown, peaks.filter(of_head), asked), mentions)
+                  gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked), mentions)
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    return Read(rows, tuple(panels), tree_of(shown), tuple(left_out), tuple(notes))
+    return Read(rows, tuple(panels), tree_of(of_shown), tuple(left_out), tuple(notes))
 
 
 def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
@@ -227,18 +233,19 @@ def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.D
 def _tops(
     every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame, asked: Asked
 ) -> pl.DataFrame:
-    """A row a word: what it looks at most (or what looks at it), and whether that is its head.
+    """One row per word: what it looks at most (or what looks at it), and whether that is its head.
 
-    As table `peak` has it, special tokens and the word itself left out.
+    As in table `peak`, special tokens and the word itself are left out. `every` and `shown` have
+    one row per word of a position; that the head stands at the same position cannot be found, and
+    is neither right nor wrong.
     """
     backward = asked.direction == "head_to_dependent"
     found = "looked_at_by" if backward else "looks_at"
     taken = "most_attending" if backward else "most_attended"
     at = every.select(
-        pl.col("position").alias(f"{found}_position"),
-        pl.col("text").alias(found),
-        pl.col("word").alias("found_word"),
-    )
+        pl.col("position").alias(f"{found}_position"), pl.col("text").alias(found)
+    ).unique([f"{found}_position"], keep="first", maintain_order=True)
+    stands = set(every.select("position", "word").rows())
     special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
     rests = pl.DataFrame(
         [(place, sum(weights[to] for to in special)) for place, weights in
@@ -251,7 +258,7 @@ def _tops(
         .rename({taken: f"{found}_position", f"{taken}_weight": "weight"})
         .join(at, on=f"{found}_position", how="left")
         .join(rests, on="position", how="left")
-        .sort("position")
+        .sort("position", "index")
         .select(
             "position",
             "index",
@@ -261,9 +268,15 @@ def _tops(
             "weight",
             pl.col("head_form").alias("gold_head"),
             "relation",
-            pl.when(pl.col("head_word").is_null())
-            .then(None)
-            .otherwise((pl.col("found_word") == pl.col("head_word")).fill_null(False))
+            pl.struct("position", f"{found}_position", "head_word")
+            .map_elements(
+                lambda row: (
+                    None
+                    if row["head_word"] is None or (row["position"], row["head_word"]) in stands
+                    else (row[f"{found}_position"], row["head_word"]) in stands
+                ),
+                return_dtype=pl.Boolean,
+            )
             .alias("correct"),
             "special",
         )

@@ -14,8 +14,8 @@ from attnbank.sql.errors import BankError
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
 _LEAST = 65_536
-"""Bytes free below which a disk is called full where DuckDB says of a transaction only that it has
-ended: a log, a header and a block take more."""
+"""Free bytes below which a disk counts as full when DuckDB only says that a transaction has ended.
+A log, a header and one block take more than that."""
 
 _DAMAGED = (
     "corrupt",
@@ -31,19 +31,20 @@ _DAMAGED = (
     "invalid bitpacking mode",
     "invalid unicode (byte sequence mismatch) detected in segment",
 )
-"""What DuckDB says of a file whose bytes make no sense, in lower case."""
+"""Parts of DuckDB's messages about a file whose bytes make no sense, in lower case."""
 
 _OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
-"""What is left of errors that it has no word for."""
+"""Parts of messages that come from C++ or Python, where DuckDB has no message of its own."""
 
 _FULL = ("No space left", "not enough free disk space", "File too large")
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether an error of DuckDB, or one that it came after, says that the disk is full.
+    """Whether an error of DuckDB, or one of those that caused it, says that the disk is full.
 
-    What follows on a transaction that a full disk has ended says so no more: "Current transaction
-    is aborted", "cannot rollback - no transaction is active".
+    The causes matter because the errors after a transaction that a full disk has ended do not
+    mention the disk: "Current transaction is aborted" or "cannot rollback - no transaction is
+    active".
     """
     seen: set[int] = set()
     each: BaseException | None = error
@@ -57,10 +58,10 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error of DuckDB says that the file is damaged, or can say nothing better.
+    """Whether an error says that the file is damaged, or has no better explanation.
 
-    DuckDB checks blocks by a checksum. What passes that and is wrong all the same ends in errors
-    that it thinks impossible (InternalException), or in texts and numbers of no sense.
+    DuckDB verifies a checksum of each block. Damage that passes this check shows as an error that
+    DuckDB thinks impossible (InternalException), or as texts and numbers that make no sense.
     """
     import duckdb
 
@@ -78,9 +79,10 @@ def explained(
     kept: str = "what was committed is safe",
     again: str = "type the same command: it goes on where it stopped",
 ) -> Iterator[None]:
-    """Within, an error of DuckDB on a bank becomes a BankError that says what to do: see explain.
+    """Within, an error of DuckDB on a bank becomes a BankError that says what to do.
 
-    Errors of a statement that a user typed do not belong in here.
+    The parameters are those of `explain`. Do not run a statement that a user typed within: its
+    errors are about the statement, not about the bank.
     """
     import duckdb
 
@@ -89,7 +91,7 @@ def explained(
     except duckdb.Error as error:
         raise explain(error, path, kept, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
-        if not is_damage(error):  # DuckDB says of some damage no more than what C++ does
+        if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
             raise
         raise damaged(path, error) from error
 
@@ -102,8 +104,8 @@ def explain(
 ) -> BankError:
     """What an error of DuckDB on opening, reading or writing a bank means, and what to do.
 
-    `kept` and `again` are what is said of a full disk: what is in the bank all the same, and what
-    to do when there is room.
+    `kept` and `again` are used if the disk is full: they say what is in the bank nevertheless, and
+    what to do when there is room again.
     """
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
@@ -156,10 +158,11 @@ def damaged(path: Path, error: BaseException) -> BankError:
 
 
 def broken_off(path: Path, status: int) -> BankError:
-    """The error for a process that a signal (-status) ended while it read a bank.
+    """The error for a process that a signal ended while it read a bank.
 
-    DuckDB follows what stands in the blocks of a bank. Where that leads nowhere, the system ends
-    the process; so it does with one for which it has no memory left.
+    `status` is the exit status as subprocess gives it: the negative number of the signal. DuckDB
+    follows addresses in the blocks of a bank; if one of them is wrong, the system ends the process.
+    It also kills a process for which it has no memory left.
     """
     try:
         name = signal.Signals(-status).name
@@ -178,7 +181,7 @@ def broken_off(path: Path, status: int) -> BankError:
 
 
 def _free(path: Path) -> int:
-    """Free bytes on the disk of a path; a large number where that cannot be known."""
+    """Free bytes on the disk of a path; `_LEAST`, which is not full, if that cannot be known."""
     try:
         return shutil.disk_usage(path.absolute().parent).free
     except OSError:
@@ -186,7 +189,7 @@ def _free(path: Path) -> int:
 
 
 def damaged_log(path: Path, reason: str) -> BankError:
-    """The error for a write-ahead log beside a bank that cannot belong to the bank as it is."""
+    """The error for a write-ahead log that is damaged, or does not belong to the bank beside it."""
     log = f"{path}.wal"
     return BankError(
         f"The log beside the bank cannot be used ({log}: {reason}).",

@@ -1,4 +1,4 @@
-"""The format of a bank: the number in its table `bank`, and what a file of this one holds."""
+"""The format of a bank: the number in its table `bank`, and the tables of the present format."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def fingerprint() -> str:
 
 def installed(connection: DuckDBPyConnection) -> str:
     """The fingerprint of the functions, views and analyses that the file carries."""
-    found = connection.execute("select analyses from bank").fetchall()  # leaves nothing unread
+    # A result that is not read to its end would block the connection, hence fetchall.
+    found = connection.execute("select analyses from bank").fetchall()
     return str(found[0][0]) if found else ""
 
 
@@ -70,7 +71,7 @@ def is_empty(connection: DuckDBPyConnection) -> bool:
 def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
     """The format of a bank and the version of attnbank that made it.
 
-    Raises BankError where the file is no bank.
+    Raises BankError if the file is no bank, or if its table `bank` does not have exactly one row.
     """
     columns = dict(
         connection.execute(
@@ -97,7 +98,7 @@ def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
 
 
 def check_format(connection: DuckDBPyConnection, path: Path) -> None:
-    """Raise BankError, with what to type, where a file is no bank or one of another format."""
+    """Raise BankError, with what to type, if a file is no bank or has another format."""
     format_, created_by = written_in(connection, path)
     if format_ < registry.FORMAT:
         raise BankError(
@@ -110,7 +111,7 @@ def check_format(connection: DuckDBPyConnection, path: Path) -> None:
 
 
 def newer(path: Path, format_: int) -> BankError:
-    """The error for a bank of a later format than this version's."""
+    """The error for a bank whose format is newer than this version can read."""
     return BankError(
         f"{path} is of format {format_}, which a newer attnbank wrote; this version reads format"
         f" {registry.FORMAT}.",
@@ -119,10 +120,10 @@ def newer(path: Path, format_: int) -> BankError:
 
 
 def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None:
-    """Raise BankError where the file carries another version's analyses, which `what` would run.
+    """Raise BankError if the file carries another version's analyses, which `what` would run.
 
-    This version's are put before them in memory (`install_beside`), but nothing can stand before
-    a view of the schema paper, and other programs see the file alone.
+    `install_beside` hides those behind this version's, in memory. But that does not help with the
+    views of the schema `paper`, nor with other programs, which see only what is in the file.
     """
     if installed(connection) != fingerprint():
         raise BankError(
@@ -138,7 +139,7 @@ def how_to_upgrade(path: Path) -> str:
 
 
 def tables(connection: DuckDBPyConnection) -> dict[str, Table]:
-    """The tables of the schema main of the file, by name."""
+    """The tables of the file's schema `main`, by name, in the order in which they were made."""
     found = {
         name: Table(statement, comment, {})
         for name, statement, comment in connection.execute(
@@ -158,9 +159,9 @@ def tables(connection: DuckDBPyConnection) -> dict[str, Table]:
 
 
 def check_tables(connection: DuckDBPyConnection, path: Path) -> None:
-    """Raise BankError where a bank of this format lacks a table or column, or has another one.
+    """Raise BankError if a bank of this format lacks a table or column, or if a type differs.
 
-    A view in the place of a table could read whatever it likes, and is refused.
+    A view that has the name of a table is refused too, since it could read anything.
     """
     found: dict[str, dict[str, str]] = {}
     for table, column, type_ in connection.execute(
@@ -190,8 +191,8 @@ def _incomplete(path: Path, what: str) -> BankError:
 def columns_of_this_format() -> dict[str, dict[str, str]]:
     """The type of every column of every table of a new bank, by table and column.
 
-    They are kept in a file, because making the tables to look at them takes longer than most
-    commands. `python -m attnbank.sql.bank.formats` writes it.
+    They are kept in a file, because making the tables in order to look at them takes longer than
+    most commands. `python -m attnbank.sql.bank.formats` writes that file.
     """
     text = (registry.root() / "schema" / _COLUMNS).read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = json.loads(text)
@@ -199,7 +200,7 @@ def columns_of_this_format() -> dict[str, dict[str, str]]:
 
 
 def columns_as_text() -> str:
-    """The text that the file of columns must hold."""
+    """The text that `columns.json` must hold, as made from the schema."""
     whole = {
         name: {column: each.type for column, each in table.columns.items()}
         for name, table in tables_of_this_format().items()
@@ -208,7 +209,7 @@ def columns_as_text() -> str:
 
 
 def tables_of_this_format() -> dict[str, Table]:
-    """The tables of a new bank, from one that is made in memory."""
+    """The tables of a new bank, read from an empty one that is made in memory."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:

@@ -1,9 +1,9 @@
-"""Kept answers: what they are asked for with, and what they were computed from.
+"""Kept answers: by what they are found again, and what they were computed from.
 
-An answer that was kept is given again where the analysis, its parameters and its run are the same,
-and nothing has changed that it was computed from. What a finished run has read never changes; what
-else an analysis may read is small, and its contents are part of what is compared. Kept answers
-stand in a schema of their own, which is made when the first one is.
+A kept answer is given again if the analysis, its parameters and its run are the same, and if
+nothing that it was computed from has changed. The rows of a finished run never change. All else
+that an analysis may read is small, so a digest of it is kept with the answer and compared. Kept
+answers are in a schema of their own, which is made with the first of them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ _RUNS = ("run", "preferred_run", "model", "corpus")
 _TEXT = ("corpus", "document", "sentence", "word", "mention")
 _FREQUENCIES = ("word_frequency",)
 _CHOICE = frozenset({"chosen_run", "run_fit"})
-"""Macros that read table `run` to choose one; which one that is, is part of what is asked."""
+"""Macros that read the table `run` only to choose one. The chosen run is one of the things that an
+answer is found by, so what these macros read need not be compared."""
 
 
 def exists(connection: DuckDBPyConnection) -> bool:
-    """Whether the bank has the table of kept answers; a view of its name is none."""
+    """Whether the bank has the table of kept answers; a view of that name does not count."""
     found = connection.execute(
         "select count(*) from duckdb_tables() where database_name = current_database()"
         " and schema_name = ? and table_name = 'result' and not temporary",
@@ -53,9 +54,10 @@ def exists(connection: DuckDBPyConnection) -> bool:
 def parameters_text(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]
 ) -> str:
-    """The values of all parameters but the run, defaults too, as one text: the same for the same.
+    """The values of all parameters except the run, with defaults, as one JSON text.
 
-    `given` are values that fit the header. Raises duckdb.Error for a default that is none.
+    Equal values give equal texts. `given` are values that fit the header. Raises duckdb.Error if
+    DuckDB cannot read the default of a parameter as its type.
     """
     asked = [each for each in analysis.parameters if each.name != "run"]
     if not asked:
@@ -73,11 +75,11 @@ def parameters_text(
 
 
 def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]) -> str:
-    """A digest of what an answer depends on beside its run and parameters.
+    """A digest (SHA-256) of what an answer depends on besides its run and parameters.
 
-    That is the text of every analysis, and the contents of the small tables that may change while a
-    run does not: runs where it looks for another one, probes, what the steps of `compute` put
-    there, saved relations where one is asked for, frequencies of words.
+    That is the text of every analysis, and the contents of those small tables that the analysis
+    reads and that may change while a run does not: the runs, if it looks for another one; probes;
+    results of `compute`; saved relations, if a relation is asked for; frequencies of words.
     """
     tables: set[str] = set()
     words = _words(analysis.name, analysis.body)
@@ -97,7 +99,11 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
 
 
 def _contents(connection: DuckDBPyConnection, table: str) -> str:
-    """What is in a table, whatever the order of its rows; of text that only grows, how much."""
+    """What is in a table, whatever the order of its rows.
+
+    Of the large tables of a corpus's text it is only the number of rows: a text does not change
+    once it is in the bank, and the rows of `corpus` are compared in full.
+    """
     if table in _TEXT and table != "corpus":
         select = f"select count(*) from main.{table}"
     else:
@@ -108,7 +114,7 @@ def _contents(connection: DuckDBPyConnection, table: str) -> str:
 
 @cache
 def _words(name: str, body: str) -> frozenset[str]:
-    """The words after FROM and JOIN in an analysis and in all that it reads, but what chooses."""
+    """The names after FROM and JOIN in an analysis and all that it reads, except in `_CHOICE`."""
     known = shared() | analyses()
     found = set(reading.sources(body))
     for other in reading.relations(body, known) - {name}:

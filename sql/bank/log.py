@@ -1,13 +1,14 @@
-"""The write-ahead log beside a bank: whether it is the bank's own, and whole.
+"""The write-ahead log beside a bank: whether it belongs to the bank, and whether it is complete.
 
-DuckDB reads the log when it opens a file. One that it cannot make sense of it passes over in
-silence, and the next commit overwrites it. So it is looked at here.
+DuckDB reads the log when it opens a file. If it cannot make sense of the log, it ignores it
+silently, and the next commit overwrites it. So the log is checked here.
 
-A log begins with an entry of fields (two bytes of number, then the value; 0xFFFF ends it): 100 the
-kind of the entry, 98, 101 the version of the log, 102 the identifier of the database, each byte as
-a LEB128 number, 103 the checkpoint that it follows. Then come entries of 8 bytes of size, 8 of
-checksum, and so many bytes; the last one of a transaction is of kind 100 (duckdb
-`src/storage/write_ahead_log.cpp`, `wal_replay.cpp`).
+A log begins with an entry that is a list of fields. A field is its number in two bytes, then its
+value; the number 0xFFFF ends the entry. Field 100 is the kind of the entry (98), 101 the version of
+the log, 102 the identifier of the database (a count, then each byte as a LEB128 number), 103 the
+number of the checkpoint that the log follows. Every later entry is its size in 8 bytes, a checksum
+in 8 bytes, and then as many bytes as the size says. The last entry of a transaction has the kind
+100, and nothing else in it (duckdb `src/storage/write_ahead_log.cpp`, `wal_replay.cpp`).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _HEADER = 4096
 
 
 class TornLogWarning(AttnbankWarning):
-    """The log beside a bank ends within a transaction, which is left out."""
+    """The log beside a bank ends in the middle of a transaction, which DuckDB leaves out."""
 
 
 def check_log(path: Path) -> None:
-    """Look at the log beside a bank that was just opened.
+    """Check the log beside a bank that was just opened.
 
-    Raises BankError where it is no log, or another database's. Warns with TornLogWarning where it
-    ends within a transaction, as after a kill: DuckDB leaves that transaction out.
+    Raises BankError if it is no log, or belongs to another database. Warns with TornLogWarning if
+    it ends in the middle of a transaction, as after a kill.
     """
     log = Path(f"{path}.wal")
     try:
@@ -46,7 +47,7 @@ def check_log(path: Path) -> None:
                 raise damaged_log(path, "it is no log of DuckDB")
             at = len(_BEGINNING)
             if size > at and start[at] != _VERSION:
-                return
+                return  # a log of another version has another form, which is not known here
             try:
                 owner = _owner(start, at + 1)
             except IndexError:  # it ends within its first entry
@@ -73,10 +74,9 @@ def check_log(path: Path) -> None:
 
 
 def _owner(start: bytes, at: int) -> tuple[bytes, int, int] | None:
-    """Identifier and checkpoint in the first entry of a log, and where the entry ends.
+    """The identifier and the checkpoint in the first entry of a log, and where the entry ends.
 
-    None where the log does not begin with such an entry. Raises IndexError where the log ends
-    before.
+    None if the log does not begin with such an entry. Raises IndexError if the log ends within it.
     """
     if start[at] + 256 * start[at + 1] != _IDENTIFIER:
         return None
@@ -94,7 +94,7 @@ def _owner(start: bytes, at: int) -> tuple[bytes, int, int] | None:
 
 
 def _number(start: bytes, at: int) -> tuple[int, int]:
-    """A LEB128 number, and where it ends."""
+    """A LEB128 number (7 bits per byte, the lowest first), and the offset of the byte after it."""
     value = shift = 0
     while True:
         value |= (start[at] & 127) << shift
@@ -107,7 +107,8 @@ def _number(start: bytes, at: int) -> tuple[int, int]:
 def _checkpoints(head: bytes) -> set[int]:
     """The checkpoints that a log of a bank may follow, from its two headers of 4,096 bytes.
 
-    A log that follows the one before is done with: the process was killed before it was removed.
+    A log that follows the checkpoint before the newest is in the file already: the process was
+    killed after the checkpoint and before it removed the log.
     """
     newest = max(int.from_bytes(head[at + 8 : at + 16], "little") for at in (_HEADER, 2 * _HEADER))
     return {newest, newest - 1}

@@ -1,4 +1,4 @@
-"""The ways to open a bank: to read, with other readers, or to write, alone."""
+"""The ways to open a bank: for reading, which many may do at once, or for writing."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["explain", "fingerprint", "install_beside", "open_to_read", "open_to_write"]
 
 STORAGE = {"storage_compatibility_version": "v1.5.0", "default_block_size": "65536"}
-"""DuckDB 1.5 shells, which people have, read a bank; 64 KiB blocks keep small ones small."""
+"""How a bank is stored, so that the DuckDB 1.5 shells that people have can read it. Blocks of
+64 KiB keep small banks small."""
 
 _WRITER = {"max_vacuum_tasks": "0"}
-"""Vacuuming at a checkpoint writes what is in the bank already once more, beside the old: computing
-2,556 rows grew a bank of 153 MB to 270. What is unused is given back at the end, by
-`close_tidily`."""
+"""No vacuuming at checkpoints, since that writes existing rows once more beside the old ones:
+computing 2,556 rows made a bank of 153 MB grow to 270 MB. `close_tidily` gives back unused room at
+the end."""
 
 GUARDED = {
     "autoinstall_known_extensions": "false",
@@ -47,7 +48,8 @@ GUARDED = {
     "python_enable_replacements": "false",
     "allow_persistent_secrets": "false",
 }
-"""What every connection has: a statement finds no extension, no Python variable and no secret."""
+"""Settings of every connection, so that a statement cannot reach extensions, Python variables or
+stored secrets."""
 
 _ALIAS = "attnbank"
 _NEW = ".new"
@@ -61,15 +63,17 @@ def open_to_read(
     spills: bool = True,
     writes_below: Path | None = None,
 ) -> DuckDBPyConnection:
-    """Open a bank read-only; nothing but the bank can be reached from the connection.
+    """Open a bank read-only; the connection can reach nothing except the bank.
 
-    The bank is attached to a database in memory of its own, so that it does not matter how else
-    the process has it open. `settings` are statements that are run before everything else is
-    shut out. With `spills` what takes much memory goes to a temporary folder beside the bank.
-    Files can be written below the folder `writes_below`.
+    The bank is attached to an in-memory database made for it, so that it may be open elsewhere in
+    the process with other settings. `settings` are SQL statements that run before everything else
+    is shut out. With `spills`, what does not fit into memory goes to a temporary folder beside the
+    bank; without it, no local file can be opened any more. Files can be written only below the
+    folder `writes_below`, if there is one.
 
-    Raises BankError where the file is missing, is no bank, is of another format, has a log beside
-    it that is not its own, or is held by a process that writes to it.
+    Raises CallError if the path can be no file, and BankError if the file is missing, is no bank,
+    has another format, has a log beside it that is not its own, or is held by a process that writes
+    to it.
     """
     return open_to_ask(path, settings, spills=spills, writes_below=writes_below)[0]
 
@@ -82,10 +86,11 @@ def open_to_ask(
     writes_below: Path | None = None,
     seconds: float | None = None,
 ) -> tuple[DuckDBPyConnection, bool]:
-    """Open a bank as `open_to_read`, and say whether another version wrote its analyses.
+    """Open a bank like `open_to_read`; the second value says if another version wrote its analyses.
 
-    Every other connection to it takes `install_beside` then. `seconds` is how long a statement may
-    take from then on; opening takes what it takes. Raises as `open_to_read` does.
+    If so, this connection has this version's analyses in memory, and every further cursor of it
+    needs `install_beside`. `seconds` is how long each later statement may take; opening itself has
+    no limit. Raises as `open_to_read` does.
     """
     import duckdb
 
@@ -97,7 +102,7 @@ def open_to_ask(
         with explained(Path(path)):
             run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
             run(f"use {_ALIAS}")
-            run("detach memory")  # which could be written to
+            run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:
                 run(setting)
             run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
@@ -119,22 +124,23 @@ def open_to_ask(
 def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
     """Open a bank read-only, to write files below one folder. Raises as open_to_read does.
 
-    Without DuckDB's threads for writing: where reading fails in the middle of a COPY, they wait for
-    each other for ever (AsyncWriteQueue::AbortWrites).
+    DuckDB's threads for writing are turned off: if reading fails in the middle of a COPY, they wait
+    for each other for ever (AsyncWriteQueue::AbortWrites).
     """
     return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
 
 
 def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> bool:
-    """Raise BankError where what was opened is no bank; put this version's analyses before its.
+    """Check what was opened, and say whether another version wrote its analyses.
 
-    Whether that was to do, because another version wrote those of the file.
+    If so, this version's are made in memory, where they hide those of the file. Raises BankError
+    if it is no bank of this format, or if its log is not its own.
     """
     check_log(place)
     check_format(connection, path)
     check_tables(connection, path)
     is_of_another = installed(connection) != fingerprint()
-    if is_of_another:  # this one's analyses shadow the file's, in memory
+    if is_of_another:
         install_beside(connection, path)
     return is_of_another
 
@@ -146,14 +152,15 @@ def open_to_write(
     *,
     makes: bool = True,
 ) -> DuckDBPyConnection:
-    """Open a bank for writing; bring its analyses up to date. With `makes`, make it where none is.
+    """Open a bank for writing, and bring its analyses up to date.
 
-    A file that is empty, or a DuckDB database with nothing in it, becomes a bank too. A new bank
-    appears under its name when it is whole, so that a process that is killed leaves a bank or
-    nothing.
+    With `makes` a bank is made if there is none; an empty file, or a DuckDB database with nothing
+    in it, becomes a bank too. A new bank appears under its name only when it is complete, so that a
+    process that is killed leaves a whole bank or nothing. `created_by` is the version of attnbank
+    that a new bank records.
 
-    Close it with `close_tidily`, which gives back the room that is unused. Raises BankError as
-    open_to_read does, and where any other process has it open.
+    Close it with `close_tidily`, which gives back unused room. Raises CallError or BankError as
+    open_to_read does, and BankError if any other process has the bank open.
     """
     place = bank_place(path) if makes else existing(path)
     if place.stem.lower() in _RESERVED:
@@ -189,7 +196,7 @@ def _make(place: Path, shown: Path, created_by: str) -> None:
     new = place.with_name(f".{place.name}.{os.getpid()}{_NEW}")
     try:
         _remove_dead(place)
-        _remove_with_log(new)  # of a process that had this number before
+        _remove_with_log(new)  # left by an earlier process with the same number
         try:
             with connect(new, _WRITER, shown) as connection:
                 _fill(connection, created_by)
@@ -226,7 +233,7 @@ def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
 
 
 def _remove_dead(place: Path) -> None:
-    """Remove what processes left that were killed while they made a bank here."""
+    """Remove unfinished banks that killed processes left beside this place."""
     for each in place.parent.glob(f".{glob.escape(place.name)}.*{_NEW}*"):
         process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
         if process.isdecimal() and not is_alive(int(process)):
@@ -234,9 +241,9 @@ def _remove_dead(place: Path) -> None:
 
 
 def is_new(path: str | Path) -> bool:
-    """Whether an ingest would make a bank here: nothing is there, or a file with nothing in it.
+    """Whether an ingest would make a new bank here: there is nothing, or only an empty database.
 
-    Raises CallError or BankError for what can be no bank.
+    Raises CallError or BankError if there can be no bank at the path.
     """
     import duckdb
 
@@ -251,7 +258,10 @@ def is_new(path: str | Path) -> bool:
 
 
 def existing(path: str | Path) -> Path:
-    """The place of a bank that is there. Raises BankError where there is none."""
+    """The absolute path of a bank that exists; raises BankError if it does not, or is empty.
+
+    Raises CallError as `bank_place` does.
+    """
     place = bank_place(path)
     if not place.exists():
         raise BankError(f"There is no bank {path}.", _how_to_make_one(path))
@@ -261,7 +271,7 @@ def existing(path: str | Path) -> Path:
 
 
 def reinstall(connection: DuckDBPyConnection) -> None:
-    """Put this version's functions, views and analyses into a bank, and take its old ones out."""
+    """Put this version's functions, views and analyses into a bank; drop those that are no more."""
     for name in _vanished(connection):
         connection.execute(f"drop macro table if exists {quoted(name)}")
         connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
@@ -271,7 +281,11 @@ def reinstall(connection: DuckDBPyConnection) -> None:
 
 
 def _vanished(connection: DuckDBPyConnection) -> list[str]:
-    """The analyses of the file that this version does not have, known by their comments."""
+    """The analyses of the file that this version does not have.
+
+    They are known by the comment that attnbank gives its macros, so that no macro of the user's is
+    taken for one.
+    """
     rows = connection.execute(
         "select substr(function_name, 2) from duckdb_functions()"
         " where not internal and database_name = current_database()"
@@ -283,9 +297,9 @@ def _vanished(connection: DuckDBPyConnection) -> list[str]:
 
 
 def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
-    """Make this version's functions and analyses for one connection, before the file's own.
+    """Make this version's functions and analyses for one connection, where they hide the file's.
 
-    Raises BankError where the file lacks a table or a column that they read.
+    Raises BankError if the file lacks a table or a column that they read.
     """
     import duckdb
 
@@ -304,10 +318,10 @@ def connect(
     settings: Mapping[str, str] | None = None,
     shown: str | Path | None = None,
 ) -> DuckDBPyConnection:
-    """The file at a place (`bank_place`), open to write and otherwise as it is.
+    """Open the file at a place (`bank_place`) for writing, without checking or changing it.
 
-    No extension is fetched or loaded, and nothing but the bank, its log and its copy can be
-    reached. `shown` is the path as the user wrote it. Raises BankError where DuckDB cannot open it.
+    No extension is fetched or loaded, and nothing except the bank, its log and its copy can be
+    reached. `shown` is the path as the user wrote it. Raises BankError if DuckDB cannot open it.
     """
     import duckdb
 

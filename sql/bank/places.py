@@ -1,7 +1,7 @@
-"""Where a bank may lie: the one look at a path before DuckDB sees it.
+"""Where a bank may be: every path is checked here before DuckDB sees it.
 
-DuckDB takes some names for something else than a file (`:memory:`, `md:x`), and opens a file of
-another program with an extension that it fetches from the network. Neither may happen here.
+DuckDB does not take every name for a file (`:memory:`, `md:x`), and it opens the files of some
+other programs with an extension that it fetches from the network. Neither may happen here.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _KINDS = {
 
 
 def bank_place(path: str | Path) -> Path:
-    """The absolute path of a bank's file, every link in it followed and `~` the user's folder.
+    """The absolute path of a bank's file, with links followed and `~` expanded.
 
-    DuckDB keeps the log beside the name that it is given: under a link it would be another log.
-    Raises CallError for what names no file, BankError where something else than a file is there.
+    Links are followed because DuckDB keeps the log beside the name that it is given, so that a link
+    would get a log of its own. The file need not exist. Raises CallError if the path cannot name a
+    file, BankError if what is there is not a file or cannot be reached.
     """
     text = os.fspath(path)
     if not text:
@@ -42,7 +43,7 @@ def bank_place(path: str | Path) -> Path:
             f"{text} is no path: a bank is a file on this machine.",
             f"Give the path of a file; one that is called so is ./{text}",
         )
-    if "?" in Path(text).name:  # DuckDB takes it for the query of an address
+    if "?" in Path(text).name:  # DuckDB reads what follows as options, as in a URL
         raise CallError(
             f"A bank's name can have no question mark: {text}.", "Give it another name (-b FILE)."
         )
@@ -70,9 +71,9 @@ def bank_place(path: str | Path) -> Path:
 
 
 def check_is_duckdb(path: str | Path, place: Path) -> None:
-    """Raise BankError where the file at a bank's place holds something, and no DuckDB database.
+    """Raise BankError if the file at a bank's place is not empty and not a DuckDB database.
 
-    Of a file of another kind DuckDB reads the first bytes and looks for an extension.
+    By the first bytes of other files, DuckDB would look for an extension that can open them.
     """
     at, magic = _MAGIC
     try:
@@ -93,7 +94,7 @@ def check_is_duckdb(path: str | Path, place: Path) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Whether there is a process of this number."""
+    """Whether there is a process with this id; if that cannot be known, True."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

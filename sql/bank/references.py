@@ -1,7 +1,8 @@
-"""Which columns of a bank's tables refer to rows of which others, found from the schema.
+"""Which columns of a bank's tables refer to rows of which other tables, found from the schema.
 
-A column that is called as a table with column `id` refers to it (`run`, `sequence`, `probe`, ...);
-so does one that ends so for runs (`train_run`). Tables that people made themselves count too.
+A column refers to a table that has the same name and a column `id` (`run`, `sequence`, `probe`,
+...), and a column whose name ends in `_run` (`train_run`) refers to `run`. Tables that people made
+themselves count too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column that refers to rows of a table, `target`, by id or (`by_name`) by name or id."""
+    """A column that refers to rows of the table `target`: by id, or (`by_name`) by name or id."""
 
     schema: str
     table: str
@@ -27,16 +28,19 @@ class Reference:
 
     @property
     def place(self) -> str:
-        """The table, quoted."""
+        """The table that has the column, quoted for SQL."""
         return place(self.schema, self.table)
 
     @property
     def shown(self) -> str:
-        """The table, for people."""
+        """The table that has the column, as people read it."""
         return self.table if self.schema == "main" else f"{self.schema}.{self.table}"
 
     def condition(self, of_target: str) -> str:
-        """The condition on the rows of the table that refer to rows that meet one."""
+        """SQL that is true for rows of the table that refer to a target row meeting `of_target`.
+
+        `of_target` is an SQL condition on the columns of the target.
+        """
         target = place("main", self.target)
         ids = f"select id from {target} where {of_target}"
         column = quoted(self.column)

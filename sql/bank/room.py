@@ -1,9 +1,9 @@
-"""The room in a bank's file that nothing uses, and how it is given back.
+"""The unused room in a bank's file, and how it is given back to the disk.
 
-DuckDB gives back only the end of a file. Room within it stays, and so do rows that were deleted
-from a row group that has others. So a file of which more than a tenth is unused is copied into a
-new one beside it, which then takes its name: killed at any moment, the bank is the old file or
-the new one, each whole.
+DuckDB gives back only the end of a file. Unused blocks within it stay, and so do deleted rows if
+other rows of their row group remain. So if more than a tenth of a file is unused, it is copied into
+a new file beside it, which then takes its name. If the process is killed at any moment, the bank is
+either the old file or the new one, and whole.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_UNUSED = 0.1
-"""The share of a file that may be unused."""
+"""The largest share of a file that may stay unused, in [0, 1]."""
 
 
 class KeptInLogWarning(AttnbankWarning):
-    """What was committed is in the log beside the bank, and could not be folded into its file."""
+    """What was committed is in the log beside the bank, and could not be moved into its file."""
 
 
 class UnusedRoomWarning(AttnbankWarning):
@@ -35,10 +35,11 @@ class UnusedRoomWarning(AttnbankWarning):
 
 
 def close_tidily(connection: DuckDBPyConnection, path: Path, *, has_deleted: bool = False) -> None:
-    """Close a bank that was written to, its log folded in; give back room that nothing uses.
+    """Close a bank that was written to: move its log into the file, and give back unused room.
 
-    Everything is committed before, so nothing is raised here for want of room: it warns with
-    KeptInLogWarning or UnusedRoomWarning. `has_deleted` looks at deleted rows too.
+    Everything is committed already, so a full disk is no error here: it warns with KeptInLogWarning
+    or UnusedRoomWarning. With `has_deleted` the room of deleted rows is estimated and counted too,
+    which takes a look at every table.
     """
     import duckdb
 
@@ -56,7 +57,7 @@ def close_tidily(connection: DuckDBPyConnection, path: Path, *, has_deleted: boo
 
 
 def room(connection: DuckDBPyConnection, *, has_deleted: bool = False) -> tuple[int, int]:
-    """Bytes of the file, and those of them that nothing uses; with deleted rows about so."""
+    """The bytes of the file, and how many of them are unused; with `has_deleted` an estimate."""
     block, total, free = connection.execute(
         "select block_size, total_blocks, free_blocks from pragma_database_size()"
         " where database_name = current_database()"
@@ -66,7 +67,7 @@ def room(connection: DuckDBPyConnection, *, has_deleted: bool = False) -> tuple[
 
 
 def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
-    """About how many blocks deleted rows take, where their row groups have others."""
+    """An estimate of the blocks that deleted rows take in row groups that have other rows."""
     tables = connection.execute(
         "select schema_name, table_name from duckdb_tables()"
         " where database_name = current_database() and not temporary and not internal"
@@ -91,7 +92,7 @@ def remove_leftover(path: Path) -> None:
 
 
 def own_files(path: Path) -> tuple[Path, ...]:
-    """A bank, the copy that takes its place, and what DuckDB writes beside each of them."""
+    """A bank, the copy that may take its place, and the logs that DuckDB writes beside each."""
     return _with_logs(path) + _with_logs(_copy_of(path))
 
 
@@ -104,7 +105,7 @@ def _copy_of(path: Path) -> Path:
 
 
 def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -> None:
-    """Copy what is in use into a new file that takes the bank's name."""
+    """Copy what is in use into a new file that takes the bank's name; warn if there is no room."""
     import duckdb
 
     copy = _copy_of(path)
@@ -121,7 +122,8 @@ def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -
         shutil.copymode(path, copy)
         with suppress(OSError, AttributeError):  # not everyone may, and not everywhere
             os.chown(copy, path.stat().st_uid, path.stat().st_gid)
-        copy.replace(path)  # while the old one is held: no other process can have begun to write
+        # The old file is still open, and so locked: no other process can have begun to write to it.
+        copy.replace(path)
     except (duckdb.Error, OSError):
         remove_leftover(path)
         _warn(path, unused)

@@ -1,4 +1,4 @@
-"""Transactions: all of some statements take effect, or none."""
+"""Transactions: either all of several statements take effect, or none of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Commit what is done within the block, or roll it back where anything is raised.
+    """Commit what is done within the block, or roll it back if anything is raised.
 
-    A commit that fails, as on a full disk, has ended the transaction already: taking it back once
-    more would hide the reason.
+    A commit that fails, as on a full disk, has already ended the transaction. The error of a
+    rollback after it is suppressed, since it would hide the reason.
     """
     import duckdb
 

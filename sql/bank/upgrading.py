@@ -1,4 +1,4 @@
-"""Bringing a bank of an earlier format, or with another version's analyses, up to date."""
+"""Bringing a bank up to date that has an earlier format, or another version's analyses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Upgrade:
     """What an upgrade did.
 
-    `before` and `after` are formats; `added` names tables, and columns as table.column;
-    `analyses` says whether the file carried another version's, or not all of the schema.
+    `before` and `after` are formats; `added` names the tables that were added, and the columns as
+    `table.column`; `analyses` says whether the analyses of another version were replaced.
     """
 
     before: int
@@ -41,11 +41,12 @@ class Upgrade:
 def upgrade(path: str | Path) -> Upgrade:
     """Bring a bank up to this version's format and analyses, in one transaction.
 
-    Each step runs `sql/migrations/N.sql`; then what a new bank has and this one lacks is added,
-    since some banks are older than their number says. No row is changed but by a step.
+    Each step runs `sql/schema/migrations/N.sql`. Then everything that a new bank has and this one
+    lacks is added, since some banks are older than their number says. Only the steps change rows.
 
-    Raises BankError where the file is missing, is no bank, is of a newer format, is held by another
-    process, or cannot be brought there. Then it is as it was, as when the process is killed.
+    Raises BankError if the file is missing, is no bank, has a newer format, is held by another
+    process, or cannot be upgraded. Then the bank is as it was before; so it is if the process is
+    killed.
     """
     import duckdb
 
@@ -74,6 +75,7 @@ def upgrade(path: str | Path) -> Upgrade:
 
 
 def _bring_up(connection: DuckDBPyConnection, path: Path, before: int) -> Upgrade:
+    """Run the steps, add what is missing, and reinstall the analyses; the caller commits."""
     found = formats.tables(connection)
     for step in range(before + 1, registry.FORMAT + 1):
         for statement in connection.extract_statements(registry.migration(step)):
@@ -99,7 +101,7 @@ def _complete(
 ) -> None:
     """Add the tables, columns and comments that the schema has and the file lacks.
 
-    Raises BankError where a column has another type than the schema's.
+    Raises BankError if a column has another type than in the schema.
     """
     found = formats.tables(connection)
     for name, table in expected.items():
@@ -132,7 +134,7 @@ def _is_filled(connection: DuckDBPyConnection, table: str, column: str) -> bool:
 
 
 def _comment(connection: DuckDBPyConnection, expected: dict[str, formats.Table]) -> None:
-    """Give every table and column of the schema its comment."""
+    """Give every table and column of the schema the comment that it has in a new bank."""
     now = formats.tables(connection)
     for name, table in expected.items():
         if now[name].comment != table.comment:

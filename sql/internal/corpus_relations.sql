@@ -1,4 +1,4 @@
--- The relations of words to a head in a corpus, subtypes kept.
+-- The relations that words of a corpus have to their heads, subtypes kept.
 select distinct word.deprel as relation
 from word
 inner join sentence on sentence.id = word.sentence

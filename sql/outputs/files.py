@@ -1,9 +1,9 @@
-"""The one way in which a file is written that a user named.
+"""The only way in which a file that a user named is written.
 
-Only a regular file may stand there, or nothing. What is written goes into a hidden part beside it,
-which takes its name when it is whole: killed at any moment, the file is the old one or the new
-one. A part that a killed process left is removed by the next one that writes to the same place; a
-part that somebody still writes is known by its lock.
+There may be a regular file at its place, or nothing. What is written goes into a hidden file beside
+it, the part, which takes its name when it is complete. So if the process is killed at any moment,
+the file is either the old one or the new one. A part that a killed process left is removed by the
+next process that writes to the same place; a part that is still being written is known by its lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from attnbank.sql.interrupts import postponed
 
 try:
     import fcntl
-except ImportError:  # on Windows, where a file that somebody writes cannot be removed either
+except ImportError:  # on Windows, where no lock is needed: an open file cannot be removed there
     fcntl = None  # type: ignore[assignment]
 
 _KINDS = (
@@ -36,15 +36,15 @@ _KINDS = (
 )
 _NAMED = "Give the name of a file in a folder that exists."
 _LONGEST = 200
-"""Bytes of a name that leave room for what the name of a part has besides, within 255."""
+"""The longest name, in bytes, that a part can contain: file systems allow 255 bytes, and a part's
+name has a process id, a number and an ending besides."""
 
 
 def check_output(path: str | Path, bank: Path | None = None) -> Path:
-    """The file that is to be written, behind links and with its `~` expanded.
+    """The file that is to be written, with links followed and `~` expanded. Nothing is written.
 
-    Raises CallError where it cannot be a file of the user's: what stands there is no regular file,
-    or write-protected; its folder does not exist or may not be written; or it is `bank`, or the
-    log beside it. Nothing is written.
+    Raises CallError if something is there that is no regular file or is write-protected, if its
+    folder does not exist or may not be written to, or if it is `bank` or a file that belongs to it.
     """
     named = os.fspath(path)
     place = expanded(named)
@@ -72,7 +72,7 @@ def check_output(path: str | Path, bank: Path | None = None) -> Path:
 
 
 def expanded(path: str | Path) -> Path:
-    """A path with its `~` expanded, where there is such a user."""
+    """A path with its `~` expanded; as it is if there is no such user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:  # a folder called ~anything
@@ -83,12 +83,13 @@ def expanded(path: str | Path) -> Path:
 def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO]:
     """A file to write into, which takes its place when the block ends, and is gone if it raises.
 
-    What it replaces gives it its permissions. Raises CallError as check_output does, and
-    AttnbankError where the disk is full or refuses; then what was there is as it was.
+    It gets the owner and the permissions of the file that it replaces. Raises CallError as
+    check_output does, and AttnbankError if the disk is full or writing fails; then what was there
+    before is unchanged.
     """
     target = check_output(path, bank)
     remove_parts(target)
-    with postponed() as interrupts:  # the first one is raised, and none of those after it
+    with postponed() as interrupts:  # a second Ctrl-C must not stop the removal of the part
         try:
             part, file = _make_part(target)
             try:
@@ -99,7 +100,7 @@ def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO
                 _make_free(file)
                 part.replace(target)
             finally:
-                with suppress(OSError):  # what could not be flushed a moment ago
+                with suppress(OSError):  # closing flushes again what could not be flushed above
                     file.close()
                 part.unlink(missing_ok=True)
         except OSError as error:
@@ -107,7 +108,7 @@ def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO
 
 
 def unwritten(path: str | Path, error: OSError) -> AttnbankError:
-    """The error for an output that could not be written, and is as it was before."""
+    """The error for an output that could not be written, and is therefore as it was before."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return AttnbankError(
             f"The disk of {path} is full; what was there is as it was.",
@@ -119,7 +120,7 @@ def unwritten(path: str | Path, error: OSError) -> AttnbankError:
 def remove_parts(target: Path) -> None:
     """Remove the parts, files and folders, that killed processes left of an output."""
     start = _start(target)
-    with suppress(OSError):  # a folder that cannot be listed keeps them
+    with suppress(OSError):  # in a folder that cannot be listed they stay
         for each in target.parent.iterdir():
             name = each.name
             if name.startswith(start) and name.endswith(".part") and _is_number(name, start):
@@ -127,13 +128,16 @@ def remove_parts(target: Path) -> None:
 
 
 def part_names(target: Path) -> Iterator[Path]:
-    """Names for a part of an output, one after the other; the first that is free is to be taken."""
+    """Names for a part of an output, without end; the caller takes the first that is free."""
     for number in count(1):
         yield target.with_name(f"{_start(target)}{os.getpid()}-{number}.part")
 
 
 def hold(descriptor: int) -> bool:
-    """Lock an open part, so that no other process removes it; False where another has locked it."""
+    """Lock an open part, so that no other process removes it; False if another has locked it.
+
+    True also where there are no locks.
+    """
     if fcntl is None:
         return True
     try:
@@ -146,7 +150,7 @@ def hold(descriptor: int) -> bool:
 
 
 def _is_number(name: str, start: str) -> bool:
-    """Whether a name has between its start and its end what part_names puts there."""
+    """Whether the middle of a name is what part_names puts there: a process id and a number."""
     pid, _, number = name.removeprefix(start).removesuffix(".part").partition("-")
     return pid.isdecimal() and number.isdecimal()
 
@@ -160,7 +164,7 @@ def _start(target: Path) -> str:
 
 
 def _make_part(target: Path) -> tuple[Path, BinaryIO]:
-    """A new part, open, locked, and with the permissions of what it will replace."""
+    """A new part, open and locked, with the owner and permissions of what it will replace."""
     old = target.stat() if target.exists() else None
     mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
     for part in part_names(target):
@@ -213,13 +217,16 @@ def _remove_unheld(part: Path) -> None:
 
 
 def _make_free(file: BinaryIO) -> None:
-    """Close a file that Windows would not rename while it is open; elsewhere it keeps its lock."""
+    """Close a part on Windows, which cannot rename an open file; elsewhere it keeps its lock."""
     if fcntl is None:
         file.close()
 
 
 def _status(place: Path, named: str) -> os.stat_result | None:
-    """The file status of what stands at a path, links followed; None where nothing does."""
+    """The file status of what is at a path, with links followed; None if nothing is there.
+
+    Raises CallError if that cannot be known.
+    """
     try:
         return place.stat()
     except FileNotFoundError:
@@ -232,7 +239,7 @@ def _status(place: Path, named: str) -> os.stat_result | None:
 
 
 def _is_of_bank(place: Path, bank: Path) -> bool:
-    """Whether a path is a bank, its log or its copy, whether or not there are any yet."""
+    """Whether a path is a bank, its log or its copy, even if that does not exist yet."""
     own = bank.resolve()
     endings = ("", ".wal", ".wal.checkpoint", ".copying", ".copying.wal")
     for each in (Path(f"{own}{ending}") for ending in endings):

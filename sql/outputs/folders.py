@@ -1,9 +1,9 @@
-"""The one way in which a folder is written that a user named.
+"""The only way in which a folder that a user named is written.
 
-What is written goes into a hidden folder beside, which takes the name when it is whole. Where an
-earlier one is replaced, that one steps aside for a moment, so that the name is at every moment the
-old folder's, nobody's or the new one's. What a killed process left beside is put right by the next
-one that writes to the same place.
+What is written goes into a hidden folder beside it, the part, which takes the name when it is
+complete. If there is an earlier folder, it is renamed first, so that at every moment the name
+belongs to the old folder, to nothing, or to the new one. What a killed process left half done is
+put right by the next process that writes to the same place.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from attnbank.sql.outputs.files import (
 )
 
 Owns = Callable[[Path], Callable[[Path], bool]]
-"""Looks at a folder, and gives what tells whether a path within it was written by such a command.
-The path is relative to the folder."""
+"""A function that looks at a folder that a command wrote earlier, and returns a function that says
+of a path, relative to that folder, whether such a command wrote it."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The folder to write into, and the descriptor that locks it (-1 for none): a process that
-    writes into it too must inherit that.
+    """The folder to write into, and the file descriptor that locks it (-1 if there is none).
+
+    Another process that writes into the folder must inherit the descriptor, so that the lock lasts
+    as long as that process.
     """
 
     folder: Path
@@ -42,13 +44,15 @@ class Part:
 
 
 def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Path:
-    """The folder that is to be written, behind links and with its `~` expanded.
+    """The folder that is to be written, with links followed and `~` expanded.
 
-    `last` is a file that every such folder has; `owns` tells what in one is such a command's own.
-    Raises CallError where something else than a folder
-    stands there, where it has something in it (unless `force`), and where it cannot change places
-    with another: the current folder, and one that a disk is mounted on. Nothing is written, but
-    what a killed process left half done is put right.
+    `last` is the name of a file that every complete folder of the kind has; `owns` says which of
+    its files the command wrote. Nothing is written, but what a killed process left half done is put
+    right.
+
+    Raises CallError if what is there is not a folder, if it is not empty (unless `force`), and if
+    another folder cannot take its place: it is or contains the current folder, or a disk is mounted
+    on it.
     """
     place = expanded(path)
     if place.is_symlink() and not place.exists():
@@ -76,12 +80,11 @@ def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Pat
 def output_folder(target: Path, *, owns: Owns) -> Iterator[Part]:
     """A folder to write into, which takes its place when the block ends, and is gone if it raises.
 
-    `target` is what check_folder gave. What is in the way and was written by such a
-    command (`owns`) is replaced; all else stays. Raises CallError where what stays would stand in
-    the way of a new file, AttnbankError where the disk is full or refuses. Then what was there is
-    as it was.
+    `target` is what check_folder returned. Files in it that such a command wrote (`owns`) are
+    replaced; all others stay. Raises CallError if a file that stays has the place of a new one,
+    AttnbankError if the disk is full or writing fails. Then what was there before is unchanged.
     """
-    with postponed() as interrupts:  # the first one is raised, and none of those after it
+    with postponed() as interrupts:  # a second Ctrl-C must not stop the clearing up
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             remove_parts(target)
@@ -101,6 +104,7 @@ def output_folder(target: Path, *, owns: Owns) -> Iterator[Part]:
 
 
 def _make_part(target: Path) -> Part:
+    """A new hidden folder beside the target, locked if the system can lock folders."""
     for folder in part_names(target):
         try:
             folder.mkdir()
@@ -128,7 +132,10 @@ def _aside(target: Path) -> Path:
 
 
 def _take_place(part: Path, target: Path, owns: Owns) -> None:
-    """Put a whole folder in the place of what is there."""
+    """Put a complete folder in the place of what is there, of which files of others stay.
+
+    Raises CallError as `_check_fits` does.
+    """
     if not target.exists():
         part.rename(target)
         return
@@ -150,16 +157,19 @@ def _take_place(part: Path, target: Path, owns: Owns) -> None:
 
 
 def _settle(aside: Path, target: Path, owns: Owns) -> None:
-    """Give the new folder what the old one had besides, and the old one a name to be removed by."""
+    """Move files of others from the old folder to the new one, and rename the old one to a part.
+
+    The next `remove_parts` removes it.
+    """
     _move_others(aside, target, Path(), owns(aside))
     aside.rename(next(each for each in part_names(target) if not os.path.lexists(each)))
 
 
 def _put_right(target: Path, last: str, owns: Owns) -> None:
-    """End what a killed process left half done.
+    """Finish or undo what a killed process left half done.
 
-    Where the new folder has its name already, it gets what the old one had besides; otherwise the
-    old one gets the name back.
+    If the new folder already has the name, it gets the files of others from the old one; if nothing
+    has the name, the old folder gets it back. Raises CallError if something else has it.
     """
     aside = _aside(target)
     if not aside.is_dir():
@@ -180,7 +190,7 @@ def _put_right(target: Path, last: str, owns: Owns) -> None:
 
 
 def _check_fits(part: Path, target: Path, owns: Owns) -> None:
-    """Raise CallError where what stays stands in the way of a new file or folder."""
+    """Raise CallError if something that stays has the place of a new file or folder."""
     is_own = owns(target)
     for path in sorted(part.rglob("*")):
         old = target / path.relative_to(part)
@@ -192,7 +202,7 @@ def _check_fits(part: Path, target: Path, owns: Owns) -> None:
 
 
 def _move_others(old: Path, new: Path, at: Path, is_own: Callable[[Path], bool]) -> None:
-    """Move what is nobody's own from the folder `at` of an old folder into that of a new one."""
+    """Move what is not the command's own from `old / at` to `new / at`, folder by folder."""
     for path in sorted((old / at).iterdir()):
         place = at / path.name
         if path.is_dir() and not path.is_symlink():

@@ -26,14 +26,15 @@ create or replace macro wilson_high(correct, n) as least(
 );
 comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n.';
 
--- Not split_part: with that DuckDB 2.0 fails on a filter of a column that is null throughout, as in text without trees.
+-- split_part is not used here, because with it DuckDB 2.0 fails on a filter of a column that is null in every row, as
+-- in text without trees.
 create or replace macro without_subtype(relation) as regexp_replace(relation, ':.*', '');
 comment on macro without_subtype is 'A relation without its subtype: nmod for nmod:poss; null for null.';
 
 create or replace macro feature(feats, name) as nullif(
     regexp_extract(feats, concat('(^|[|])', name, '=([^|]*)'), 2), ''
 );
-comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null where there is none.';
+comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null if the word does not have it.';
 
 create or replace macro weights_to(weights, positions) as list_transform(
     positions, lambda each_position: list_extract(weights, each_position + 1)
@@ -44,9 +45,10 @@ create or replace macro at_largest(positions, weights) as case
     when list_max(weights) > 0
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
-comment on macro at_largest is 'The position with the largest of the weights beside it, the first of equals; null where all are 0.';
+comment on macro at_largest is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
 
--- Stirling's series at n + 8, and back: good to 14 digits for every n, in any engine.
+-- Arithmetic only, so that every engine gives the same: Stirling's series gives ln((n + 8)!), where it is good to 14
+-- digits even for n = 0, and the logarithms of the last eight factors are taken off again.
 create or replace macro log_factorial(n) as
 (cast(n as double) + 8) * ln(cast(n as double) + 8) - (cast(n as double) + 8)
 + ln(cast(6.283185307179586 as double) * (cast(n as double) + 8)) / 2
@@ -74,4 +76,4 @@ create or replace macro mcnemar(only_a, only_b) as least(
         )
     )
 );
-comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: how likely so uneven a split of the pairs that one of the two alone gets right is by chance.';
+comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: of the pairs that only one of the two gets right, how likely a split at least as uneven as only_a to only_b is by chance.';

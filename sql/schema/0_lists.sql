@@ -1,4 +1,5 @@
--- What the analyses read out of a list of weights. Engines count lists differently; these count alike.
+-- What the analyses read from a list of weights. Engines disagree on whether lists count from 0 or 1, so the analyses
+-- use only these functions, which other engines can define to count in the same way.
 
 create or replace macro weight_at(weights, at_position) as
 case when at_position >= 0 then cast(list_extract(weights, at_position + 1) as double) end;
@@ -6,7 +7,7 @@ comment on macro weight_at is 'The weight on one position, which counts from 0; 
 
 create or replace macro weight_on(weights, list_indexes) as
 coalesce(cast(list_sum(list_select(weights, list_indexes)) as double), cast(0 as double));
-comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 for none.';
+comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 if there are none.';
 
 create or replace macro mask_of(list_indexes, positions) as list_transform(
     range(1, positions + 1),
@@ -15,7 +16,7 @@ create or replace macro mask_of(list_indexes, positions) as list_transform(
         else cast(0 as double)
     end
 );
-comment on macro mask_of is '1 at some places of a list of that many positions, 0 elsewhere. Places count from 1.';
+comment on macro mask_of is 'A list of as many numbers as there are positions: 1 at the given places, 0 elsewhere. Places count from 1.';
 
 create or replace macro mask_without(first_indexes, second_indexes, third_indexes, positions) as list_transform(
     range(1, positions + 1),
@@ -26,7 +27,7 @@ create or replace macro mask_without(first_indexes, second_indexes, third_indexe
         else cast(1 as double)
     end
 );
-comment on macro mask_without is '0 at the places of three lists, 1 elsewhere, of that many positions. Places count from 1.';
+comment on macro mask_without is 'A list of as many numbers as there are positions: 0 at the places of the three lists, 1 elsewhere. Places count from 1.';
 
 create or replace macro weight_under(weights, mask) as list_inner_product(cast(weights as double[]), mask);
 comment on macro weight_under is 'The sum of the weights where the mask is 1. For many places it is several times as fast as weight_on.';
@@ -37,14 +38,14 @@ comment on macro weight_total is 'The sum of a whole list of weights.';
 
 create or replace macro is_place_in(at_position, list_indexes) as
 coalesce(list_contains(list_indexes, cast(at_position + 1 as integer)), false);
-comment on macro is_place_in is 'Whether a position, which counts from 0, is one of some places of the list, which count from 1.';
+comment on macro is_place_in is 'Whether a position, which counts from 0, is one of the given places, which count from 1.';
 
 create or replace macro place_count(list_indexes) as coalesce(len(list_indexes), 0);
 comment on macro place_count is 'How many places a list has; 0 for null.';
 
 create or replace macro plain_text(written) as
 replace(replace(replace(replace(written, 'Ġ', ''), '▁', ''), '##', ''), '</w>', '');
-comment on macro plain_text is 'A token without the marks by which vocabularies tell that it follows a space or continues a word.';
+comment on macro plain_text is 'A token without the marks by which vocabularies show that it follows a space or continues a word.';
 
 create or replace macro refuse_unless(condition, message) as
 case when condition then true else cast(error(message) as boolean) end;
@@ -59,7 +60,7 @@ list_extract(
     list_indexes,
     list_position(list_select(weights, list_indexes), list_max(list_select(weights, list_indexes)))
 );
-comment on macro first_largest_on is 'Which of some places of the list, which count from 1, has the largest weight; the first of equals.';
+comment on macro first_largest_on is 'The place, of those given, that has the largest weight; the first of equals. Places count from 1.';
 
 create or replace macro joined(texts) as array_to_string(texts, ', ');
 comment on macro joined is 'Texts, separated by commas.';

@@ -16,7 +16,7 @@ create table model (
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
 comment on column model.name is 'The name it was loaded by: a hub name, the name of a folder, or minilm.';
-comment on column model.revision is 'Commit of the hub it was loaded from; the package version for minilm; null for a folder.';
+comment on column model.revision is 'Commit on the hub that it was loaded from; the package version for minilm; null for a folder.';
 comment on column model.sha256 is 'SHA-256 over its parameters and buffers, name by name, without a pooler or a head: the same encoder gives the same digest.';
 comment on column model.architecture is 'Its class in transformers (BertModel, GPT2Model, ...).';
 comment on column model.layers is 'Number of its layers.';
@@ -24,7 +24,7 @@ comment on column model.heads is 'Number of attention heads in each layer.';
 comment on column model.random_seed is 'Seed of its random weights (a control model); null for trained weights.';
 comment on column model.tokenizer is 'Class of its tokenizer.';
 comment on column model.max_positions is 'Longest input in tokens that it takes; null for no limit.';
-comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model. Null in rows of before it was kept.';
+comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model. Null in rows older than this column.';
 
 create table run (
     id integer primary key,
@@ -68,9 +68,9 @@ comment on column run.first_sequence is 'sequence.id of its first input; the ids
 comment on column run.batches is 'Batches committed so far; an interrupted run goes on with the next.';
 comment on column run.started is 'When it started, UTC.';
 comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
-comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in runs of before: so for byte-level tokenizers alone; SentencePiece ones read spaces that nobody wrote, or none.';
-comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs of before it was counted.';
-comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place. Null in runs of before there was a choice: parts.';
+comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in older runs: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
+comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs older than this column.';
+comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place. Null in older runs, which read the parts.';
 
 create table skipped (
     corpus integer not null,
@@ -82,7 +82,7 @@ create table skipped (
     reason varchar not null,
     detail varchar not null
 );
-comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, but what run.options[''limit''] passes over.';
+comment on table skipped is 'A sentence that was left out, and why. Nothing is dropped without a row here, except what run.options[''limit''] passes over.';
 comment on column skipped.corpus is 'corpus.id of its corpus.';
 comment on column skipped.run is 'run.id of the run that left it out; null where it could not be read, so that no run has it.';
 comment on column skipped.batch is 'sequence.batch with which the row was committed; null where run is.';
@@ -95,15 +95,16 @@ comment on column skipped.detail is 'The reason in words.';
 create table preferred_run (
     run integer not null
 );
-comment on table preferred_run is 'The runs that the bank takes where none is asked for: of each context and unit one at most. Set by: attnbank use RUN.';
+comment on table preferred_run is 'The runs that the bank takes if none is asked for: at most one of each context and unit. Set by: attnbank use RUN.';
 comment on column preferred_run.run is 'run.id of the run.';
 
--- Ids that rows had which are gone: they are never given again, so that nothing kept elsewhere means another row.
+-- The largest ids of deleted rows. Such ids are never given again, so that one that was noted elsewhere never comes to
+-- mean another row.
 
 create table used_id (
     kind varchar primary key,
     last integer not null
 );
-comment on table used_id is 'The last id of each kind that was in use when rows were deleted; the next is larger. Empty where nothing ever was.';
+comment on table used_id is 'The last id of each kind that was in use when rows were deleted; the next is larger. Empty if nothing was ever deleted.';
 comment on column used_id.kind is 'The table whose id it is (run, sequence, word, ...); entity for mention.entity.';
 comment on column used_id.last is 'The largest id that was in use.';

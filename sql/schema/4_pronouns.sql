@@ -1,4 +1,4 @@
--- English pronouns: what the rules for text without tags and the agreement of mentions go by.
+-- English pronouns, for the rules for text without tags and for the agreement of mentions.
 
 create or replace view english_pronoun as
 with
@@ -39,4 +39,4 @@ comment on column english_pronoun.form is 'The form, in lower case.';
 comment on column english_pronoun.person is '1, 2 or 3, as in word.feats; null where it has none.';
 comment on column english_pronoun.number is 'Sing or Plur; null where it may be either.';
 comment on column english_pronoun.gender is 'Masc, Fem or Neut; null where it has none.';
-comment on column english_pronoun.is_certain is 'Whether the form tells a pronoun in text without tags; ''s, as in let''s, does, and one, which may be a number or stand for a noun, does not.';
+comment on column english_pronoun.is_certain is 'Whether the form is enough to know a pronoun in text without tags: true for ''s, as in let''s; false for one, which may be a number or stand for a noun.';

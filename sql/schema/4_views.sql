@@ -1,4 +1,4 @@
--- The shapes that people expect.
+-- Views in the shapes that people expect: dependencies, heads, and one row per weight.
 
 create or replace view dependency as
 select
@@ -44,7 +44,7 @@ comment on column head.layer is '1-based layer.';
 comment on column head.head is '1-based head.';
 comment on column head.name is 'layer-head, as the paper writes it: 8-10.';
 
--- One unnest, not two side by side: Spark has but one a SELECT.
+-- One unnest, and not two side by side, because Spark allows only one per SELECT.
 create or replace view attention_weight as
 select
     placed.sequence,

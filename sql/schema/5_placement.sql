@@ -1,4 +1,4 @@
--- Where the kinds of positions stand in each sequence.
+-- Where positions of each kind stand in each sequence.
 
 create or replace view placement as
 with
@@ -16,7 +16,8 @@ located as (
     inner join sequence on sequence.id = position.sequence
 ),
 
--- Made once for each sequence: left to itself, DuckDB sorts the lists again for every row that they are joined to.
+-- Materialized, so that the lists are made once per sequence: otherwise DuckDB sorts them again for every row that they
+-- are joined to.
 listed as materialized (
     select
         located.sequence,
@@ -61,7 +62,7 @@ comment on column placement.run is 'run.id of its run.';
 comment on column placement.positions is 'Positions of the sequence.';
 comment on column placement.cls is 'Places of [CLS]: the kind cls, whatever the tokenizer writes; null for none.';
 comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
-comment on column placement.punctuation is 'Places of . and , alone, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
+comment on column placement.punctuation is 'Places of . and , only, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
 comment on column placement.words is 'Places of words or tokens: everything but special tokens; null for none.';
 comment on column placement.first_segment is 'Places of the words or tokens of the first segment; null for none.';
 comment on column placement.second_segment is 'Places of the words or tokens of the second segment of a pair; null for none.';

@@ -31,7 +31,7 @@ create table probe (
     opens double,
     closes double
 );
-comment on table probe is 'A classifier that finds the syntactic head of each word, trained on one run and scored on another (section 5 of the paper). Candidates are ROOT and the other words: a word is none for itself, as it is in the published code.';
+comment on table probe is 'A classifier that finds the syntactic head of each word, trained on one run and scored on another (section 5 of the paper). Candidates are ROOT and the other words. A word is not a candidate for its own head; in the published code it is.';
 comment on column probe.id is 'Number of the probe in this bank.';
 comment on column probe.kind is 'right_branching (the next word), attention (a weight for each head and direction), attention_words (weights linear in the embeddings of the two words), distance_words (distance and embeddings, no attention).';
 comment on column probe.train_run is 'run.id of the run it was trained on; null for right_branching, which learns nothing.';
@@ -41,7 +41,7 @@ comment on column probe.test_split is 'The document.split that it was scored on;
 comment on column probe.embeddings is 'Where its word vectors come from: model (input embeddings of the trained model, mean over the pieces of a word), a file or a spaCy pipeline; null where it uses none.';
 comment on column probe.dimension is 'Numbers in a word vector; null where it uses none.';
 comment on column probe.coverage is 'Share of the words of the test run that have a vector, in [0, 1]; the others are zero. Null where it uses none.';
-comment on column probe.vectors_sha256 is 'SHA-256 of its word vectors, by which a changed file of vectors is told; null where it uses none.';
+comment on column probe.vectors_sha256 is 'SHA-256 of its word vectors, by which a changed file of vectors is noticed; null where it uses none.';
 comment on column probe.root_at is 'Where the zero vector of ROOT stands among the candidates: root (at ROOT) or published (after the last word, as in the published code, which shifts the vectors of all candidates by one).';
 comment on column probe.seed is 'Seed of the held-out documents, the order of the batches, the first weights and the resamples.';
 comment on column probe.options is 'Further options of the training, by name.';
@@ -58,8 +58,8 @@ comment on column probe.code_version is 'Version of attnbank that trained it.';
 comment on column probe.libraries is 'Versions of Python and of the libraries that the figures depend on.';
 comment on column probe.started is 'When the training started, UTC.';
 comment on column probe.finished is 'When it was scored, UTC.';
-comment on column probe.opens is 'What the attention to and from [CLS] (positions of kind cls) counts, times its weights, for ROOT; learnt. Null where it reads no attention, and in a probe of format 1.';
-comment on column probe.closes is 'The same of the other special tokens ([SEP]).';
+comment on column probe.opens is 'Learnt factor of the weighted attention to and from [CLS] (positions of kind cls) in the score of ROOT. Null where it reads no attention, and in a probe of format 1.';
+comment on column probe.closes is 'The same factor for the other special tokens ([SEP]).';
 
 create table probe_score (
     probe integer not null,

@@ -1,4 +1,4 @@
--- What SQL alone cannot compute well, kept so that it can be asked for. Filled by: attnbank compute NAME.
+-- Results that SQL cannot compute, or only slowly, kept so that queries can read them. Filled by: attnbank compute NAME.
 
 create table head_distance (
     run integer not null,
@@ -33,22 +33,22 @@ create table head_embedding (
 comment on table head_embedding is 'Where the heads of a run lie in the plane that keeps their distances best. Filled by: attnbank compute head_embedding.';
 comment on column head_embedding.run is 'run.id of the run.';
 comment on column head_embedding.smoothing is 'Smoothing of the distances (head_distance.smoothing).';
-comment on column head_embedding.seed is 'Seed of the random starts; one start more, from classical scaling, needs none.';
+comment on column head_embedding.seed is 'Seed of the random starts; one further start, from classical scaling, needs none.';
 comment on column head_embedding.layer is '1-based layer.';
 comment on column head_embedding.head is '1-based head.';
-comment on column head_embedding.x is 'Place along the axis on which the heads differ most, in nats a token; the mean is 0.';
-comment on column head_embedding.y is 'Place along the other axis, in nats a token; the mean is 0.';
+comment on column head_embedding.x is 'Place along the axis on which the heads differ most, in nats per token; the mean is 0.';
+comment on column head_embedding.y is 'Place along the other axis, in nats per token; the mean is 0.';
 comment on column head_embedding.stress is 'Normalised stress of the whole picture: 0 keeps every distance, 1 none. The same in every row.';
 
 create table word_frequency (
     form varchar not null,
     frequency double not null
 );
-comment on table word_frequency is 'How frequent words are, if you load it (insert into word_frequency ...); head_function counts the corpus itself otherwise.';
+comment on table word_frequency is 'How frequent words are, if you load it (insert into word_frequency ...); if it is empty, head_function counts the words of the corpus.';
 comment on column word_frequency.form is 'The word; capitals do not count.';
 comment on column word_frequency.frequency is 'Any measure of frequency; rows of one form add up.';
 
--- What was computed into the tables that `attnbank compute` fills, so that the same is not computed twice.
+-- What is already in the tables that `attnbank compute` fills, so that nothing is computed twice.
 
 create table computation (
     run integer not null,

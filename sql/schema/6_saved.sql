@@ -1,4 +1,4 @@
--- Relations of the user's own: pairs of words that a request found, under a name. Filled by: attnbank save.
+-- The user's own relations: pairs of words that a request found, kept under a name. Filled by: attnbank save.
 
 create table saved_relation (
     name varchar primary key,
@@ -11,12 +11,12 @@ create table saved_relation (
     code_version varchar not null,
     saved timestamp not null
 );
-comment on table saved_relation is 'The relations that attnbank save has kept: each is used as a relation of the trees is.';
+comment on table saved_relation is 'The relations that attnbank save has kept. Each can be used like a relation of the trees.';
 comment on column saved_relation.name is 'Its name, which no relation of the corpora has.';
 comment on column saved_relation.request is 'The request that found its pairs.';
 comment on column saved_relation.from_node is 'The node of the request that is the dependent.';
 comment on column saved_relation.to_node is 'The node of the request that is its head.';
-comment on column saved_relation.meaning is 'What it means, in words; null where nobody said.';
+comment on column saved_relation.meaning is 'What it means, in words; null if the user did not say.';
 comment on column saved_relation.statement is 'The SELECT that found its pairs.';
 comment on column saved_relation.last_sentence is 'The largest sentence.id that was looked at. Sentences that came later have no pairs until it is saved again.';
 comment on column saved_relation.code_version is 'Version of attnbank that saved it.';
@@ -27,7 +27,7 @@ create table saved_pair (
     word integer not null,
     head_word integer not null
 );
-comment on table saved_pair is 'The pairs of words of the saved relations, each once.';
+comment on table saved_pair is 'The pairs of words of the saved relations: one row per pair.';
 comment on column saved_pair.relation is 'saved_relation.name of its relation.';
 comment on column saved_pair.word is 'word.id of the word that stands for the dependent.';
 comment on column saved_pair.head_word is 'word.id of the word that stands for its head.';

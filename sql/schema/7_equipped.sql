@@ -1,4 +1,5 @@
--- What an analysis may need of a run beside its attention: the ids of the runs that have it; a relation that was saved.
+-- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses, and
+-- whether a relation was saved.
 
 create or replace macro runs_with_trees() as coalesce(
     (
@@ -46,4 +47,4 @@ comment on macro runs_with_losses is 'The runs that were ingested with --ablate.
 create or replace macro as_saved(asked_relation) as (
     select max(saved_pair.relation) from saved_pair where saved_pair.relation = asked_relation
 );
-comment on macro as_saved is 'The name that is asked for, where a saved relation has it; else null.';
+comment on macro as_saved is 'The name that is asked for, if a saved relation has that name; else null.';

@@ -1,5 +1,5 @@
 -- title: The probe that is asked for, or every probe
--- grain: one row per probe; an error where there is none
+-- grain: one row per probe; an error if there is none
 -- param asked integer = null: probe.id; null for every probe
 -- column id integer: probe.id
 with

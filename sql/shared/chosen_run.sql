@@ -1,13 +1,14 @@
 -- title: The run that an analysis reads
--- grain: one row; an error where no run can be read, and no row where the empty name is asked for
--- note: the run that is asked for; else, of the finished runs of trained weights that fit, the one that the bank prefers
---   (attnbank use), one of the favoured kind, the newest. A random control never answers unasked.
+-- grain: one row; an error if no run can be read, and no row if the empty name is asked for
+-- note: it is the run that is asked for. If none is, the finished runs of trained weights that fit are compared: those
+--   that the bank prefers (attnbank use) come first, then those of the favoured kind, then the newest. A run of random
+--   weights is read only if it is named.
 -- param asked varchar = null: name or id of the run that is asked for
 -- param unit varchar = null: the unit that the analysis reads, word or token; null for any
 -- param contexts varchar[] = null: the contexts that it reads; null for any
--- param needs varchar = null: what it reads beside attention (trees, mentions, gradients, losses); null for nothing
+-- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
--- param usual varchar = null: the context of a run that it takes unasked; null for any
+-- param usual varchar = null: the context of a run that it takes if none is named; null for any
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
 -- column id integer: run.id
 -- column name varchar: name of the run

@@ -4,8 +4,8 @@
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
 -- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
 -- param relation varchar = null: a saved relation, whose pairs are judged instead of the dependencies
--- param choose varchar = null {half, train}: which part is chosen on: every second document, or every second
---   sentence where the corpus is one document; or the documents whose split is train. Null for no parts.
+-- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document, or every
+--   second sentence if the corpus is one document; train: the documents whose split is train. Null for no parts.
 -- column relation varchar: the relation, or all
 -- column is_chosen_on boolean: whether the part is the one to choose heads on; false without parts
 -- column layer smallint: 1-based layer

@@ -2,9 +2,9 @@
 -- grain: one row per run
 -- param unit varchar = null: the unit that the analysis reads, word or token; null for any
 -- param contexts varchar[] = null: the contexts that it reads; null for any
--- param needs varchar = null: what it reads beside attention (trees, mentions, gradients, losses); null for nothing
+-- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
--- param usual varchar = null: the context of a run that it takes unasked; null for any
+-- param usual varchar = null: the context of a run that it takes if none is named; null for any
 -- column id integer: run.id
 -- column name varchar: name of the run
 -- column corpus integer: corpus.id of its corpus
@@ -13,8 +13,8 @@
 -- column unit varchar: what a position is: a word or a token
 -- column is_finished boolean: whether all its batches are in the bank
 -- column is_preferred boolean: whether the bank prefers it (attnbank use)
--- column misfit varchar: why the analysis cannot read it; null where it can
--- column reserve varchar: why it is read only where it is named; null where it may answer unasked
+-- column misfit varchar: why the analysis cannot read it; null if it can
+-- column reserve varchar: why it is read only if it is named; null if it may be chosen without that
 select
     run.id,
     run.name,

@@ -95,7 +95,7 @@ def test_a_universal_head_is_judged_where_it_was_not_chosen(
     rows = bank.query("universal_head", relation=RELATION).to_dicts()
     scored = [_accuracies(path, run)[0] for run in runs["own"]]
     best_offset = [
-        bank.query("offset_baseline", relation=RELATION, run=run)["accuracy"].max()
+        max(bank.query("offset_baseline", relation=RELATION, run=run)["accuracy"].to_list())
         for run in runs["own"]
     ]
     chosen = [

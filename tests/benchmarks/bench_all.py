@@ -2,8 +2,9 @@
 
     python tests/benchmarks/bench_all.py [CORPUS]
 
-Without CORPUS on the sample that comes with the package, which is small: minutes, and ratios that
-say less than those on real text (make corpora; make bench CORPUS=corpora/gum-dev.conllu).
+Without CORPUS they run on the sample that comes with the package. It is small, so this takes only
+minutes, but the ratios say less than those on real text (make corpora; make bench
+CORPUS=corpora/gum-dev.conllu).
 """
 
 from __future__ import annotations

@@ -3,14 +3,15 @@
     python tests/benchmarks/bench_analyses.py --corpus TEXT [--weights 1e9] [NAME...]
     python tests/benchmarks/bench_analyses.py --bank BANK [NAME...]
 
-With --corpus, the text becomes up to three banks of about as many weights (big_bank.py), one after
-the other: pairs of tokens, sentences of words, documents of words. Each analysis reads the one of
-the kind that it takes unasked. With --bank, those run that can read the bank.
+With --corpus, the text becomes up to three banks of about --weights weights each (big_bank.py), one
+after the other: pairs of tokens, sentences of words, documents of words. Each analysis reads the
+kind that it chooses by default. With --bank, all analyses run that can read a run of the bank.
 
-Each runs in a process of its own with two threads under DuckDB's memory_limit of 1.5 GB; its peak
-memory is that of the whole process. Half the seconds of the processor is what two cores take that
-nothing else uses. Steps are computed first, into a copy of the bank where --bank is given. The
-packaged model has no masked-LM head: attention itself stands in for gradients where TEXT is given.
+Each runs in a separate process with two threads, under DuckDB's memory_limit of 1.5 GB; its peak
+memory is that of the whole process. Half of the processor seconds is the time on two idle cores.
+Steps are computed first; with --bank everything happens in a copy of the bank. The packaged model
+has no masked-LM head, so where a bank has no gradients and losses, attention stands in for the
+gradients, and losses of 1 for the losses.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ UNITS = {"pair": "token", "sentence": "word", "document": "word"}
 
 
 def usual_context(analysis: Analysis) -> str | None:
-    """The context of the runs that an analysis takes unasked; None where it reads no run."""
+    """The context of the run that an analysis chooses by default; None if it chooses none."""
     choice = analysis.run
     if choice is None:
         return None
@@ -47,7 +48,7 @@ def usual_context(analysis: Analysis) -> str | None:
 
 
 def measure(bank: str, kind: str, name: str, weights: int) -> None:
-    """Print seconds, those of the processor, both for a billion weights, memory in GB, rows."""
+    """Print seconds, processor seconds, both per billion weights, memory in GB, and rows."""
     opening, before = time.perf_counter(), time.process_time()
     if kind == "step":
         rows = sum(compute(bank, name).rows.values())
@@ -56,7 +57,7 @@ def measure(bank: str, kind: str, name: str, weights: int) -> None:
         with open_to_read(bank, SETTINGS) as connection:
             opening, before = time.perf_counter(), time.process_time()
             answer = connection.execute(with_defaults(analyses()[name], {}))
-            # Taken in parts: a million rows of Python objects would be memory of this program.
+            # Fetched in parts, since a million rows as Python objects would count as its memory.
             rows = sum(len(part) for part in iter(lambda: answer.fetchmany(10_000), []))
             seconds, used = time.perf_counter() - opening, time.process_time() - before
     rates = f"{seconds / weights * 1e9:7.1f} {used / weights * 1e9:7.1f}"
@@ -64,7 +65,7 @@ def measure(bank: str, kind: str, name: str, weights: int) -> None:
 
 
 def peak_memory() -> float:
-    """Peak memory of this process in GB; getrusage would count its parent's too."""
+    """The peak memory of this process in GB; getrusage would include that of its parent."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1e6
@@ -85,14 +86,14 @@ def stand_in(bank: Path) -> None:
 
 
 def make(corpus: str, bank: Path, weights: float, context: str, unit: str) -> None:
-    """Make a bank in a process of its own: see big_bank.py."""
+    """Make a bank in a separate process: see big_bank.py."""
     maker = str(Path(__file__).with_name("big_bank.py"))
     options = ["--weights", str(weights), "--context", context, "--unit", unit]
     subprocess.run([sys.executable, maker, corpus, str(bank), *options], check=True)
 
 
 def readable(bank: Path) -> list[str]:
-    """The analyses that find a run of the bank unasked."""
+    """The analyses that can choose a run of the bank by default."""
     with open_to_read(bank) as connection:
         return [
             name for name, each in analyses().items() if each.run and _fits(connection, each.run)
@@ -104,7 +105,7 @@ def _fits(connection: duckdb.DuckDBPyConnection, choice: RunChoice) -> bool:
 
 
 def measure_all(bank: Path, names: Iterable[str]) -> None:
-    """Every step, then the analyses, each in a process of its own."""
+    """Measure every step that is needed, then the analyses, each in a separate process."""
     with open_bank(bank) as opened:
         weights = max(opened.runs()["weights"].to_list())
     print(f"{weights:,} weights, {bank.stat().st_size / 1e9:.2f} GB")

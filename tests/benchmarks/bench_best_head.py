@@ -1,11 +1,11 @@
-"""`best_head` against the published code's method, on the same attention, in one run.
+"""`best_head` compared with the published code's method, on the same attention, in one process.
 
     python tests/benchmarks/bench_best_head.py BANK [--rounds 3]
 
 The published method: for each layer, head and direction, take each sentence's map, cut off the
 special tokens, blank the diagonal, arg-max every row, and count hits per relation in Python. Its
-maps are read from the bank into NumPy arrays beforehand and that time is not counted; the query
-starts from the file. Both must find the same best heads.
+maps are read from the bank into NumPy arrays beforehand, and that time is not counted, while the
+query reads the file. Both must find the same best accuracies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _examples(connection: duckdb.DuckDBPyConnection) -> list[Example]:
-    """Heads, relations and maps [L, H, n, n] (special tokens kept) of every sentence."""
+    """Heads, relations and maps [L, H, n, n], with special tokens, of every sentence."""
     model = connection.execute("select layers, heads from model").fetchone()
     assert model is not None
     examples = []

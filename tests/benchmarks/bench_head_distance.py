@@ -1,11 +1,11 @@
-"""Distances between heads: the step against a loop over heads, on the same attention.
+"""Distances between heads: the step compared with a loop over heads, on the same attention.
 
     python tests/benchmarks/bench_head_distance.py BANK [--weights 20000000] [--rounds 3]
 
-The loop is written from the definition, as the published code goes about it: input by input, each
-head against all heads at once, with two logarithms a weight and pair. Both get the same float32
-maps in memory, and each round runs them in turn, so that the ratio holds when the machine's speed
-drifts. Their results are compared before anything is printed.
+The loop is written from the definition, in the way of the published code: input by input, each head
+against all heads at once, with two logarithms per weight and pair. Both get the same float32 maps
+in memory, and each round runs them in turn, so that a drift of the machine's speed does not change
+the ratio. Their results are compared before anything is printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attnbank.ingest.derived.maps import choose_run, maps
 from attnbank.sql.bank.opening import open_to_read
 
 SMOOTHING = 0.001
-"""Share of a uniform distribution in every one, as in the published code."""
+"""The share of a uniform distribution that is mixed into every distribution (published code)."""
 
 
 def loop(found: list[np.ndarray], heads: int) -> np.ndarray:
@@ -40,7 +40,7 @@ def loop(found: list[np.ndarray], heads: int) -> np.ndarray:
 
 
 def step(found: list[np.ndarray], heads: int, threads: int | None) -> np.ndarray:
-    """The same, by the package."""
+    """The same distances, computed by the package; `threads` None for all."""
     distances = Distances(heads, SMOOTHING, threads)
     distances.add(found)
     return distances.matrix()

@@ -1,16 +1,16 @@
-"""Ingest against the bare forward pass over the same batches, and the size of what it writes.
+"""Ingest compared with the bare forward pass over the same batches, and the size that it writes.
 
     python tests/benchmarks/bench_ingest.py CORPUS [--model minilm] [--rounds 3] [--beforehand]
 
-Each round runs the two in turn, so that the ratio holds when the machine's speed drifts. The
-bare pass includes the padding and the model, with attention returned; ingest adds reading the
-corpus, merging pieces, peaks, and a bank that is closed and safe on the disk.
+Each round runs the two in turn, so that a drift of the machine's speed does not change the ratio.
+The bare pass includes the padding and the model, with attention returned. Ingest adds reading the
+corpus, merging pieces, finding peaks, and writing a bank until it is closed and safe on the disk.
 
-With --beforehand every map is made before the clock starts: what merging and writing can take from
-a model that is faster than this machine.
+With --beforehand every map is computed before the clock starts. This shows how fast merging and
+writing are, for models that run faster than on this machine.
 """
 
-# ruff: noqa: E402 (the threads are told how to wait before torch is imported)
+# ruff: noqa: E402 (wait_passively must be called before torch is imported)
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from attnbank.sql.provenance import version
 
 
 class Remembered:
-    """A model whose attention to each batch was computed before."""
+    """A model that computes its attention for a batch only once, and then remembers it."""
 
     def __init__(self, model: models.Model) -> None:
         self._model = model
@@ -56,7 +56,7 @@ class Remembered:
         return getattr(self._model, name)
 
     def attentions(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
-        """The attention to a batch: at its first time the model's own."""
+        """The attention for a batch: computed at the first call, then remembered."""
         key = inputs[0].numpy().tobytes()
         if key not in self._maps:
             self._maps[key] = self._model.attentions(*inputs)

@@ -1,4 +1,4 @@
-"""Kept answers against computed ones, in one open bank: milliseconds and ratios.
+"""Kept answers compared with computed ones, in one open bank: milliseconds and ratios.
 
     python tests/benchmarks/bench_kept.py BANK [--rounds 5]
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _compare(bank: Bank, name: str, rounds: int) -> float:
-    """How many times longer computing takes; both are asked in turns."""
+    """How many times longer computing an answer takes than reading it; both are run in turn."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         for is_kept, times in took.items():

@@ -1,12 +1,12 @@
-"""Requests in an open bank, and against the SELECT that one would write by hand, in one run.
+"""The time of requests in an open bank, some compared with a SELECT that is written by hand.
 
     python tests/benchmarks/bench_patterns.py BANK [--requests grew.jsonl] [--rounds 5]
 
 What is timed is `bank.find`: reading the request, building its SELECT, planning and running it, and
-the frame. Nothing is kept from one round to the next but the open bank. Without --requests those
-of docs/patterns.md are asked; those with attention where the bank has a run. For such a bank there
-follow questions about all of its attention, each against counting the weights of one head, and the
-memory of a command that is asked for more and more hits.
+making the frame. Only the open bank is kept from one round to the next. Without --requests the
+requests of docs/patterns.md are run; those about attention only if the bank has a run. For such a
+bank there are also requests over all of its attention, each compared with counting the weights of
+one head. At the end comes the memory of a command for more and more hits.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _attention(bank: Bank, rounds: int) -> None:
 
 
 def _memory(path: str) -> None:
-    """The peak memory of a command by the number of hits that it is asked for."""
+    """Print the peak memory of a command for several numbers of hits."""
     first = 0
     for limit in LIMITS:
         call = [sys.executable, "-m", "attnbank", "-b", path, "find", MANY, "-f", "csv"]
@@ -157,7 +157,8 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-"""Run a command and print its peak memory in kB; of a process of its own, for the peak is kept."""
+"""A program that runs a command and prints its peak memory in kB. It is a separate process, because
+the peak of all children so far is kept."""
 
 
 def _find(bank: Bank, request: str) -> None:

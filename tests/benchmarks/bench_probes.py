@@ -1,12 +1,12 @@
-"""An epoch of each probe against the same probe trained a sentence at a time in torch.
+"""An epoch of each probe compared with the same probe trained one sentence at a time in torch.
 
     python tests/benchmarks/bench_probes.py CORPUS [--model minilm] [--sentences 600] [--rounds 3]
 
-The sentence-at-a-time trainer is the published code's way: maps and transposes concatenated, the
-two vectors of every word pair laid out side by side, a step of Adam a sentence. A second one is
-this package's scorers with batches of one sentence. All hold their data in memory; each round
-runs the three in turn, so that the ratios hold when the machine's speed drifts. First the losses
-of the probes are compared: they are one probe, or nothing is measured.
+The sentence-at-a-time trainer works like the published code: maps and transposes are concatenated,
+the two vectors of every word pair are side by side, and Adam makes one step per sentence. A second
+comparison is this package's scorers with batches of one sentence. All have their data in memory;
+each round runs the three in turn, so that a drift of the machine's speed does not change the
+ratios. First the losses are compared, to be sure that all are the same probe.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from attnbank.ingest.derived.probes.training import loss_of, run_epoch
 from attnbank.sql.bank.opening import open_to_read
 
 Example = tuple[Tensor, Tensor, Tensor]
-"""Attention [K, n + 2, n + 2], the vectors of the words [n, D], their heads [n]."""
+"""The attention [K, n + 2, n + 2], the vectors of the words [n, D], and their heads [n]."""
 
 
 class SentenceProbe(nn.Module):
@@ -152,7 +152,7 @@ def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> 
                 else batch.attention[0].permute(2, 0, 1).contiguous()
             )
             gold = batch.gold[0, 1:-1]
-            heads = torch.where(gold > 0, gold - 1, 0)  # [CLS] stands before the words
+            heads = torch.where(gold > 0, gold - 1, 0)  # without the position of [CLS]
             examples.append((maps, vectors[batch.vector[0, 1:-1]], heads))
         scorer = make_scorer(task, options)
         generator = torch.Generator().manual_seed(0)

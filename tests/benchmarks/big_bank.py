@@ -1,11 +1,11 @@
-"""A bank of any size, from a text that is read once.
+"""Makes a bank of any size from one text.
 
     python tests/benchmarks/big_bank.py CORPUS BANK [--weights 1e9] [--context pair] [--unit token]
 
-The text is ingested with the packaged model, at most as many weights as are asked for. Then the
-whole of it is copied, with ids of its own (documents, sentences, words and mentions as well as
-inputs, attention and peaks), until the bank has about as many weights: what an ingest of so many
-copies of the text would give, at the speed of the disk.
+The text is ingested once with the packaged model, or a sample of it if it has more weights than
+--weights. Then all rows are copied with new ids (documents, sentences, words and mentions as well
+as inputs, attention and peaks), until the bank has about that many weights. The result is what an
+ingest of that many copies of the text would give, but made at the speed of the disk.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ IDS = {
     "peak": {"sequence": "sequence"},
     "gradient": {"sequence": "sequence"},
 }
-"""The columns of each table that are ids, and of what: a copy of a row has others."""
+"""The columns of each table that are ids, and of what; a copy of a row gets new ones."""
 
 
 def make(corpus: str, bank: Path, weights: int, context: str, unit: str) -> int:
-    """Fill a new bank with about as many weights; how many it has."""
+    """Fill a new bank with about `weights` weights; returns how many it has."""
     shape: dict[str, Any] = {"context": context, "unit": unit}
     whole = estimate(IngestOptions((corpus,), bank, "minilm", **shape))
     if whole.weights > weights:  # inputs are drawn at random, and differ in length
@@ -58,9 +58,9 @@ def make(corpus: str, bank: Path, weights: int, context: str, unit: str) -> int:
 
 
 def copy(connection: DuckDBPyConnection, copies: int) -> None:
-    """Put the rows of a bank into it again, until they are there as many times as asked for.
+    """Insert the rows of a bank again, until each is there `copies` times.
 
-    Copies differ in their ids alone: those of the first are counted on.
+    Copies differ only in their ids, which continue those of the first.
     """
     last = {
         "entity": _last(connection, "mention", "entity"),

@@ -1,7 +1,7 @@
 """Antecedent selection the slow, obvious way: its own reading of files, loops over mentions.
 
-Written apart from the package. It shares with it the closed word lists by which mentions without
-tags get their head and kind, and takes from a bank only which words went through the model
+It was written apart from the package. It shares only the closed word lists by which mentions
+without tags get their head and kind, and takes from a bank only which words went through the model
 together.
 """
 
@@ -20,7 +20,7 @@ import oracle_reference as slow
 from attnbank.ingest.corpora.mentions import PREPOSITIONS, RELATIVES, pronouns
 
 Taking = tuple[str, tuple[int, int, str], int, int]
-"""mentions or words, the key of a mention, layer and head."""
+"""What a head chooses among (mentions or words), the key of a mention, layer and head."""
 
 
 def _forms(text: str) -> set[str]:
@@ -229,7 +229,7 @@ def inputs(connection: Any) -> list[list[list[int]]]:
 
 
 def judged(corpus: Corpus, words: Sequence[int], singletons: bool = True) -> list[Judged]:
-    """What is judged in one input."""
+    """The mentions with an antecedent in one input; `words` are places in the corpus."""
     sizes: dict[tuple[int, str], int] = {}
     for each in corpus.mentions:
         sizes[each.document, each.entity] = sizes.get((each.document, each.entity), 0) + 1
@@ -250,7 +250,7 @@ def judged(corpus: Corpus, words: Sequence[int], singletons: bool = True) -> lis
 
 
 def baselines(corpus: Corpus, each: Judged) -> dict[str, Mention | None]:
-    """The mention that each baseline takes."""
+    """The mention that each baseline takes, or None."""
     mention, candidates = each.mention, each.candidates
     text = _text(corpus, mention)
     same_text = [c for c in candidates if _text(corpus, c) == text]
@@ -274,7 +274,7 @@ def _agree(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
 
 
 def _traits(corpus: Corpus, mention: Mention) -> tuple[str | None, str | None, str | None]:
-    """Number, gender and person; None where unknown."""
+    """Number, gender and person; None if unknown."""
     word = corpus.words[mention.head]
     feats = {} if word.upos in ("VERB", "AUX") else word.feats
     number, gender, person = feats.get("Number"), feats.get("Gender"), feats.get("Person")
@@ -305,7 +305,8 @@ def predictions(
 ) -> tuple[dict[Taking, int | None], dict[Taking, set[int]]]:
     """The word that each head takes, by (candidates, key of the mention, layer, head).
 
-    And the words that it may take instead, where rounding decides: see bounds.NEAR_TIE.
+    The second value has the words that it may take instead because rounding decides: see
+    bounds.NEAR_TIE.
     """
     found: dict[Taking, int | None] = {}
     near: dict[Taking, set[int]] = {}

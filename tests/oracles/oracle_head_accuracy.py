@@ -1,4 +1,4 @@
-"""Head accuracy as a Polars expression, written apart from its statement."""
+"""Head accuracy as a Polars expression, written apart from its SQL statement."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def head_accuracy(
 ) -> pl.LazyFrame:
     """How often each head's most-attended word is the gold head (Clark et al. 2019, section 4.2).
 
-    The same rows and columns as `bank.query("head_accuracy", ...)` with the same values, lazily.
-    Raises as that does.
+    It has the same rows and columns as `bank.query("head_accuracy", ...)` with the same values, but
+    is lazy. Raises as that does.
     """
     chosen = bank.run_of("head_accuracy", relation=relation, run=run, subtypes=subtypes)
     assert chosen is not None
@@ -66,7 +66,7 @@ def head_accuracy(
 
 
 def _gold(bank: Bank, run: str, *, subtypes: bool, possessive: bool) -> pl.LazyFrame:
-    """Where each word with a head stands, and where its head does; the relation between them."""
+    """The position of each word with a head, that of its head, and the relation between them."""
     placed = (
         bank.table("position", run=run)
         .filter(pl.col("kind") == "word")

@@ -1,4 +1,4 @@
-"""What heads find, dependent by dependent, by loops over the rows of a bank."""
+"""What attention heads find, dependent by dependent, by loops over the rows of a bank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Head = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the text that has a place in the tree; `head` is 0 for a root."""
+    """A word of the text that is in a tree; `head` is the index of its head, 0 for a root."""
 
     id: int
     sentence: int
@@ -27,7 +27,7 @@ class Word:
 
 
 class Reading:
-    """One run of a bank: its words, where they stand, and what the heads find for each of them."""
+    """One run of a bank: its words, their positions, and what the heads find for each of them."""
 
     def __init__(self, bank: Path, run: str) -> None:
         with duckdb.connect(str(bank), read_only=True) as connection:
@@ -61,7 +61,7 @@ class Reading:
         return None if place is None else self.word_at[sequence, place]
 
     def dependents(self, relation: str) -> list[int]:
-        """The words of the run that have the relation to a head; with all, roots too."""
+        """The words of the run that have the relation to a head; for `all`, roots as well."""
         return [
             word
             for word in sorted(self.place)
@@ -76,7 +76,7 @@ class Reading:
         return head if head in self.place else None
 
     def best(self, words: list[int]) -> tuple[Head, set[int]]:
-        """The head that is right most often, the first of equals, and where it is right."""
+        """The head that is right most often, the first of equals, and the words it is right on."""
         right: dict[Head, set[int]] = defaultdict(set)
         for word in words:
             for head, found in self.found[word].items():
@@ -85,7 +85,7 @@ class Reading:
 
 
 def mcnemar(one: int, other: int) -> float:
-    """The exact p value of so uneven a split, two-sided, in whole numbers up to the last step."""
+    """McNemar's exact two-sided p value, computed with whole numbers up to the last step."""
     n = one + other
     uneven = 2 * sum(comb(n, k) for k in range(min(one, other) + 1))
     return min(1.0, float(Fraction(uneven, 2**n)))

@@ -1,7 +1,7 @@
 """Masked-LM losses and gradients the slow way: one input at a time, unpadded, loss by transformers.
 
-Shares nothing with the package but the masks, which test_masking.py looks at. Attention is
-written out here, and the model's own is exchanged for it.
+It shares only the masks with the package, which test_masking.py checks. Attention is written out
+here, and replaces that of the model.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from attnbank.ingest.masked.masking import Masked, Masking
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 Edit = Callable[[int, Tensor], Tensor]
-"""From the 1-based layer and its weights [1, H, T, T] to other weights."""
+"""A function of a 1-based layer and its weights [1, H, T, T] that returns the weights to use."""
 
 
 def load(folder: Path) -> tuple[Any, Any]:
-    """The tokenizer, and the model with its head."""
+    """The tokenizer, and the model with its masked-language-model head, of a folder."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder, attn_implementation="eager")
     return tokenizer, model.eval()
 
 
 def inputs(connection: duckdb.DuckDBPyConnection, tokenizer: Any) -> dict[int, Encoded]:
-    """Every sequence of the bank by its id, put together again from table `position`."""
+    """Every sequence of the bank by its id, rebuilt from table `position`."""
     found: dict[int, Encoded] = {}
     rows = connection.execute(
         "select sequence, list((kind, word, text, pieces, segment) order by position)"
@@ -52,7 +52,7 @@ def inputs(connection: duckdb.DuckDBPyConnection, tokenizer: Any) -> dict[int, E
 
 
 def masking(tokenizer: Any, seed: int) -> Masking:
-    """BERT's masking, the special tokens and the vocabulary read off the tokenizer."""
+    """BERT's masking, with the special tokens and the vocabulary of the tokenizer."""
     special = set(tokenizer.all_special_ids)
     return Masking(
         seed,
@@ -74,7 +74,7 @@ def loss(model: Any, one: Encoded, masked: Masked, **settings: Any) -> Any:
 
 
 def gradients(model: Any, one: Encoded, masked: Masked) -> np.ndarray:
-    """The gradient of the loss by every attention weight, [L, H, T, T]."""
+    """The gradient of the loss with respect to every attention weight, [L, H, T, T]."""
     output = loss(model, one, masked, output_attentions=True)
     for each in output.attentions:
         each.retain_grad()
@@ -85,9 +85,9 @@ def gradients(model: Any, one: Encoded, masked: Masked) -> np.ndarray:
 
 @contextmanager
 def attention(model: Any, edit: Edit) -> Iterator[None]:
-    """Exchange the model's eager attention for one whose weights go through `edit`.
+    """Within, the model's eager attention is replaced by one whose weights go through `edit`.
 
-    For one forward pass, of one input without padding.
+    It serves for one forward pass over one input without padding.
     """
     layer = 0
 

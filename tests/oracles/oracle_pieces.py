@@ -1,7 +1,7 @@
 """SentencePiece tokenizers the slow, obvious way: words with `▁` for white space, cut by hand.
 
-Written apart from the package and from the tokenizers library, whose file it reads: merges one at
-a time, and every segmentation of a word by its log-probability.
+It was written apart from the package and from the tokenizers library, whose file it reads: it makes
+one merge at a time, or compares the log-probabilities of all segmentations of a word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class SlowPieces:
     """A tokenizer.json of model BPE or Unigram without a normalizer that changes letters."""
 
     def __init__(self, folder: Path, *, before_text: str) -> None:
-        """`before_text` is what stands before the first word: white space, or nothing."""
+        """`before_text` is written before the first word: SPACE, or nothing."""
         model = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
         self._before_text = before_text
         if model["type"] == "BPE":

@@ -1,8 +1,8 @@
 """Probes the slow, obvious way: one sentence, one pair of words, one map at a time, in float64.
 
-Written apart from the package, and shares nothing with it: rows fetched by plain SQL, word pairs
-laid out one by one as in the paper's formulas, gradients derived by hand. Candidates of a word
-are ROOT (0) and the words 1 to n; the word itself is none.
+It was written apart from the package, and shares nothing with it: rows are fetched by plain SQL,
+word pairs are laid out one by one as in the paper's formulas (section 5), and gradients are derived
+by hand. The candidates of a word are ROOT (0) and the words 1 to n, without the word itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ Parameters = dict[str, np.ndarray]
 
 @dataclass
 class Sentence:
-    """Words with their heads; maps [K, P, P] over all positions, and which of these are what."""
+    """Words with their heads, and maps [K, P, P] over all positions.
+
+    `words`, `opens` and `closes` are the positions of words, of [CLS] and of other special tokens.
+    """
 
     id: int
     document: int
@@ -34,7 +37,7 @@ class Sentence:
 
 
 def read(connection: Any, run: int, heads: int) -> list[Sentence]:
-    """The sentences of a run, one query a sentence and table."""
+    """The sentences of a run, by one query per sentence and table."""
     found = []
     sequences = connection.execute(
         "select id, document, positions from sequence where run = ? order by id", [run]
@@ -72,7 +75,7 @@ def read(connection: Any, run: int, heads: int) -> list[Sentence]:
 
 
 def features(sentence: Sentence, opens: float, closes: float) -> np.ndarray:
-    """What the maps and their transposes say of each pair, [n, 1 + n, 2 K], ROOT first."""
+    """The attention of each pair in the maps and their transposes, [n, 1 + n, 2 K], ROOT first."""
     n, number = len(sentence.words), len(sentence.maps)
     found = np.zeros((n, n + 1, 2 * number))
     for k in range(number):
@@ -89,7 +92,10 @@ def features(sentence: Sentence, opens: float, closes: float) -> np.ndarray:
 
 
 def stored(connection: Any, probe: int, heads: int) -> Parameters:
-    """What a probe of the kind attention learnt, from its tables: weights [2 K], opens, closes."""
+    """The parameters of a probe of the kind attention: weights [2 K], opens, closes.
+
+    They are read from the tables of the bank.
+    """
     rows = connection.execute(
         "select direction, layer, head, weight from probe_weight where probe = ?", [probe]
     ).fetchall()
@@ -105,14 +111,14 @@ def stored(connection: Any, probe: int, heads: int) -> Parameters:
 
 
 def word_pairs(vectors: np.ndarray, *, published: bool) -> np.ndarray:
-    """The two vectors of each pair, one after the other, [n, 1 + n, 2 D]; ROOT's own is zero."""
+    """The two vectors of each pair, concatenated, [n, 1 + n, 2 D]; that of ROOT is zero."""
     n, size = vectors.shape
     found = np.zeros((n, n + 1, 2 * size))
     for i in range(n):
         for j in range(n):
             pair = np.concatenate([vectors[i], vectors[j]])
             if published:
-                found[i, j] = pair  # one place too far to the left; nothing is at the last
+                found[i, j] = pair  # as published: one place too far left, and the last stays zero
             else:
                 found[i, j + 1] = pair
         if not published:
@@ -121,7 +127,7 @@ def word_pairs(vectors: np.ndarray, *, published: bool) -> np.ndarray:
 
 
 def distances(n: int) -> np.ndarray:
-    """Seven numbers of each pair, [n, 1 + n, 7]; the last says that it is ROOT."""
+    """Seven numbers for each pair, [n, 1 + n, 7]; the last one is 1 for ROOT."""
     found = np.zeros((n, n + 1, 7))
     for i in range(n):
         found[i, 0, 6] = 1
@@ -165,7 +171,7 @@ def logits(
 
 
 def loss(scores: np.ndarray, heads: list[int]) -> float:
-    """Summed negative log-likelihood of the heads."""
+    """The negative log-likelihood of the heads in nats, summed over the words."""
     total = 0.0
     for row, head in zip(scores, heads, strict=True):
         largest = row.max()
@@ -216,7 +222,7 @@ def gradients(
 def counts(
     sentences: list[Sentence], predictions: list[list[int]]
 ) -> dict[str, tuple[int, int, int, int]]:
-    """(n, correct, edges, found) of `all` and every relation, punctuation left out."""
+    """(n, correct, edges, found) for `all` and every relation, without punctuation."""
     total: Counter[tuple[str, str]] = Counter()
     for sentence, predicted in zip(sentences, predictions, strict=True):
         for i, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):

@@ -1,7 +1,7 @@
 """Head accuracy the slow, obvious way: loops over `output_attentions`, one sentence at a time.
 
-Written apart from the package, and shares nothing with it but the model: its own reading of
-CoNLL-U, the tokenizer's own call, plain NumPy, one loop a layer, a head and a word.
+It was written apart from the package, and shares only the model with it: it reads CoNLL-U itself,
+calls the tokenizer itself, and loops over layers, heads and words in plain NumPy.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def trees(paths: Iterable[Path]) -> list[Tree]:
 def word_attention(
     attention: np.ndarray, groups: Sequence[Sequence[int]], subword: str
 ) -> np.ndarray:
-    """Word-level attention [n, n] of one head from token-level [t, t], in float64, then float32."""
+    """Word-level attention [n, n] of one head from token-level attention [t, t].
+
+    It is computed in float64, and rounded to float32 at the end.
+    """
     n = len(groups)
     merged = np.zeros((n, n), dtype=np.float64)
     for i, from_tokens in enumerate(groups):
@@ -80,7 +83,7 @@ def word_attention(
 def fast_word_attention(
     attention: np.ndarray, groups: Sequence[Sequence[int]], subword: str
 ) -> np.ndarray:
-    """The same with NumPy sums, for corpora; a test holds the two together."""
+    """The same with NumPy sums, fast enough for corpora; a test compares the two."""
     wide = attention.astype(np.float64)
     columns = np.stack([wide[:, list(tokens)].sum(axis=1) for tokens in groups], axis=1)
     if subword == "first":
@@ -91,7 +94,7 @@ def fast_word_attention(
 
 
 def prediction(row: np.ndarray, own: int) -> int | None:
-    """The first of the largest weights, its own place left out; None if none is positive."""
+    """The index of the largest weight except at `own`, the first of equals; None if none is > 0."""
     best, best_weight = None, np.float32(0)
     masked = row.copy()
     masked[own] = -1
@@ -103,7 +106,7 @@ def prediction(row: np.ndarray, own: int) -> int | None:
 
 
 def judged_at(tree: Tree, word: int) -> int:
-    """The word at whose place a word is judged: a possessor's possessive 's, else itself."""
+    """The word whose attention is judged for a word: a possessor's possessive 's, else itself."""
     after = word + 1
     if tree.relations[word] not in ("poss", "nmod:poss") or after == len(tree.words):
         return word
@@ -128,10 +131,10 @@ def count(
     """(correct, n) of every (relation, layer, head, direction), `all` included.
 
     `batches` are the sentences that go through the model together, padded on the right. `split`
-    gives the ids of the pieces of each word; else the tokenizer does, word by word. `peaks`
-    are what a bank took for each sentence in turn, [2, L, H, n], first the word attended to most
-    and then the word that attends most (-1: none). It settles near ties, and only those: words
-    whose largest weights are equal to bounds.NEAR_TIE.
+    gives the ids of the pieces of each word; without it the tokenizer does, word by word. `peaks`
+    are those of a bank, for each sentence in turn, [2, L, H, n]: first the word attended to most,
+    then the word that attends most (-1 for none). They decide near ties, and nothing else: words
+    whose largest weights differ by no more than bounds.NEAR_TIE.
     """
     correct: Counter[tuple[str, int, int, str]] = Counter()
     total: Counter[tuple[str, int, int, str]] = Counter()
@@ -173,7 +176,7 @@ def count(
 
 
 def near_tie(row: np.ndarray, largest: int, other: int) -> bool:
-    """Whether rounding may have made the other of two places the largest."""
+    """Whether rounding could make `other` the largest instead of `largest`."""
     return other >= 0 and bool(row[other] >= row[largest] * (1 - bounds.NEAR_TIE))
 
 
@@ -184,7 +187,7 @@ def _run(
     byte_level: bool,
     split: Split | None = None,
 ) -> list[tuple[Tree, list[list[int]], np.ndarray]]:
-    """Each sentence with the tokens of each word and its maps [L, H, t, t]."""
+    """Each sentence of a batch with the tokens of each word and its maps [L, H, t, t]."""
     encoded = []
     for tree in batch:
         ids: list[int] = []
@@ -202,7 +205,7 @@ def _run(
             ids = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
             groups = [[token + 1 for token in tokens] for tokens in groups]
         else:
-            ids += tokenizer("")["input_ids"]  # T5 has </s> alone
+            ids += tokenizer("")["input_ids"]  # T5 has only </s>
         encoded.append((tree, ids, groups))
     longest = max(len(ids) for _, ids, _ in encoded)
     padding = tokenizer.pad_token_id or 0

@@ -1,7 +1,8 @@
 """The measures of the paper's section 3 the slow, obvious way: loops over whole attention maps.
 
-Written apart from the package: it reads nothing of a bank but the maps and the tokens, finds
-special tokens and punctuation by their spelling, and takes means with plain loops.
+So are those of Kovaleva et al. 2019, Voita et al. 2019 and the paper's section 6. It was written
+apart from the package: it reads only maps, tokens and words from a bank, finds special tokens and
+punctuation by their spelling, and takes means with plain loops.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Input:
 
 
 def inputs(connection: Any, run: int = 1, table: str = "attention") -> list[Input]:
-    """The inputs of a run with their maps (or, of table gradient, their gradients)."""
+    """The inputs of a run with their maps, or for table gradient with their gradients."""
     column = {"attention": "weights", "gradient": "gradients"}[table]
     found = []
     rows = connection.execute("select id from sequence where run = ? order by id", [run])
@@ -80,7 +81,10 @@ def heads(one: Input) -> Iterable[tuple[int, int, np.ndarray]]:
 
 
 def offsets(found: Iterable[Input], tried: Iterable[int]) -> dict[Key, float]:
-    """Mean weight by (layer, head, offset): the diagonal over the length of the input."""
+    """Mean weight by (layer, head, offset): the sum of the diagonal over the input's length.
+
+    By (layer, head, offset, "present") it is divided by the number of weights instead.
+    """
     tried = list(tried)
     per_input = []
     for one in found:
@@ -151,10 +155,10 @@ def gradients(found: Iterable[Input]) -> dict[Key, float]:
 
 
 def assert_close(found: dict[Key, float], expected: dict[Key, float]) -> None:
-    """That two results have the same keys, and values of the same weights summed in another order.
+    """Assert that two results have the same keys and the same values, up to the order of sums.
 
-    Both are float64. The longest sum is over all the weights of a map, of 128 tokens at most; a
-    logarithm near 1 is as exact as 1 is, so the bound is of values below 1 absolute.
+    Both are float64. The longest sum is over all the weights of a map of at most 128 tokens. A
+    logarithm near 1 is only as exact as 1 itself, so for values below 1 the bound is absolute.
     """
     assert found.keys() == expected.keys()
     within = bounds.sums(128 * 128)
@@ -181,7 +185,7 @@ def words(connection: Any) -> dict[int, Word]:
 
 
 def classes(one: Input, at: int, known: dict[int, Word]) -> set[tuple[str, str]]:
-    """(classification, class) of a position."""
+    """The pairs (classification, class) of a position."""
     found = set()
     if one.role(at) in ("cls", "sep"):
         found.add(("class", one.role(at)))
@@ -242,7 +246,10 @@ def patterns(
     both: float = 0.25,
     block: float = 0.5,
 ) -> dict[Key, float]:
-    """Share of maps of each pattern, and the means of what decides, by (layer, head, what)."""
+    """Shares of maps of each pattern, and means of the deciding measures, by (layer, head, what).
+
+    The parameters are the thresholds of analysis head_pattern.
+    """
     per_input = []
     for one in found:
         n = len(one.tokens)
@@ -336,8 +343,8 @@ def syntactic(
 ) -> dict[Key, set[str]]:
     """Relations that a head finds better than their commonest offset, by (layer, head).
 
-    `gold` has the relation and the head (ids of words) of each word that has a head. Maxima are
-    those of `functions`: of the whole row but [SEP], the word itself and [CLS] included.
+    `gold` has, by the id of each word with a head, the relation and the id of the head. Maxima are
+    those of `functions`: over the whole row except [SEP], including the word itself and [CLS].
     """
     hits: Counter[Key] = Counter()
     offsets_of: defaultdict[str, Counter[int]] = defaultdict(Counter)

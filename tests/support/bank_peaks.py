@@ -1,4 +1,4 @@
-"""The peaks of a bank of one run as arrays: slow implementations let it settle near ties."""
+"""The peaks of a bank with one run as arrays; slow implementations let them decide near ties."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 
 
 def peaks(connection: duckdb.DuckDBPyConnection) -> Iterator[np.ndarray]:
-    """What the bank took for each sequence in turn, [2, L, H, n] indices of words; -1: none."""
+    """The peaks of each sequence in turn, [2, L, H, n]: 0-based indices of words, -1 for none.
+
+    First comes the word attended to most, then the word that attends most.
+    """
     sizes = connection.execute("select layers, heads from model").fetchone()
     assert sizes is not None
     first = connection.execute("select min(position) from peak").fetchone()

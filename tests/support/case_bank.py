@@ -1,4 +1,4 @@
-"""A bank of a few rows, given as CSV text; what a case leaves out gets a neutral value."""
+"""Makes a bank of a few rows that are given as CSV text; what is not given gets a neutral value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.sql.bank.opening import open_to_write
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
-"""Tables that have a row, number 1, where a case does not give them."""
+"""Tables that get one row, with id 1, if a case does not give them."""
 
 _NEUTRAL = {
     "corpus.annotation": "gold",
@@ -24,15 +24,15 @@ _NEUTRAL = {
     "position.kind": "word",
 }
 _COLUMNS: dict[str, list[tuple[str, str, bool]]] = {}
-"""The columns of each table, with their types and whether they may be null."""
+"""The columns of each table: name, type and whether it may be null. Filled at the first insert."""
 _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05"}
 
 
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
-    """Make a bank of the given tables."""
+    """Make a bank with the rows of `given`, which has a CSV text per table."""
     connection = open_to_write(new_banks.put(path), "test")
     try:
-        connection.execute("begin")  # one transaction: each takes as long as all the rows
+        connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
         for table in ALWAYS:
             if table not in given:
                 _insert(connection, table, [{}])
@@ -45,7 +45,7 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
 
 
 def read_rows(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV text; the separator is ; where the header holds one."""
+    """The rows of a CSV text; the separator is ; if the header has one."""
     lines = text.strip("\n")
     separator = ";" if ";" in lines.split("\n", 1)[0] else ","
     reader = csv.DictReader(io.StringIO(lines), delimiter=separator, skipinitialspace=True)
@@ -56,7 +56,7 @@ def read_rows(text: str) -> list[dict[str, str]]:
 
 
 def _insert(connection: DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
-    if not _COLUMNS:  # they are the same in every bank, and looking takes longer than all the rows
+    if not _COLUMNS:  # kept for all banks, since this takes longer than inserting the rows
         for name, *column in connection.execute(
             "select table_name, column_name, data_type, is_nullable from duckdb_columns()"
             " where schema_name = 'main' order by table_name, column_index"

@@ -1,4 +1,4 @@
-"""Banks that are not as they were written: bits flipped, pages lost, ends cut off."""
+"""Makes damaged banks: bits flipped, pages lost, ends cut off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("bit", "byte", "page", "swap", "cut", "header")
 
 
 def damaged(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """So many damaged copies of a bank, each with what was done to it; the same for a seed."""
+    """`count` damaged copies of a bank, each with what was done to it; the same for a seed."""
     rng = random.Random(seed)
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
@@ -21,7 +21,10 @@ def damaged(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str,
 
 
 def sealed(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """So many copies with a byte changed and the checksum of its block put right: no accident."""
+    """`count` copies with one bit changed and the checksum of the block corrected.
+
+    DuckDB cannot notice this by the checksum; it is what an attacker would do.
+    """
     rng = random.Random(seed)
     for _ in range(count):
         made = bytearray(content)
@@ -36,7 +39,10 @@ def sealed(content: bytes, count: int, *, seed: int = 0) -> Iterator[tuple[str, 
 
 
 def checksum(block: bytes) -> int:
-    """What DuckDB writes before a block (duckdb `src/common/checksum.cpp`); of 8 n bytes."""
+    """The checksum that DuckDB writes before a block (duckdb `src/common/checksum.cpp`).
+
+    The length of the block must be a multiple of 8 bytes.
+    """
     words = np.frombuffer(block, dtype="<u8")
     with np.errstate(over="ignore"):
         mixed = np.bitwise_xor.reduce(words * np.uint64(0xBF58476D1CE4E5B9))

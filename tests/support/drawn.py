@@ -1,4 +1,4 @@
-"""What stands in a drawn picture: its marks and its words, read from the scene of Vega."""
+"""The content of a drawn picture: its marks and its words, read from Vega's scene graph."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ select 1
 
 
 def heads(plot: str, title: str = "Points of heads (a test)") -> Analysis:
-    """An analysis of heads with this line `plot` in its header."""
+    """An analysis of heads that has `plot` as that line of its header."""
     return parse("heads", OWN, HEADS.format(plot=plot, title=title))
 
 
 def frame_of_heads(
     layers: int = 2, heads: int = 3, groups: tuple[str, ...] = ("a",)
 ) -> pl.DataFrame:
-    """Rows of `heads`, each of another share."""
+    """Rows of the analysis of `heads`, each with a different share."""
     rows = [
         (group, layer, head, (1 + at + layer * 10 + head) / 100, (layer * 10 + head) / 200, "r")
         for at, group in enumerate(groups)
@@ -45,14 +45,14 @@ def frame_of_heads(
 
 
 def scene_of(specification: Mapping[str, Any]) -> Any:
-    """The scene that the picture is drawn from."""
+    """The scene graph that the picture is drawn from."""
     return vl_convert.vegalite_to_scenegraph(json.dumps(specification), vl_version="6.4")[
         "scenegraph"
     ]
 
 
 def marks_of(specification: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    """The marks of a kind (rect, symbol, line, rule, text) that stand for rows, in order."""
+    """The marks of a kind (rect, symbol, line, rule, text) that represent rows, in order."""
     return [
         item
         for group in _groups(scene_of(specification))
@@ -73,7 +73,7 @@ def words_of(specification: Mapping[str, Any]) -> list[str]:
 
 
 def figures_of(mark: Mapping[str, Any]) -> dict[str, str]:
-    """What a mark stands for, by field."""
+    """The values that a mark represents, by field, read from its description."""
     parts = (part.split(": ", 1) for part in mark["description"].split("; "))
     return {part[0]: part[1] for part in parts if len(part) == 2}
 

@@ -1,4 +1,4 @@
-"""Inputs of one segment, as a tokenizer lays them out with its special tokens."""
+"""Encodes inputs of one segment with a tokenizer's special tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def encoded(
     inputs: Sequence[tuple[Sequence[str], Sequence[bool]]],
     unit: Unit,
 ) -> list[Encoded | Unalignable]:
-    """Encode words, each given with whether white space follows it."""
+    """Encode inputs, each given as its words and whether white space follows each word."""
     return [
         pieces
         if isinstance(pieces, Unalignable)

@@ -1,10 +1,11 @@
-"""A process that has imported everything, and forks one that runs a command when it is asked to.
+"""A process that has imported everything, and forks a process per command that it is asked to run.
 
-A line of standard input asks: {"args": [...], "folder": working directory, "told": file for what
-it prints, "env": {...}, "setup": Python to be run first}. A line of standard output answers with
-the number of the new process; another one, when that has ended, with its status (negative for a
-signal). Forked before any thread has started, the new process ends as any other does, with the
-threads and the modules that it has then.
+A request is one line of JSON on standard input: {"args": [...], "folder": working directory,
+"told": file for what the command prints, "env": {...}, "setup": Python code to run first,
+"ends_at_once": whether to skip the end of the interpreter}. The answer on standard output is one
+line with the id of the new process, and when that has ended, one with its exit status (negative
+for a signal). The fork happens before any thread has started, so the new process behaves like one
+that was started in the usual way, and also ends like it.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def _answer(word: object) -> None:
 
 
 def _serve() -> dict[str, object]:
-    """Fork for each line; returns in the new processes, with what was asked."""
+    """Fork for each line; this returns only in the new processes, with the request."""
     gc.collect()
-    gc.freeze()  # or every process would look through, and so copy, all of them at its end
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until a new process is ready for it
+    gc.freeze()  # or each process would visit, and so copy, all these objects at its end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a new process ignores it until it is ready
     _answer("ready")
     for line in sys.stdin:
         asked: dict[str, object] = json.loads(line)
@@ -79,7 +80,7 @@ def _become(asked: dict[str, object]) -> NoReturn:
             sys.stdout.flush()
             os._exit(int(done.code or 0))
         raise
-    except KeyboardInterrupt:  # before it began
+    except KeyboardInterrupt:  # it came before main began
         sys.exit("Interrupted.")
 
 

@@ -1,4 +1,4 @@
-"""Commands in processes that start in milliseconds, to be interrupted, killed or left alone."""
+"""Runs commands in processes that start in milliseconds, to interrupt or kill them, or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERVER = Path(__file__).with_name("fork_server.py")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its status (negative for a signal), what it printed, and seconds."""
+    """How a command ended: its status (negative for a signal), what it printed, and its seconds."""
 
     status: int
     told: str
@@ -26,7 +26,7 @@ class Ended:
 
 
 class Forked:
-    """Runs commands one after the other, each in a process of its own."""
+    """Runs commands one after another, each in a separate process (see fork_server.py)."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="attnbank-told-")
@@ -64,13 +64,14 @@ class Forked:
         ends_at_once: bool = True,
         seconds: float = 120,
     ) -> Ended:
-        """Run `attnbank ARGS` in a folder; send it each signal so many seconds after its start.
+        """Run `attnbank ARGS` in a folder.
 
-        `ends_at_once` leaves out the end of the interpreter, which takes as long as the rest of a
-        small command. A process that lives longer than `seconds` is killed, and that is an
-        AssertionError.
+        `signals` are pairs of the seconds after its start and the signal to send then. `setup` is
+        Python code that runs first. `ends_at_once` skips the end of the interpreter, which takes as
+        long as the rest of a small command. Raises AssertionError if the process lives longer than
+        `seconds`; then it is killed.
         """
-        told = Path(self._folder.name, "told")  # not on the disk that may be full
+        told = Path(self._folder.name, "told")  # not in `folder`, whose disk may be full
         asked = {
             "args": args, "folder": str(folder), "told": str(told), "env": env or {},
             "setup": setup, "ends_at_once": ends_at_once,
@@ -89,9 +90,9 @@ class Forked:
             os.kill(child, signal.SIGKILL)
             answer.wait(10)
             raise AssertionError(f"no end in {seconds} s: {args}\n{told.read_text()}")
-        text = told.read_text(errors="replace") if told.exists() else ""  # killed before
+        text = told.read_text(errors="replace") if told.exists() else ""  # killed before it began
         told.unlink(missing_ok=True)
-        text = text.partition("nanobind: leaked")[0]  # of freeze()
+        text = text.partition("nanobind: leaked")[0]  # printed because of gc.freeze()
         return Ended(int(answer.line), text, time.monotonic() - began)
 
     def _line(self) -> str:
@@ -100,7 +101,7 @@ class Forked:
 
 
 class _Answer:
-    """The line that says how a process ended, once it has."""
+    """The line with the exit status of a process, which comes when it has ended."""
 
     def __init__(self, server: subprocess.Popen[str]) -> None:
         assert server.stdout is not None
@@ -108,7 +109,7 @@ class _Answer:
         self.line = ""
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long for it; whether it is there."""
+        """Wait up to `seconds` for the line; whether it has come."""
         import select
 
         if not self.line and select.select([self._file], [], [], max(0.0, seconds))[0]:

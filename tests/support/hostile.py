@@ -1,4 +1,4 @@
-"""What hostile input may do: end with two lines at most, and leave nothing behind."""
+"""Checks for hostile input: a command must end with at most two lines, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ import pytest
 from attnbank.cli.app import run
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
-"""A sentence in CoNLL-U."""
+"""A valid sentence in CoNLL-U."""
 
 MOST_MEMORY = 3_000_000_000
-"""Bytes that no hostile input may make a command take."""
+"""The most bytes of memory that a command may take on hostile input."""
 
 
 def files(folder: Path) -> dict[str, int]:
-    """Every file below a folder, with its size; what Python and pytest cache is left out."""
+    """Every file below a folder with its size in bytes, without the caches of Python and pytest."""
     return {
         str(path.relative_to(folder)): path.lstat().st_size
         for path in folder.rglob("*")
@@ -36,14 +36,14 @@ def files(folder: Path) -> dict[str, int]:
 
 
 def change_json(path: Path, **values: Any) -> None:
-    """Give keys of a JSON file other values."""
+    """Change the values of some keys of a JSON file."""
     state = json.loads(path.read_text())
     path.write_text(json.dumps(state | values))
 
 
 @contextmanager
 def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
-    """Fail where a file below the folders was made, changed or deleted, but those named."""
+    """Within, no file below the folders may be made, deleted or changed in size, except `but`."""
     before = [files(folder) for folder in folders]
     yield
     for folder, old in zip(folders, before, strict=True):
@@ -53,7 +53,7 @@ def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
 
 
 def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
-    """Run a command line in this process that must fail; its error, of two lines at most."""
+    """Run a command line that must fail, in this process; its error, of at most two lines."""
     capsys.readouterr()
     found = run(arguments)
     told = capsys.readouterr()
@@ -66,7 +66,7 @@ def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status
 
 
 def check_lines(lines: Sequence[str]) -> None:
-    """An error is two lines, of a length that can be read, and the fault of nobody here."""
+    """Check that an error is one or two readable lines, no traceback, and no fault of attnbank."""
     assert 1 <= len(lines) <= 2, lines
     assert lines[0].startswith("Error: "), lines
     assert all(len(line) < 1200 for line in lines), [len(line) for line in lines]
@@ -76,7 +76,7 @@ def check_lines(lines: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: its status, what it said, its seconds and its peak of memory."""
+    """How a process ended: its status, what it printed, its seconds and its peak memory."""
 
     status: int
     out: str
@@ -95,7 +95,7 @@ def measured(
 ) -> Ended:
     """Run `attnbank ARGUMENTS` as a process in a folder, and measure it.
 
-    It is ended, and the test fails, after so many seconds. Its home is the folder `home` in it.
+    Its home is the folder `home` in that folder. After `seconds` it is killed, and the test fails.
     """
     home = folder / "home"
     home.mkdir(exist_ok=True)
@@ -127,13 +127,13 @@ def measured(
 
 
 def _limits() -> None:
-    """A process that takes far too much memory ends by itself, not with the machine."""
+    """Limit the memory of the process, so that it fails before the machine does."""
     resource.setrlimit(resource.RLIMIT_AS, (40_000_000_000, 40_000_000_000))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def damaged(data: bytes, seed: int) -> bytes:
-    """The data with a few bytes flipped, deleted or doubled."""
+    """The data with a few bytes flipped, deleted, repeated or inserted; the same for a seed."""
     draw = random.Random(seed)
     found = bytearray(data)
     for _ in range(draw.randint(1, 6)):

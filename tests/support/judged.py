@@ -1,4 +1,4 @@
-"""A bank beside the independent slow matcher: do both find the same for a request?"""
+"""Compares what a bank finds for a request with what the independent slow matcher finds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ Judged = tuple[Bank, Corpus]
 
 
 def judged_bank(path: Path) -> Iterator[Judged]:
-    """A bank of one run or none, and what the matcher reads of it."""
+    """An open bank with at most one run, and the data that the matcher reads from it."""
     with open_bank(path) as bank:
         yield bank, of_bank(path, next(iter(bank.runs()["name"]), None))
 
 
 def _expected(request: str, corpus: Corpus, within: str) -> Hits:
-    """Each node as sentence and index, each named edge as its label, both by name."""
+    """The hits of the matcher: each node as (sent_id, index), then each edge as its label.
+
+    Both are in the order of their names.
+    """
     return sorted(
         (*(place for _, place in hit.nodes), *(label for _, label in hit.edges))
         for hit in hits(request, corpus, within)
@@ -45,7 +48,7 @@ def _found(request: str, bank: Bank, within: str) -> Hits:
 
 
 def check(requests: Iterable[str], judged: Judged, within: str = "sentence") -> int:
-    """Compare the hits of each request; how many requests have some."""
+    """Assert that both find the same hits for each request; returns how many requests have hits."""
     bank, corpus = judged
     count = 0
     for request in requests:

@@ -1,4 +1,4 @@
-"""A folder with the packages of the base install and no others, for `python -S`."""
+"""Makes a folder with only the packages of the base install, for `python -S`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def link_packages(folder: Path) -> list[str]:
-    """Link what the dependencies in pyproject.toml install into a folder; their names."""
+    """Link the packages of the dependencies in pyproject.toml into a folder; their names."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = list(_required(project["dependencies"]))
     for name in names:
@@ -25,7 +25,7 @@ def link_packages(folder: Path) -> list[str]:
 
 
 def link_version(folder: Path) -> None:
-    """Link what the installed attnbank says of itself, but not its code."""
+    """Link the metadata of the installed attnbank into a folder, but not its code."""
     distribution = metadata.distribution("attnbank")
     for file in distribution.files or ():
         top = folder / file.parts[0]
@@ -34,7 +34,7 @@ def link_version(folder: Path) -> None:
 
 
 def _required(texts: list[str]) -> Iterator[str]:
-    """The names of some requirements and of all that they require in turn, once each."""
+    """The names of some requirements and of all that they require in turn, each once."""
     waiting, seen = list(texts), set()
     while waiting:
         requirement = Requirement(waiting.pop())

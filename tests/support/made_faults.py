@@ -1,7 +1,8 @@
-"""SentenceError files that would be large: each is written where it is needed.
+"""Makes faulty files that are too large to keep: each is written when a test needs it.
 
-A maker writes its file to a path, with sound sentences around the faulty one where the format is
-read on, and returns the line that the fault stands on, 0 where it is the file's.
+A maker writes its file to a path. If a reader of the format goes on after the fault, there are
+sound sentences around the faulty one. It returns the line of the fault, or 0 if the whole file is
+at fault.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _conll2012(faulty: str) -> Callable[[Path], int]:
 
 
 def _docbin(make: Callable[[Any], None], words: list[str]) -> Callable[[Path], int]:
-    """A Doc between two others."""
+    """A maker of a DocBin with a faulty Doc between two sound ones."""
 
     def write(path: Path) -> int:
         from spacy.tokens import Doc, DocBin
@@ -73,7 +74,7 @@ def _inflating(path: Path) -> int:
 
 
 def _paragraph(path: Path) -> int:
-    """Two lines of text, and between them one that has no end."""
+    """Write two short paragraphs, and between them one that is too long."""
     line = b"x" * 999_999 + b"\n"
     with path.open("wb") as file:
         file.write(_TEXT.encode())

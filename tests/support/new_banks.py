@@ -1,4 +1,4 @@
-"""A bank without rows, for tests that are of other things than how a bank is made."""
+"""Banks without rows, for tests that are not about how a bank is made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnbank.sql.bank.opening import open_to_write
 
 
 def put(path: Path) -> Path:
-    """Put a bank without rows there: a copy, as making one takes a third of a second."""
+    """Put a bank without rows at a path: a copy, since making one takes a third of a second."""
     path.write_bytes(_empty())
     return path
 

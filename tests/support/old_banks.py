@@ -1,4 +1,4 @@
-"""Banks of earlier formats, and what there is to compare of a bank before and after."""
+"""Banks of earlier formats, and what to compare of a bank before and after an upgrade."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Rows = list[tuple[object, ...]]
 
 
 def format_1(path: Path) -> Path:
-    """Write the bank of format 1 that the repository keeps to a path."""
+    """Write the bank of format 1 that is kept in the repository to a path."""
     path.write_bytes(lzma.decompress((_BANKS / "format-1.duckdb.xz").read_bytes()))
     return path
 
 
 def columns(path: Path) -> dict[str, list[str]]:
-    """The columns of every table of a bank."""
+    """The names of the columns of every table of a bank, by table."""
     with duckdb.connect(str(path), read_only=True) as connection:
         return {
             str(table): list(names)
@@ -33,7 +33,7 @@ def columns(path: Path) -> dict[str, list[str]]:
 
 
 def rows(path: Path, of: dict[str, list[str]], without: tuple[str, ...] = ()) -> dict[str, Rows]:
-    """The rows of some columns of the tables of a bank, as text, in order."""
+    """The rows of a bank's tables as sorted texts, of the columns that `of` names for each."""
     with duckdb.connect(str(path), read_only=True) as connection:
         return {
             table: connection.execute(

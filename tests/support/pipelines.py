@@ -1,4 +1,4 @@
-"""spaCy pipelines that differ in nothing that their names tell."""
+"""spaCy pipelines that have the same name and version but annotate differently."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def other_pipeline(folder: Path, to: Path) -> Path:
-    """Save a pipeline that annotates otherwise, under the name and the version of the one."""
+    """Save to `to` a changed copy of the pipeline in `folder`, with its name and version."""
     import spacy
 
     pipeline = spacy.load(folder)

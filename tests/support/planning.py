@@ -1,4 +1,4 @@
-"""The plan of a corpus without running a model: a bank with its text alone, and the batches."""
+"""The plan of a corpus without running a model: a bank with only its text, and the batches."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ A door closed.
 
 
 def story(folder: Path, text: str = STORY) -> Path:
-    """A file of plain text: a few sentences in two documents, where no other text is given."""
+    """Write a file of plain text; by default it has a few sentences in two documents."""
     path = folder / "story.txt"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def made_of(batches: Sequence[Batch]) -> list[str]:
-    """Each input of a plan as its pieces, in the order of the text."""
+    """Each input of a plan as its pieces, joined by spaces, in the order of the text."""
     inputs = sorted((each for b in batches for each in b.inputs), key=lambda each: each.words)
     return [" ".join(each.encoded.pieces) for each in inputs]
 
 
 def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A new bank with the text of a corpus, which is corpus 1."""
+    """A new bank with the text of a corpus, whose id is 1, open for writing."""
     connection = open_to_write(new_banks.put(path), "test")
     sources = find_sources([str(corpus)], format)
     items = [item for item in read(sources, format) if isinstance(item, Sentence)]
@@ -57,7 +57,7 @@ def _layout(model: str) -> InputTokenizer:
 
 
 def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> list[Batch]:
-    """The batches of corpus 1 for a model's tokenizer."""
+    """The batches of corpus 1 for a model's tokenizer; `options` are those of Planner."""
     chosen: dict[str, Any] = {"unit": "token", "max_tokens": 128, "batch_tokens": 2048} | options
     planner = Planner(_layout(model), **chosen)
     return list(planner.plan(connection, 1).batches)

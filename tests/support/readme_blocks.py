@@ -1,14 +1,14 @@
-"""The console blocks of the README and of the documentation: what was typed, what was printed.
+"""The console blocks of the README and of the documentation: what is typed, what is printed.
 
     python tests/support/readme_blocks.py --write [PAGE...]
 
 runs every command again and puts what it prints into the README (or the pages that are named);
-test_readme.py and test_docs.py check that nothing differs. Lines that tell how fast a machine is
-are left out of both. A block with a title, such as
+test_readme.py and test_docs.py check that nothing differs. Lines that depend on the speed of the
+machine are left out of both. A block with a title, such as
 
     ```python title="heads.py"
 
-is a file, which stands where the commands of its page are run.
+is a file, which is put into the folder where the commands of its page run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CORPORA = real_text.find()
 
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"```\w+ title=\"([^\"]+)\"\n(.*?)```", re.DOTALL)
-_REAL = re.compile(r"\b(gum|wiki)[-.]")
+_REAL = re.compile(r"\b(gum|wiki)[-.]|\$treebank-dev\.|\bfr-dev\.")
 _LARGER = re.compile(r"\b(larger|silver|decoder)\.duckdb")
 _ANY_BLOCK = re.compile(r"```(console|sh)\n(.*?)```", re.DOTALL)
 _VOLATILE = re.compile(
@@ -55,19 +55,25 @@ class Step:
 
 
 def needs_models(text: str) -> bool:
-    """Whether the commands of a page need models that are no package of their own."""
+    """Whether the commands of a page need models that do not come as a package."""
     return _LARGER.search(text) is not None
 
 
 def has_models() -> bool:
-    """Whether those models can be had, and the text that they are asked about."""
+    """Whether these models can be had, and the text that the commands read."""
     return has_corpora() and all(real_models.get(name) for name in real_models.NAMES)
 
 
 def has_corpora() -> bool:
-    """Whether the text is there that the README's figures are of."""
+    """Whether the text is there from which the README's figures come."""
     names = ("gum-dev.conllu", "wiki-text.txt")
     return CORPORA is not None and all(real_text.is_as_in_readme(CORPORA, name) for name in names)
+
+
+def has_treebanks() -> bool:
+    """Whether the treebanks of other languages are there that the pages read."""
+    names = ("fr", "he", "tr", "zh")
+    return CORPORA is not None and all((CORPORA / f"{name}-dev.conllu").exists() for name in names)
 
 
 def blocks(text: str) -> list[list[Step]]:
@@ -97,7 +103,7 @@ def prepare(text: str, folder: Path) -> None:
 
 
 def tour(text: str) -> list[Step]:
-    """Every command on GUM and the wiki text, in order, those too whose output is not printed.
+    """Every command of the console blocks, and of the `sh` blocks if it reads gum.duckdb, in order.
 
     A step of an `sh` block has nothing in `printed`.
     """
@@ -117,7 +123,7 @@ def _split(step: str) -> tuple[str, str]:
 
 
 def run(step: Step, folder: Path) -> str:
-    """What a step prints, standard error with it, in a folder that has the corpora."""
+    """What a step prints, including standard error, in a folder, into which corpora are linked."""
     for corpus in CORPORA.glob("*") if CORPORA is not None else ():
         if not (folder / corpus.name).exists():
             (folder / corpus.name).symlink_to(corpus.resolve())
@@ -144,22 +150,22 @@ def run(step: Step, folder: Path) -> str:
 
 
 def stable(printed: str) -> str:
-    """Without the lines that differ from machine to machine."""
+    """What was printed, without the lines that differ from machine to machine."""
     kept = _VOLATILE.sub("", printed).rstrip()
     return f"{kept}\n" if kept else ""
 
 
 def without_sizes(printed: str) -> str:
-    """Without the sizes of files: every new analysis adds some bytes to a bank."""
+    """What was printed, without sizes of files, since every new analysis makes banks larger."""
     return re.sub(r"\d[\d.]* [kMG]B", "SIZE", printed)
 
 
 def agrees(printed: str, said: str) -> bool:
-    """Whether a command prints what the README says; figures, to one unit in their last place.
+    """Whether a command prints what the README says; figures may be off by one in the last place.
 
-    Processors round weights differently, by 2e-5 of a weight at most (docs/reproducibility.md), so
-    a figure that lies between two others may be rounded to either. Whole numbers and words have to
-    be the same.
+    Processors round weights differently, by at most 2e-5 of a weight (docs/reproducibility.md), so
+    a figure that is between two others may be rounded to either. Whole numbers and words must be
+    the same.
     """
     ours, theirs = _FIGURE.findall(printed), _FIGURE.findall(said)
     if _FIGURE.sub("#", printed) != _FIGURE.sub("#", said):

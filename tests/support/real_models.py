@@ -1,6 +1,6 @@
-"""Larger trained models, as folders, where a script beside the real corpora can fetch them.
+"""Larger trained models as folders, if a script beside the real corpora can fetch them.
 
-ATTNBANK_MODELS names a folder that has them already.
+The variable ATTNBANK_MODELS can name a folder that has them already.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _PATIENCE = 900.0
 
 @cache
 def get(name: str) -> Path | None:
-    """The folder of mpnet, smollm2 or spaCy's en_core_web_sm; None where it cannot be had."""
+    """The folder of mpnet, smollm2 or spaCy's en_core_web_sm; None if it cannot be had.
+
+    If several processes run tests, one fetches it and the others wait.
+    """
     given = os.environ.get("ATTNBANK_MODELS")
     if given is not None:
         folder = Path(given, name)
@@ -48,7 +51,7 @@ def get(name: str) -> Path | None:
 
 
 def _fetches(folder: Path) -> bool:
-    """Whether this process is the one that fetches: the first of those that run tests."""
+    """Whether this process must fetch the model: the first one to ask makes a lock file."""
     try:
         folder.with_suffix(".lock").touch(exist_ok=False)
     except FileExistsError:

@@ -4,8 +4,8 @@
 
 fetches it from its public homes, which is what `make corpora` does. GUM and the other treebanks
 are taken from releases of Universal Dependencies, LitBank from one commit. The tests use parts of
-them, chosen as said in PARTS; whether a part is, byte for byte, the one that the figures in the
-README are of is told by its digest.
+them, which PARTS describes. The digest of a part shows whether it is, byte for byte, the one that
+the figures in the README come from.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "https://raw.githubusercontent.com"
 VARIABLE = "ATTNBANK_CORPORA"
 RELEASES = ("r2.16", "r2.17", "r2.18")
-"""Releases of Universal Dependencies that are tried for the wanted text, in this order."""
+"""The releases of Universal Dependencies that are searched for the wanted text, in this order."""
 LITBANK = "1cf45bfb1f95f4e7975169460cc25403f3df0411"
 GENRES = ("bio", "conversation", "interview", "news", "speech", "textbook", "vlog", "voyage")
-"""The genres of GUM that are used: those whose texts are licensed for every use."""
+"""The genres of GUM that are used, because their texts are licensed for every use."""
 
 Files = dict[str, str]
-"""Texts by the path that they have in their repository."""
+"""Texts by their path in their repository."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A file that the tests read: what it is made of, how, and its SHA-256."""
+    """A file that the tests read: its source files, how it is made from them, and its SHA-256."""
 
     name: str
     repository: str
@@ -46,7 +46,10 @@ class Part:
 
 
 def find(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The folder with the corpora: beside the checkout, in it, or named by ATTNBANK_CORPORA."""
+    """The folder with the corpora: beside the checkout, in it, or named by ATTNBANK_CORPORA.
+
+    None if there is none.
+    """
     named = environment.get(VARIABLE)
     places = [root.parent / "shared" / "corpora", root / "corpora"]
     places += [Path(named)] if named else []
@@ -54,14 +57,14 @@ def find(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> Path
 
 
 def is_as_in_readme(folder: Path, name: str) -> bool:
-    """Whether a file is the very text that the README's figures are of."""
+    """Whether a file is exactly the text that the README's figures come from."""
     file = folder / name
     wanted = {part.name: part.sha256 for part in PARTS}[name]
     return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == wanted
 
 
 def documents(text: str) -> Iterator[tuple[str, str]]:
-    """Name and text of each document of a treebank, comment lines before its first sentence too."""
+    """The name and the text of each document of a treebank, including comment lines."""
     name, lines = "", list[str]()
     for block in text.split("\n\n"):
         start = next((line for line in block.split("\n") if line.startswith("# newdoc id = ")), "")
@@ -76,7 +79,7 @@ def documents(text: str) -> Iterator[tuple[str, str]]:
 
 
 def of_genres(text: str, most: int | None = None) -> str:
-    """The documents of GENRES in a file of GUM; of each genre the first `most`."""
+    """The documents of GENRES in a file of GUM; at most `most` of each genre, the first ones."""
     taken = dict.fromkeys(GENRES, 0)
     chosen = []
     for name, document in documents(text):
@@ -88,7 +91,7 @@ def of_genres(text: str, most: int | None = None) -> str:
 
 
 def unlabelled(text: str, genres: tuple[str, ...] = ("bio", "news", "textbook", "voyage")) -> str:
-    """The sentences of some genres, one a line, an empty line between documents."""
+    """The sentences of some genres, one per line, with an empty line between documents."""
     found = {
         name: "\n".join(
             line.removeprefix("# text = ")
@@ -102,7 +105,7 @@ def unlabelled(text: str, genres: tuple[str, ...] = ("bio", "news", "textbook", 
 
 
 def first_sentences(text: str, number: int = 400) -> str:
-    """The first sentences of a treebank."""
+    """The first `number` sentences of a treebank."""
     return "".join(f"{block}\n\n" for block in text.split("\n\n")[:number])
 
 
@@ -235,10 +238,10 @@ class OutOfReachError(Exception):
 
 
 def fetch(into: Path, source: str = SOURCE, say: Callable[[str], None] = print) -> bool:
-    """Fetch every part that is not there yet; whether all are there, as the README has them.
+    """Fetch every part that is not there yet; whether all are there, with the README's text.
 
-    A part that no release has as the README has it is taken from the last one that could be had.
-    Raises OutOfReachError where the source does not answer.
+    If no release has the README's text of a part, that of the last available release is taken.
+    Raises OutOfReachError if the source does not answer.
     """
     cache: dict[tuple[str, str, str], str | None] = {}
 
@@ -279,7 +282,7 @@ def fetch(into: Path, source: str = SOURCE, say: Callable[[str], None] = print) 
 
 
 def _download(url: str) -> str | None:
-    """The text at an address; None where there is nothing. Raises OutOfReachError."""
+    """The text at an address; None if there is none. Raises OutOfReachError for all else."""
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:
             content: bytes = answer.read()
@@ -297,7 +300,7 @@ def _download(url: str) -> str | None:
 
 
 def by_hand(into: Path) -> Iterator[str]:
-    """What to put where, for those whose network does not reach the source."""
+    """What to type or to put where, for people whose network does not reach the source."""
     yield "Put these files there yourself (or name a folder that has them in ATTNBANK_CORPORA):"
     for part in PARTS:
         paths = " and ".join(part.paths)
@@ -337,7 +340,7 @@ def main() -> int:
 
 
 class _Verbatim(argparse.RawDescriptionHelpFormatter):
-    """Prints the description as it stands."""
+    """Prints the description without wrapping it anew."""
 
 
 if __name__ == "__main__":

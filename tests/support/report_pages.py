@@ -1,4 +1,4 @@
-"""A report as tests read it: its ids, headings, tables, links and tags."""
+"""Reads a report for tests: its ids, headings, tables, links and tags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _VOID = {"meta", "link", "br", "hr", "img", "input", "base"}
 
 
 class Reader(HTMLParser):
-    """Reads a page: its ids in order, the tables of each article, links, and every tag."""
+    """Parses a page: its ids in order, the tables of each article, links, and every tag."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Reader(HTMLParser):
 
 
 def read(html: str) -> Reader:
-    """Read a page, whose tags must be closed in order."""
+    """Parse a page; asserts that its tags are closed in order."""
     reader = Reader()
     reader.feed(html)
     reader.close()

@@ -1,4 +1,4 @@
-"""The sentences of a bank with their attention maps as arrays, to be looked at in plain loops."""
+"""The sentences of a bank with their attention maps as arrays, for tests in plain loops."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Sentence:
     name: str
     words: list[dict[str, Any]]
     kinds: list[str]
-    place: dict[int, int]  # index of a word: its position
+    place: dict[int, int]  # the position of each word, by its index
     maps: np.ndarray
 
     def peak(self, layer: int, head: int, index: int) -> int | None:
-        """The word that a word looks at most, the leftmost of equals; None where it is none."""
+        """The word that a word looks at most, the leftmost of equals; None if there is none."""
         row = self.maps[layer - 1, head - 1, self.place[index]]
         others = [other for other in self.place if other != index and row[self.place[other]] > 0]
         return max(others, key=lambda other: (row[self.place[other]], -other), default=None)
@@ -41,7 +41,7 @@ class Sentence:
 
 
 def read_sentences(bank: Bank) -> list[Sentence]:
-    """The sentences of the inputs of a bank with one run of single sentences, in order."""
+    """The sentences of a bank with one run, which must be of single sentences, in order."""
     model = bank.table("model").collect()
     layers, heads = int(model["layers"][0]), int(model["heads"][0])
     made = []

@@ -1,4 +1,4 @@
-"""A picture of a sentence, read back; and what it should hold, read slowly from the tables."""
+"""Reads a picture of a sentence back, and reads slowly from the tables what it should show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ISOLATES = str.maketrans("", "", "\u2067\u2069")
 
 @dataclass
 class Drawn:
-    """One panel: its lines (from, to) with their attributes, its words, its mentions."""
+    """One panel: its lines by (from, to) with their attributes, its words, and its mentions."""
 
     sentence: str
     head: tuple[int, int]
@@ -29,7 +29,7 @@ class Drawn:
         return {ends: float(each["data-weight"]) for ends, each in self.lines.items()}
 
     def gold(self, kind: str) -> set[tuple[int, int]]:
-        """The gold arcs that are drawn as found, or as missed."""
+        """The gold arcs that are drawn as `kind`: found or missed."""
         return {
             (int(a), int(b)) for (a, b), each in self.lines.items() if each.get("data-gold") == kind
         }
@@ -45,7 +45,7 @@ def panels(svg: str) -> list[Drawn]:
         drawn = Drawn(group.attrib["data-sentence"], head)
         for line in group.iter(f"{SVG}line"):
             ends = line.attrib["data-from"], line.attrib["data-to"]
-            assert ends not in drawn.lines, "one line for a pair"
+            assert ends not in drawn.lines, "a pair has two lines"
             drawn.lines[ends] = dict(line.attrib)
         for side in group.iter(f"{SVG}g"):
             if side.get("class") == "from":
@@ -72,7 +72,7 @@ def _text(element: ET.Element) -> str:
 
 @dataclass
 class Map:
-    """One head over one input, as the tables have it: positions as records, weights [n][n]."""
+    """One head over one input, as in the tables: positions as records, weights [n][n]."""
 
     positions: list[dict[str, Any]]
     weights: dict[int, list[float]]
@@ -86,7 +86,7 @@ class Map:
         return [each["position"] for each in self.positions if each["sentence"] is None]
 
     def top(self, place: int) -> int | None:
-        """Where it looks at most, itself and special tokens left out; of equals the first."""
+        """What a position looks at most, except itself and special tokens; first of equals."""
         best, largest = None, 0.0
         for other, weight in enumerate(self.weights[place]):
             if other != place and other not in self.special and weight > largest:
@@ -94,7 +94,7 @@ class Map:
         return best
 
     def most_attending(self, place: int) -> int | None:
-        """What looks there most, itself and special tokens left out; of equals the first."""
+        """What looks at a position most, except itself and special tokens; first of equals."""
         best, largest = None, 0.0
         for other in range(len(self.positions)):
             weight = self.weights[other][place]
@@ -103,7 +103,7 @@ class Map:
         return best
 
     def head_of(self, place: int) -> list[int]:
-        """The positions of the syntactic head of a position's word, its first one first."""
+        """The positions of the syntactic head of a position's word (several if it is split)."""
         word = self.positions[place]
         return [
             each["position"]
@@ -113,7 +113,7 @@ class Map:
 
 
 def read(path: Path, run: str, sentence: str, head: tuple[int, int]) -> Map:
-    """One head over the input of a run that holds most words of a sentence."""
+    """One head over that input of a run that has the most words of a sentence."""
     with duckdb.connect(str(path), read_only=True) as connection:
         rows = connection.execute(
             "select sequence.id, position.position, position.kind, position.text, sentence.name,"

@@ -1,6 +1,6 @@
-"""Tokenizers of every kind by what they do to white space, trained on a text.
+"""Tokenizers of every kind of treatment of white space, trained on a text.
 
-Each is the pipeline of a published tokenizer, as its file has it, with a small vocabulary.
+Each has the pipeline of a published tokenizer, as in its file, and a small vocabulary.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _unigram(normalizer: Any, pre_tokenizer: Any) -> Callable[[Sequence[str], in
 
 
 def _bpe(normalizer: Any, pre_tokenizer: Any) -> Callable[[Sequence[str], int], Tokenizer]:
-    """Merges within words, as SentencePiece learns them, whatever the tokenizer splits later."""
+    """BPE with merges within words, as SentencePiece learns them, whatever it splits later."""
 
     def make(text: Sequence[str], size: int) -> Tokenizer:
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
@@ -134,5 +134,5 @@ KINDS = tuple(_KINDS)
 
 
 def train(kind: str, text: Sequence[str], size: int = _SIZE) -> Tokenizer:
-    """A tokenizer of a kind, with a vocabulary of the text, without special tokens."""
+    """A tokenizer of a kind, trained on a text, without special tokens around an input."""
     return _KINDS[kind](text, size)

@@ -1,4 +1,4 @@
-"""Banks that hold text and no run: what a request without attention reads."""
+"""Banks with text and no run, for requests that are not about attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnbank.sql.bank.opening import open_to_write
 
 
 def make_text_bank(path: Path, *corpora: Path) -> Path:
-    """Write corpora into a bank, each under the name of its file."""
+    """Write corpora into a bank, each with the stem of its file as its name."""
     connection = open_to_write(path, provenance.version())
     try:
         for each in corpora:

@@ -79,7 +79,10 @@ def byte_level(text: Iterable[str], *, special: bool) -> Any:
 
 
 def sentencepiece(text: Iterable[str], kind: str, *, around: Sequence[str] = ()) -> Any:
-    """A SentencePiece tokenizer of a kind; `around` are the tokens before and after a text."""
+    """A SentencePiece tokenizer of a kind of spaced_tokenizers.
+
+    `around` are the tokens before and after a text; without it there are none.
+    """
     tokenizer = spaced_tokenizers.train(kind, list(text), 400)
     names = ["<s>", "</s>", "<pad>", "<mask>"]
     tokenizer.add_special_tokens(names)
@@ -225,11 +228,11 @@ KINDS = tuple(_KINDS)
 def save(
     kind: str, folder: Path, text: Iterable[str], seed: int = 0, *, masked_lm: bool = False
 ) -> Path:
-    """Make a model of the kind with random weights and a tokenizer of the text; save both.
+    """Make a model of a kind with random weights, and a tokenizer trained on the text; save both.
 
-    `masked_lm` puts the masked-language-model head on it, and draws that too.
-    Weights are drawn ten times as wide as usual: heads of a freshly drawn model attend almost
-    evenly, and every peak would be a near tie.
+    With `masked_lm` the model has a masked-language-model head, also random. Weights are ten times
+    as wide as usual, because the heads of a newly initialised model attend almost evenly, and
+    every peak would be a near tie.
     """
     make_tokenizer, make_model = _KINDS[kind]
     tokenizer = make_tokenizer(text)

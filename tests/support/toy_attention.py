@@ -1,4 +1,4 @@
-"""A bank of made-up sentences and attention, where one head is made to look where it is told."""
+"""Makes a bank of random sentences and attention, in which a head can be made to look somewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Look = Callable[[np.ndarray, list[int]], None]
 
 
 def random_tree(count: int, rng: np.random.Generator) -> list[int]:
-    """Heads of a tree over words 1 to `count`: each hangs on one that was drawn before it."""
+    """The heads of a random tree over words 1 to `count`: each depends on an earlier drawn one."""
     order = (rng.permutation(count) + 1).tolist()
     heads = [0] * count
     for at, word in enumerate(order[1:], start=1):
@@ -35,7 +35,7 @@ def follow_heads(maps: np.ndarray, heads: list[int]) -> None:
 
 
 def as_drawn(maps: np.ndarray, heads: list[int]) -> None:
-    """Heads look anywhere: the maps stay as they were drawn."""
+    """Leave the maps as they were drawn, so that heads look anywhere."""
 
 
 def make_bank(
@@ -47,10 +47,10 @@ def make_bank(
     has_trees: bool = True,
     splits: tuple[str, ...] = (),
 ) -> Path:
-    """A bank with a run for each name in `sizes`, of so many sentences in documents of five.
+    """A bank with one run per name in `sizes`, of that many sentences in documents of five.
 
-    Sentences have 1 to 9 words, drawn from a vocabulary of 20; weights are random but for what
-    `look` changes. Positions are [CLS], the words and [SEP].
+    Sentences have 1 to 9 words from a vocabulary of 20. Weights are random, except for what `look`
+    changes. Positions are [CLS], the words and [SEP]. `splits` are given to the documents in turn.
     """
     rng = np.random.default_rng(seed)
     tables: dict[str, list[dict[str, object]]] = {}

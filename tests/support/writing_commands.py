@@ -1,7 +1,7 @@
-"""The commands that write, each on a small bank, and all that is to be compared of what they wrote.
+"""The commands that write, each on a small bank, and the comparison of everything they wrote.
 
-A case is made once, run once without interruption, and then as often as is asked with one: what
-lies in its folder in the end is compared in full.
+A case is made once, run without interruption, and then run with interruptions as often as a test
+wants. Each time, everything that is in its folder at the end is compared.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ _NUMBERED = {
     "sequence": "sequence - (select min(id) from sequence)",
     "first_sequence": "first_sequence - (select min(id) from sequence)",
 }
-"""A run that is replaced twice has later numbers than one that is replaced once: no number is
-given again. What is compared then are the numbers from the first one on."""
+"""A run that is replaced twice has larger ids than one that is replaced once, since no id is given
+again. So ids are compared only relative to the first one."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command; what must be there before it, as further commands; whether it must compare equal
-    up to the numbers of runs and sequences; whether it takes long; and what it says, typed again,
-    where it was done already."""
+    """A command, and the commands that must run `before` it.
+
+    With `numbers_differ`, ids of runs and sequences are compared only relative to the first. `done`
+    is what the command says when it is typed again although it was done.
+    """
 
     args: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
@@ -50,7 +52,7 @@ class Command:
     done: str = ""
 
     def is_done(self, ended: Ended) -> bool:
-        """Whether it did it, or says that it was done before."""
+        """Whether the command succeeded, or says that it was done before."""
         return ended.status == 0 or bool(self.done and self.done in ended.told)
 
 
@@ -80,7 +82,11 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
 
 @dataclass
 class Case:
-    """A command in a folder of its own, and how it ends undisturbed."""
+    """A command in a folder of its own, and how it ends without interruption.
+
+    `ready` is the folder before the command, `before` its content; `expected` is the content after
+    it, and `seconds` is how long it takes.
+    """
 
     command: Command
     ready: Path
@@ -90,21 +96,21 @@ class Case:
     before: dict[str, str] = field(default_factory=dict)
 
     def prepared(self, folder: Path) -> Path:
-        """A folder with what must be there before."""
+        """A new copy of the folder as it is before the command."""
         return Path(shutil.copytree(self.ready, folder, symlinks=True))
 
     def run(self, folder: Path, **how: Any) -> Ended:
-        """Run the command there."""
+        """Run the command in a folder."""
         return run(self.forked, folder, self.command.args, **how)
 
     def content(self, folder: Path) -> dict[str, str]:
-        """All that lies there, by name."""
+        """Everything in a folder, by name: see `content`."""
         return content(folder, numbers_differ=self.command.numbers_differ)
 
     def differences(self, folder: Path) -> list[str]:
-        """What lies there and should not, or is not as it is undisturbed.
+        """The names in a folder whose content is missing, superfluous or not as expected.
 
-        The log beside a bank is a part of it, and its rows were compared.
+        The log beside a bank is left out, since its rows are compared with those of the bank.
         """
         found = self.content(folder)
         names = (found.keys() | self.expected.keys()) - {"bank.duckdb.wal"}
@@ -112,7 +118,10 @@ class Case:
 
 
 def make_case(command: Command, forked: Forked, folder: Path) -> Case:
-    """Make what must be there before, and run the command once; twice, for how long it takes."""
+    """Make the folder that a command needs, and run the command twice, or once if it is long.
+
+    Both must write the same; `seconds` is the time of the slower one.
+    """
     ready = folder / "ready"
     ready.mkdir(parents=True)
     for args in command.before:
@@ -138,7 +147,7 @@ def run(forked: Forked, folder: Path, args: tuple[str, ...], **how: Any) -> Ende
 
 
 def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:
-    """All that lies in a folder: of a bank every table, of any other file its bytes."""
+    """Digests of everything in a folder: of each table of a bank, and of any other file."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -153,7 +162,7 @@ def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:
 
 
 def tables(bank: Path, *, numbers_differ: bool = False) -> Iterator[tuple[str, str]]:
-    """Name and digest of every table of a bank: all rows, in their order, but for the times."""
+    """The name and a digest of every table of a bank: all rows in their order, without times."""
     with duckdb.connect(str(bank), read_only=True) as connection:
         names = connection.execute(
             "select schema_name, table_name from duckdb_tables() where not internal order by all"
@@ -180,7 +189,7 @@ def tables(bank: Path, *, numbers_differ: bool = False) -> Iterator[tuple[str, s
 
 
 def at_most_two_lines(done: Ended) -> bool:
-    """Whether a command that failed has said so in one or two lines, and not as a program does."""
+    """Whether a command that failed printed one or two lines, and no traceback or the like."""
     lines = [line for line in re.split(r"[\r\n]+", done.told) if line.strip()]
     told = [line for line in lines if line.startswith(("Error:", "Interrupted"))]
     bad = ("Traceback", "fault of attnbank", "terminate called", "FATAL", "exception not rethrown")
@@ -188,5 +197,5 @@ def at_most_two_lines(done: Ended) -> bool:
 
 
 def spread(count: int, seconds: float, *, seed: float = 0.5) -> list[float]:
-    """Times spread over the run of a command."""
+    """`count` times in seconds, spread evenly over the run of a command."""
     return [seconds * (number + seed) / count for number in range(count)]

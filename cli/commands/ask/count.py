@@ -1,4 +1,4 @@
-"""`attnbank count REQUEST --by KEYS`: how often, by features, labels, distances, patterns."""
+"""`attnbank count REQUEST --by KEYS`: count hits by features, labels, distances or patterns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_COLUMNS = 12
-"""Values of a second key that stand side by side; more stand below each other."""
+"""The most values of a second key for a cross table; with more, there is one row per pair."""
 
 
 @output_options
@@ -31,7 +31,7 @@ _MOST_COLUMNS = 12
     help="What to count by: V.lemma,O.upos,e.label,delta(V,O),document.genre,{ O =[3-1]=> V }.",
 )
 @click.option(
-    "--corpus", shell_complete=names("corpus"), help="Read this corpus alone, by its name."
+    "--corpus", shell_complete=names("corpus"), help="Read only this corpus, by its name."
 )
 @click.option(
     "--run",
@@ -43,9 +43,9 @@ _MOST_COLUMNS = 12
     type=click.Choice(["sentence", "document"]),
     default="sentence",
     show_default=True,
-    help="Whether nodes that only attention or coreference ties may stand in several sentences.",
+    help="Whether nodes that only attention or coreference ties may be in different sentences.",
 )
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The N most frequent alone.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the N most frequent.")
 @click.option("--show", is_flag=True, help="For each row, the find that lists its hits.")
 @click.option(
     "--timeout",
@@ -106,7 +106,7 @@ def command(
         with open_named_bank(ctx, timeout) as bank:
             of = bank.run_of_request(text, run, within, by)
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
-            if people and not show:  # rows of a cross table are whole, or what is missing reads 0
+            if people and not show:  # a limit would leave cells of a cross table at 0
                 asked = replace(asked, limit=None)
             found = bank.hits(text, asked, by, "", timeout, counts=True)
         keys = [name for name in found.columns if name not in ("n", "share", "run")]
@@ -134,7 +134,10 @@ def command(
 
 
 def _crossed(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
-    """A cross table of counts: the values of one key below, of the other side by side."""
+    """A cross table of counts: one row per value of key `rows`, one column per value of `columns`.
+
+    The last column, `n`, is the total of the row.
+    """
     import polars as pl
 
     values = found.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)

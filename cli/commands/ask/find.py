@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 _GAP = 2
+"""Columns of a terminal between two columns of the table."""
 _USUAL = 10
-"""Words left and right of a hit where no terminal says for how many there is room."""
+"""Words left and right of a hit if there is no terminal whose width could decide."""
 
 
 @output_options
 @click.command(cls=BankCommand)
 @click.argument("request")
 @click.option(
-    "--corpus", shell_complete=names("corpus"), help="Read this corpus alone, by its name."
+    "--corpus", shell_complete=names("corpus"), help="Read only this corpus, by its name."
 )
 @click.option(
     "--columns",
@@ -46,7 +47,7 @@ _USUAL = 10
     metavar="NODE",
     help="The node that --head looks from; by default the dependent of the first edge.",
 )
-@click.option("--to", "target", metavar="NODE", help="The node to which the weight is told.")
+@click.option("--to", "target", metavar="NODE", help="The node to which the weight is shown.")
 @click.option(
     "--run",
     shell_complete=names("run"),
@@ -57,10 +58,10 @@ _USUAL = 10
     type=click.Choice(["sentence", "document"]),
     default="sentence",
     show_default=True,
-    help="Whether nodes that only attention or coreference ties may stand in several sentences.",
+    help="Whether nodes that only attention or coreference ties may be in different sentences.",
 )
 @click.option("--sort", default="", metavar="KEYS", help="Sort by such keys first.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The first N hits alone.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N hits.")
 @click.option("--sample", type=click.IntRange(min=0), metavar="N", help="N hits at random.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="The seed of --sample.")
 @click.option(
@@ -163,7 +164,7 @@ def command(
 
 
 def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
-    """The texts beside the hits cut to what a terminal has room for, the hits one below another."""
+    """The hits with the texts left and right cut to the width of the terminal, the hits aligned."""
     import polars as pl
 
     from attnbank.cli.formats.table import cut, cut_start, display_width

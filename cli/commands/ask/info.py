@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnbank.queries.contents import Contents
 
 READING = 2
-"""run.reading of runs whose words all carry the white space before them."""
+"""The value of run.reading in runs whose words all carry the white space before them."""
 _OLD_READING = (
     "read by an older attnbank: unless its tokenizer is WordPiece or byte-level, words had spaces"
     " that the text has not; ingest it again"
@@ -73,12 +73,13 @@ def _iso(value: Any) -> str:
 
 
 def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows, with names and texts as a terminal can show them."""
+    """The rows, with names and texts escaped so that a terminal can show them safely."""
     for row in frame.iter_rows(named=True):
         yield {key: shown(value) if isinstance(value, str) else value for key, value in row.items()}
 
 
 def _for_people(contents: Contents) -> str:
+    """The contents as paragraphs of text, safe for a terminal."""
     blocks = [
         f"{shown(str(contents.path))}: {size(contents.bytes)}, written by attnbank"
         f" {shown(contents.created_by)}",
@@ -96,6 +97,7 @@ def _for_people(contents: Contents) -> str:
 
 
 def _run(row: dict[str, Any]) -> str:
+    """The paragraph about a run; `row` is a row of the frame of runs."""
     shape = [f"context {row['context']}", f"unit {row['unit']}", f"subword {row['subword']}"]
     shape.append(f"at most {row['max_tokens']} tokens")
     shape.append(f"{row['decimals']} decimals" if row["decimals"] else "unrounded")
@@ -133,7 +135,7 @@ def _tokens_of_run(row: dict[str, Any]) -> list[str]:
 
 
 def _choices(row: dict[str, Any]) -> list[str]:
-    """What the run's options chose beyond its shape; no line where they chose nothing."""
+    """A line about the further options of a run; no line if there are none."""
     told = {
         "truncate": "the first input of each document alone",
         "limit": "a sample of {} inputs",
@@ -148,6 +150,7 @@ def _choices(row: dict[str, Any]) -> list[str]:
 
 
 def _model(row: dict[str, Any]) -> str:
+    """The paragraph about a model; `row` is a row of the frame of models."""
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
@@ -163,6 +166,7 @@ def _model(row: dict[str, Any]) -> str:
 
 
 def _corpus(row: dict[str, Any]) -> str:
+    """The paragraph about a corpus; `row` is a row of the frame of corpora."""
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""

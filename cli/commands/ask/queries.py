@@ -1,4 +1,4 @@
-"""`attnbank queries`: what can be asked."""
+"""`attnbank queries`: the list of the analyses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`attnbank query NAME`: one command for each analysis, made from its header."""
+"""`attnbank query NAME`: one command per analysis, made from its header."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _TITLES = {
     "voita": "Functions of heads (Voita et al. 2019)",
     OWN: "Your own (--queries)",
 }
-"""What the sections of the registry are about, in the order in which they are listed."""
+"""The titles of the sections of the registry, in the order in which they are listed."""
 
 
 def by_section() -> dict[str, list[Analysis]]:
-    """The analyses by what their section is about; one that has no title goes by its name."""
+    """The analyses by the title of their section, or by its name if it has no title."""
     sections = dict.fromkeys([*_TITLES, *(each.section for each in every().values())])
     found = {
         _TITLES.get(section, section.capitalize()): [
@@ -55,7 +55,7 @@ def by_section() -> dict[str, list[Analysis]]:
 
 
 class HeaderType(click.ParamType[Any]):
-    """The type that a header declares, read from what a person types."""
+    """The type of a parameter as its header declares it, for values that a person types."""
 
     def __init__(self, parameter: Parameter) -> None:
         self.parameter = parameter
@@ -65,13 +65,13 @@ class HeaderType(click.ParamType[Any]):
         self.name = f"{shown},..." if is_list else shown
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value, of the declared type. Raises CallError where it does not fit."""
+        """The value in the declared type. Raises CallError if it does not fit."""
         return parameters.from_text(self.parameter, value) if isinstance(value, str) else value
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Runs and relations of the bank; the values of a parameter that takes few."""
+        """Completions: runs or relations of the bank, or the choices of the parameter."""
         if self.parameter.names_run:
             return names("run")(ctx, param, incomplete)
         if self.parameter.name == "relation":
@@ -79,7 +79,7 @@ class HeaderType(click.ParamType[Any]):
         return beginning(list(self.parameter.choices or ()), incomplete)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """How the help shows the value."""
+        """How the help shows the value: its type or its choices."""
         return self.name
 
 
@@ -92,11 +92,14 @@ class Queries(BankGroup):
     noun = "analysis"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the analyses."""
+        """The names of all analyses."""
         return list(every())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an analysis; None where there is none."""
+        """The command of an analysis; None if there is none.
+
+        Raises the CallError of a user's file that holds no valid analysis.
+        """
         plain = cmd_name.removeprefix("paper.").replace("-", "_")
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
@@ -119,7 +122,7 @@ queries_option = click.option(
     metavar="DIR",
     type=click.Path(),
     envvar=VARIABLE,
-    is_eager=True,  # what can be asked depends on it
+    is_eager=True,  # it must be read before the name of the analysis
     expose_value=False,
     callback=_join,
     help=f"A folder of analyses of your own, .sql files with a header. Otherwise the variable"
@@ -130,6 +133,7 @@ queries_option = click.option(
 
 @cache
 def _command(name: str) -> click.Command:
+    """The command of an analysis, with its parameters as options; made once per process."""
     analysis = find(name)
 
     @click.pass_context
@@ -150,6 +154,7 @@ def _command(name: str) -> click.Command:
 
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Run an analysis with the values of its options, and write its rows or its SQL."""
     shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
     format_, output, fresh = values.pop("format_"), values.pop("output"), values.pop("fresh")
     given = {name: value for name, value in values.items() if value is not None}
@@ -175,7 +180,7 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
 
 
 def _title(run: Run | None) -> str | None:
-    """Which run answered, and of how many where it was not named."""
+    """The name of the run that answered, and among how many it was chosen, if it was not named."""
     if run is None:
         return None
     others = (
@@ -194,7 +199,7 @@ def _show_sql(analysis: Analysis, dialect: str | None, given: dict[str, Any]) ->
 
 
 def option_of(parameter: Parameter) -> click.Option:
-    """The option of a parameter of an analysis, as its header states it."""
+    """The command line option of a parameter of an analysis."""
     flag = parameter.name.replace("_", "-")
     shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
     text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
@@ -212,6 +217,7 @@ def _shown_default(parameter: Parameter) -> str:
 
 
 def _sql_options() -> list[click.Parameter]:
+    """The options that every analysis has besides its own parameters."""
     from attnbank.sql.registry import DIALECTS
 
     return [
@@ -228,7 +234,7 @@ def _sql_options() -> list[click.Parameter]:
 
 
 def _help(analysis: Analysis) -> str:
-    """The help of an analysis, from its header."""
+    """The help text of an analysis, made from its header."""
     example = f"attnbank query {analysis.name}"
     if any(each.name == "relation" for each in analysis.parameters):
         example += " --relation obj"

@@ -1,4 +1,4 @@
-"""`attnbank schema [TABLE]`: what the tables mean."""
+"""`attnbank schema [TABLE]`: the tables and columns, with their meaning."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from attnbank.cli.options import BankCommand, open_named_bank, output_options
 def command(ctx: click.Context, table: str | None, format_: str | None, output: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
-    Where a table and an analysis have one name, it is the table's: type head_distance() in quotes
-    for the analysis.
+    If a table and an analysis have the same name, it means the table; for the analysis type
+    'head_distance()', in quotes.
 
     \b
     Example:

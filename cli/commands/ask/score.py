@@ -25,7 +25,7 @@ from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_o
     help="How often the best head is right in each group: V.lemma, delta(V, O), document.genre.",
 )
 @click.option("--every", is_flag=True, help="Every head, in both directions, the best first.")
-@click.option("--corpus", shell_complete=names("corpus"), help="Read this corpus alone.")
+@click.option("--corpus", shell_complete=names("corpus"), help="Read only this corpus.")
 @click.option(
     "--run",
     shell_complete=names("run"),
@@ -36,7 +36,7 @@ from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_o
     type=click.Choice(["sentence", "document"]),
     default="sentence",
     show_default=True,
-    help="Whether the two words may stand in several sentences: of a run over documents.",
+    help="Whether the two words may be in different sentences: then a run over documents is read.",
 )
 @click.option(
     "--timeout",
@@ -63,11 +63,11 @@ def command(
 ) -> None:
     """Judge every head on the pairs of words that a request finds.
 
-    REQUEST is one of `attnbank find`. Each pair is judged as a dependency is: the head must look
+    REQUEST is that of `attnbank find`. Each pair is judged like a dependency: the head must look
     from --from at --to more than at any other word, or the other way round. The answer is the best
     head beside the best fixed offset, the p value of McNemar's exact test of the two (corrected for
     all heads that were tried), the head that is best on every second document scored on the others,
-    and all that for the control of random weights, where the bank has one.
+    and the same for the control of random weights, if the bank has one.
 
     \b
     Example:

@@ -33,16 +33,16 @@ def command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
     binary = find_shell()
     path = bank_place(bank_path(ctx))
-    with open_named_bank(ctx) as bank:  # says what is wrong with it better than the shell
+    with open_named_bank(ctx) as bank:  # its errors say more than those of the shell
         check_carried(bank.connection, path, "the shell")
     sys.stdout.flush()
     os.execv(binary, [binary, "-readonly", str(path), *arguments])
 
 
 def find_shell() -> str:
-    """The duckdb program: the one installed beside this Python, or on the PATH.
+    """The path of the duckdb program: the one beside this Python, or else the one on the PATH.
 
-    Raises AttnbankError where there is none.
+    Raises AttnbankError if there is none.
     """
     beside = Path(sys.executable).parent / "duckdb"
     found = str(beside) if beside.exists() else shutil.which("duckdb")

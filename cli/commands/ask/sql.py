@@ -1,4 +1,4 @@
-"""`attnbank sql STATEMENT`: anyone's SELECT."""
+"""`attnbank sql STATEMENT`: any SELECT, in a sandbox."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def _run_option() -> click.Option:
 def _common() -> list[click.Parameter]:
     return [
         click.Option(
-            ["--replace"], is_flag=True, help="Compute it anew where the bank has it already."
+            ["--replace"], is_flag=True, help="Compute it anew if the bank has it already."
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Print nothing but errors."),
     ]
@@ -42,11 +42,14 @@ class Computations(BankGroup):
     noun = "computation"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the steps and of the analyses."""
+        """The names of the steps and of all analyses."""
         return list(dict.fromkeys([*STEPS, *every()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a step or an analysis; None where there is none."""
+        """The command of a step or an analysis; None if there is none.
+
+        Raises the CallError of a user's file that holds no valid analysis.
+        """
         plain = cmd_name.removeprefix("paper.").replace("-", "_")
         if plain in STEPS:
             return _of_step(plain)
@@ -65,6 +68,7 @@ class Computations(BankGroup):
 
 @cache
 def _of_step(name: str) -> click.Command:
+    """The command of a step, made from its options."""
     step = STEPS[name]
 
     @click.pass_context
@@ -107,6 +111,7 @@ def _step(ctx: click.Context, step: Step, values: dict[str, Any]) -> None:
 
 @cache
 def _of_analysis(name: str) -> click.Command:
+    """The command that keeps the answer of an analysis, made from its parameters."""
     analysis = find(name)
 
     @click.pass_context
@@ -125,6 +130,7 @@ def _of_analysis(name: str) -> click.Command:
 
 
 def _keep(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Keep the answer of an analysis with the values of its options, and say so."""
     from attnbank.cli.commands.fill import keeping
 
     replace, quiet = values.pop("replace"), values.pop("quiet")
@@ -142,6 +148,7 @@ def _keep(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> Non
 
 
 def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool, quiet: bool) -> None:
+    """Keep every answer (--all), or print the help if no name was given."""
     if ctx.invoked_subcommand is not None:
         if everything or run is not None:
             raise click.UsageError(

@@ -1,4 +1,4 @@
-"""`attnbank demo`: the first thing to run."""
+"""`attnbank demo`: fill a small bank and print a table, as the first thing to run."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from attnbank.queries import Bank
 
 MOST_PROBLEMS = 20
-"""How many problems of a corpus are listed."""
+"""The most problems of a corpus that are listed."""
 _DEFAULTS = IngestOptions((), Path())
 
 
@@ -186,7 +186,7 @@ _DEFAULTS = IngestOptions((), Path())
     default=_DEFAULTS.device,
     show_default=True,
     metavar="DEVICE",
-    help="Where the model runs: cpu, cuda, cuda:1, mps; auto takes the fastest.",
+    help="Where the model runs: cpu, cuda, cuda:1, mps; auto is cuda where there is one, else cpu.",
 )
 @click.option("--skip-bad", is_flag=True, help="List what cannot be read, and go on without it.")
 @click.option(
@@ -223,7 +223,11 @@ def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) ->
 
 
 def fill(options: IngestOptions, *, quiet: bool) -> Report:
-    """Ingest, showing how far it is. A Ctrl-C becomes an error of one line."""
+    """Ingest, and show the progress and the problems.
+
+    Raises AttnbankError for a Ctrl-C, CorpusError for a corpus with one problem, AttnbankError for
+    one with several, and whatever else `ingest` raises.
+    """
     with ProgressDisplay(quiet=quiet) as display, _explained():
         from attnbank.ingest import ingest
 
@@ -253,7 +257,7 @@ def print_report(report: Report, bank: Path) -> None:
 
 
 def _replaced_lines(report: Report) -> list[str]:
-    """What went with the run that was replaced, beyond what it has anew."""
+    """What was deleted with the replaced run and is not made again by the new one."""
     if report.replaced is None:
         return []
     own = {"run", "sequence", "position", "attention", "peak", "gradient", "skipped", "ablation"}
@@ -266,7 +270,7 @@ def _replaced_lines(report: Report) -> list[str]:
 
 
 def print_problems(problems: Sequence[Problem], what: str) -> None:
-    """List problems of a corpus on standard error, MOST_PROBLEMS of them."""
+    """List problems of a corpus on standard error, at most MOST_PROBLEMS of them."""
     if not problems:
         return
     say(f"{number(len(problems))} {what}:", err=True)
@@ -278,7 +282,7 @@ def print_problems(problems: Sequence[Problem], what: str) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Say how to go on after a Ctrl-C, and list what is wrong with a corpus."""
+    """Within, a Ctrl-C becomes an error that says how to go on; a corpus's problems are listed."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -355,11 +359,11 @@ def _departure_lines(departures: Sequence[Departures]) -> list[str]:
 
 
 _FIRST = ("best_head", "table_2", "special_tokens")
-"""Analyses to begin with, each for a kind of run."""
+"""Analyses to suggest next, each for another kind of run; the first that fits is taken."""
 
 
 def _print_next(report: Report, bank: Path) -> None:
-    """What to type next: an analysis that this run can answer."""
+    """Print what to type next: an analysis that this run can answer."""
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find
     from attnbank.sql.runs import RANDOM, run_fits

@@ -1,4 +1,4 @@
-"""Computing answers of analyses and keeping them in the bank: one, or all that can be had."""
+"""Computing answers of analyses and keeping them in the bank: one, or all that are possible."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.registry import every, find
 
 MOST_BYTES = 64_000_000
-"""The most bytes that a kept answer has."""
+"""The most bytes that a kept answer may have."""
 _WRITES_AFTER = 15.0
-"""Seconds of computing after which what is there is written, so that an interrupt loses little."""
+"""Seconds of computing after which finished answers are written, so that an interrupt loses little.
+"""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """An answer in the bank: how many rows, whether it was computed now, and in how long."""
+    """An answer in the bank: number of rows, seconds it took, whether it was computed just now."""
 
     rows: int
     seconds: float
@@ -33,7 +34,10 @@ class Kept:
 
 @dataclass
 class Done:
-    """What `keep_all` did: names of answers that are kept, were kept, and why others are not."""
+    """What `keep_all` did: the analyses that it kept, that were kept `already`, and the others.
+
+    `left_out` has the reason for each of the others.
+    """
 
     kept: list[str] = field(default_factory=list)
     already: list[str] = field(default_factory=list)
@@ -43,8 +47,9 @@ class Done:
 def keep_one(path: Path, name: str, given: Mapping[str, Any], *, replace: bool) -> Kept:
     """Keep the answer to an analysis with these values.
 
-    Raises as `Bank.query` does, CallError for a run that is not finished and for an answer that is
-    too large, BankError where the bank cannot be written.
+    An answer that is kept already and still valid is not computed again, unless `replace`. Raises
+    as `Bank.query` does, CallError for a run that is not finished and for an answer that is too
+    large, BankError if the bank cannot be written.
     """
     with open_bank(path) as bank:
         before = None if replace else bank.kept(name, **given)
@@ -58,14 +63,14 @@ def keep_one(path: Path, name: str, given: Mapping[str, Any], *, replace: bool) 
 def keep_all(
     path: Path, run: str | None, on_progress: OnProgress = unheard, *, replace: bool
 ) -> Done:
-    """Keep the answer of every analysis with its defaults, and those of the steps before them.
+    """Run every step, then keep the answer of every analysis with its defaults.
 
-    With `run` of that run alone. What cannot be answered is left out, with its reason. Raises
-    BankError where the bank cannot be read or written, CallError where there is no such run.
+    With `run` only that run is read. What cannot be answered is left out, with the reason. Raises
+    BankError if the bank cannot be read or written, CallError if there is no such run.
     """
     with open_bank(path) as bank:
         if run is not None and run not in _runs(bank):
-            bank.query("best_head", run=run)  # which says it in the words of every analysis
+            bank.query("best_head", run=run)  # raises the CallError for an unknown run
     done = Done()
     for step in STEPS:
         try:
@@ -103,7 +108,7 @@ def _runs(bank: Bank) -> set[str]:
 
 
 def _answer_of(bank: Bank, name: str, run: str | None, *, replace: bool) -> Answer | None:
-    """The answer to an analysis with its defaults; None where it is kept already."""
+    """The answer to an analysis with its defaults; None if it is kept already."""
     takes_run = any(each.name == "run" for each in find(name).parameters)
     given = {"run": run} if run is not None and takes_run else {}
     if not replace and bank.kept(name, **given) is not None:
@@ -112,6 +117,7 @@ def _answer_of(bank: Bank, name: str, run: str | None, *, replace: bool) -> Answ
 
 
 def _answer(bank: Bank, name: str, given: Mapping[str, Any]) -> Answer:
+    """Compute the answer of an analysis. Raises as `keep_one` does, except for writing."""
     run = bank.run_of(name, **given)
     if run is not None and not run.is_finished:
         raise CallError(

@@ -132,7 +132,7 @@ _DEFAULTS = ProbeOptions()
     metavar="MEGABYTES",
     help="Attention to keep between epochs; the rest is read from the bank in each.",
 )
-@click.option("--replace", is_flag=True, help="Train it anew where the bank has it already.")
+@click.option("--replace", is_flag=True, help="Train it anew if the bank has it already.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the scores and nothing else.")
 @click.pass_context
 def command(
@@ -169,7 +169,7 @@ def command(
     check_output(ctx, format_, output)
     asked = ProbeOptions(**options)
     if kind in WITH_WORDS and asked.embeddings == "model" and asked.model is not None:
-        # All that ingest checks of a model that somebody else made, before its weights are read.
+        # The same checks that ingest makes of an untrusted model, before its weights are read.
         from attnbank.ingest.models.loading import describe
 
         describe(asked.model, trust_remote_code=asked.trust_remote_code)

@@ -1,4 +1,4 @@
-"""`attnbank delete RUN...`: take runs, corpora and models out of a bank."""
+"""`attnbank delete RUN...`: delete runs, corpora and models from a bank."""
 
 from __future__ import annotations
 

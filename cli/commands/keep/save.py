@@ -25,7 +25,7 @@ from attnbank.cli.printing import say
     type=click.Choice(["sentence", "document"]),
     default="sentence",
     show_default=True,
-    help="Whether the two words may stand in several sentences: of a run over documents.",
+    help="Whether the two words may be in different sentences: then a run over documents is read.",
 )
 @click.option(
     "--timeout",

@@ -1,4 +1,4 @@
-"""`attnbank saved`: the relations that requests were saved as."""
+"""`attnbank saved`: list the saved relations, or delete one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from attnbank.cli.printing import say
 def command(ctx: click.Context, name: str | None, format_: str | None, output: str | None) -> None:
     """List the saved relations, or delete one.
 
-    later_sentences are those that came after a relation was saved, and in which it has no pairs:
-    save it again.
+    later_sentences counts the sentences that came after a relation was saved, in which it has no
+    pairs: save it again.
 
     \b
     Example:

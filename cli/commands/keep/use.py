@@ -1,4 +1,4 @@
-"""`attnbank use [RUN]`: which run answers where none is named."""
+"""`attnbank use [RUN]`: choose the run that answers if none is named."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def command(
     format_: str | None,
     output: str | None,
 ) -> None:
-    """Choose the run that answers where none is named, or list the runs.
+    """Choose the run that answers if none is named, or list the runs.
 
-    RUN is the name or the number of a finished run of trained weights. Of each context and unit
-    (sentence/word, pair/token) the bank keeps one; an analysis takes it where it fits, and
-    otherwise the newest that does. Without RUN, what each run is and whether it answers unasked.
+    RUN is the name or the number of a finished run of trained weights. The bank keeps one choice
+    for each context and unit (sentence/word, pair/token). An analysis takes it if it fits, and
+    otherwise the newest run that fits. Without RUN, list the runs, and whether each may answer if
+    none is named (column unasked).
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`attnbank explore`: pages on a bank, in the browser."""
+"""`attnbank explore`: walk through a bank in the browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnbank.cli.printing import say
 from attnbank.sql.extras import need
 
 PORT = 8417
-"""The port where none is named, so that bookmarks last from one day to the next."""
+"""The port if none is named: always the same, so that bookmarks stay valid."""
 
 
 @click.command(cls=BankCommand)
@@ -27,13 +27,11 @@ PORT = 8417
     "--browser/--no-browser",
     "opens_browser",
     default=None,
-    help="Open the system's browser. By default in a terminal alone.",
+    help="Open the system's browser. By default only in a terminal.",
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(
-        0, 86_400, min_open=True
-    ),  # not Seconds, which would keep it from forking
+    type=click.FloatRange(0, 86_400, min_open=True),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
@@ -53,7 +51,7 @@ def command(
 ) -> None:
     """Walk through a bank in the browser.
 
-    Prints an address with a token in it, and answers this machine alone until Ctrl-C: all heads in
+    Prints an address with a token in it, and answers only this machine until Ctrl-C: all heads in
     a grid, one head with examples right and wrong, sentences by a request, two runs side by side,
     every table and figure, SQL. It reads and never writes; no run can be ingested meanwhile.
 

@@ -26,7 +26,8 @@ from attnbank.sql.registry import every, faults, find
 from attnbank.sql.suggest import did_you_mean
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
-"""The formats, which attnbank.queries.pictures writes; named here so that help loads nothing."""
+"""The formats that attnbank.queries.pictures writes, repeated here so that help need not load it.
+"""
 
 
 class Pictures(BankGroup):
@@ -39,7 +40,11 @@ class Pictures(BankGroup):
         return [each.name for each in every().values() if each.plot is not None]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a picture. Raises CallError for an analysis that has none."""
+        """The command of an analysis; None if there is none.
+
+        Raises CallError for an analysis that has no picture, and for a user's file that holds no
+        valid analysis.
+        """
         plain = cmd_name.removeprefix("paper.").replace("-", "_")
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
@@ -63,6 +68,7 @@ class Pictures(BankGroup):
 
 @cache
 def _command(name: str) -> click.Command:
+    """The command of a picture, with the parameters of its analysis as options."""
     analysis = find(name)
 
     @click.pass_context
@@ -119,6 +125,7 @@ def _picture_options() -> list[click.Parameter]:
 
 
 def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None:
+    """Run an analysis and write its picture to the file that -o names."""
     output, scale, dark = values.pop("output"), values.pop("scale"), values.pop("dark")
     fresh = values.pop("fresh")
     width, height = values.pop("width"), values.pop("height")
@@ -147,7 +154,7 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
 
 
 def _ending(output: str | None, name: str) -> str:
-    """The ending of the file. Raises CallError where there is none that is a format."""
+    """The ending of the file. Raises CallError if there is no file, or its ending is no format."""
     if output is None or output == "-":
         raise CallError("A picture goes to a file.", f"Type: attnbank plot {name} -o {name}.svg")
     ending = Path(output).suffix.lower()

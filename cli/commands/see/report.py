@@ -1,4 +1,4 @@
-"""`attnbank report -o FILE.html`: everything that a bank can say, as one page."""
+"""`attnbank report -o FILE.html`: every table and figure of a bank, as one page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command(ctx: click.Context, output: str | None, run: str | None, quiet: bool
 
 
 def _checked(output: str | None) -> str:
-    """The file that is written. Raises CallError where none is named, or no page."""
+    """The name of the file. Raises CallError if none is given, or if it does not end in .html."""
     if output is None or output == "-":
         raise CallError("A report goes to a file.", "Type: attnbank report -o report.html")
     if Path(output).suffix.lower() not in ENDINGS:

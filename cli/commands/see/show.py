@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 PICTURES = ("svg", "png", "pdf", "html")
 _BAR = 20
-"""Columns of a terminal that the bar of a weight of 1 takes; a narrow one has no room for bars."""
+"""Columns of a terminal that the bar of a weight of 1 takes."""
 _NARROW = 80
+"""A terminal with fewer columns has no room for bars."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _DOTS = 2.0
-"""Dots of a png for each pixel of the picture: so many that it can be printed."""
+"""Dots of a png per pixel of the picture: enough for print."""
 
 
 class Words(click.ParamType[tuple[int, int]]):
@@ -37,7 +38,7 @@ class Words(click.ParamType[tuple[int, int]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
-        """The first and the last index."""
+        """The index of the first word and of the last; raises click.BadParameter through `fail`."""
         first, _, last = str(value).partition("-")
         if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal()):
             self.fail(f"{value!r} is no FROM-TO, as 1-20.", param, ctx)
@@ -74,7 +75,7 @@ class Words(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Show special tokens ([CLS], [SEP]), or leave them out.",
 )
-@click.option("--words", type=Words(), metavar="FROM-TO", help="These words alone, as 1-20.")
+@click.option("--words", type=Words(), metavar="FROM-TO", help="Only these words, as 1-20.")
 @click.option(
     "--before",
     type=click.IntRange(min=0),
@@ -104,7 +105,7 @@ class Words(click.ParamType[tuple[int, int]]):
     type=click.Choice(["light", "dark"]),
     default="light",
     show_default=True,
-    help="The ground of a picture.",
+    help="The background of a picture.",
 )
 @click.option(
     "--corpus", shell_complete=names("corpus"), help="The corpus that the sentence is of."
@@ -205,7 +206,7 @@ def _format(format_: str | None, output: str | None) -> str:
 
 
 def _check_picture(ctx: click.Context, format_: str, output: str | None) -> None:
-    """Refuse a picture that cannot be made or written, before any work."""
+    """Raise CallError for a picture that cannot be drawn or written, before any work is done."""
     from attnbank.cli.options import bank_path
     from attnbank.sql.extras import need
     from attnbank.sql.outputs import files
@@ -219,6 +220,7 @@ def _check_picture(ctx: click.Context, format_: str, output: str | None) -> None
 def _write_picture(
     ctx: click.Context, shown: Shown, format_: str, theme: str, output: str | None
 ) -> None:
+    """Draw what is shown, in one of PICTURES, and write it to standard output or a file."""
     import sys
 
     from attnbank.cli.output import destination
@@ -241,7 +243,7 @@ def _write_picture(
 
 
 def _write_tables(ctx: click.Context, shown: Shown, format_: str, output: str | None) -> None:
-    """A table for each sentence and head, as people read it."""
+    """Write one table per sentence and head, in a format for people."""
     from attnbank.cli.output import destination, terminal_width, write
 
     width = terminal_width() if output is None else None
@@ -259,7 +261,7 @@ def _write_tables(ctx: click.Context, shown: Shown, format_: str, output: str | 
 
 
 def _heading(shown: Shown) -> Iterator[str]:
-    """Whose attention it is, and what is shown of it."""
+    """The lines above all tables: which run it is, and what is shown of it."""
     among = shown.run.among
     more = f", of {among} that fit (another: --run, or attnbank use)" if among > 1 else ""
     yield f"Run: {shown.run.name}{more}"
@@ -271,7 +273,7 @@ def _heading(shown: Shown) -> Iterator[str]:
 
 
 def _commented(lines: Iterable[str], format_: str) -> Iterator[str]:
-    """Lines above a table: in LaTeX they are comments, in Markdown paragraphs without markup."""
+    """Lines above a table in a format: LaTeX comments, or Markdown paragraphs without markup."""
     from attnbank.cli.printing import shown
 
     for line in map(shown, lines):
@@ -284,7 +286,7 @@ def _commented(lines: Iterable[str], format_: str) -> Iterator[str]:
 
 
 def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
-    """The rows of a panel with a bar for each weight, and a mark where a gold head is found."""
+    """The rows of a panel, with a bar per weight and a mark if the gold head is found."""
     import polars as pl
 
     rows = shown.rows.filter(
@@ -324,13 +326,13 @@ def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
 
 
 def _bar(weight: float | None) -> str:
-    """A weight as a bar: so many eighths of a column."""
+    """A weight as a bar of block characters, exact to an eighth of a column."""
     eighths = round((weight or 0.0) * _BAR * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
-    """The entities that are mentioned at each position, the outer mention first."""
+    """The letters of the entities that are mentioned at each position, the outer mention first."""
     from attnbank.queries.pictures.sentence.palette import letter
 
     spans = panel.mentions.rows()

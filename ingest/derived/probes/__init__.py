@@ -5,7 +5,7 @@
     report = train_probe("x.duckdb", "attention", "gum-train/minilm", "gum-dev/minilm")
     print(report.scores)
 
-Nothing heavy (torch, duckdb, polars) is imported until a probe is trained.
+Heavy packages (torch, duckdb, polars) are imported only when a probe is trained.
 """
 
 from __future__ import annotations

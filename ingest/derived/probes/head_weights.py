@@ -1,4 +1,4 @@
-"""What weight a probe gives each head, over the gold dependencies of some sentences."""
+"""The weight that a probe gives each head, as a mean over the gold dependencies of a test run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 
 
 class HeadWeights:
-    """Gathers weights and contributions batch by batch.
+    """Collects weights and contributions batch by batch.
 
-    Weights that are the same for every pair are kept as they were learnt: a mean over pairs would
-    be that but for rounding, and is nothing where there is no pair.
+    Weights that are the same for every pair are taken as they were learnt: their mean over pairs
+    would be the same except for rounding, and would not exist if there are no pairs.
     """
 
     def __init__(self, run: ProbeRun) -> None:
@@ -31,7 +31,7 @@ class HeadWeights:
     def add(self, scorer: HeadScorer, batch: Batch, is_counted: Tensor) -> None:
         """Add the dependencies of a batch; `is_counted` [K, B, P] says which of them count.
 
-        A dependency counts where neither of its words is punctuation; ROOT has none.
+        They are those whose two words are not punctuation. ROOT is no word, so roots do not count.
         """
         assert batch.attention is not None
         if isinstance(scorer, AttentionScorer):
@@ -59,7 +59,7 @@ class HeadWeights:
         self._count += len(at)
 
     def rows(self) -> pl.DataFrame:
-        """The rows of `probe_weight` but for the probe."""
+        """The rows of `probe_weight`, without the column `probe`: one per direction and head."""
         maps = self._run.maps
         number = torch.arange(maps)
         count = max(self._count, 1)

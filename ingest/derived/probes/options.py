@@ -1,4 +1,4 @@
-"""What a probe is asked for, what it tells while it learns, and what it tells at the end."""
+"""The options of a probe, its progress while it learns, and the report at the end."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ WITH_WORDS = frozenset({"attention_words", "distance_words"})
 WITH_ATTENTION = frozenset({"attention", "attention_words"})
 ROOT_AT = ("root", "published")
 MOST = 2**31 - 1
-"""The largest count and the largest seed: such a column is an INTEGER."""
+"""The largest count and the largest seed: their columns are INTEGER."""
 MOST_RESAMPLES = 100_000
-"""Of an interval; with 1,000 its ends are known to a tenth of its width."""
+"""The most resamples for an interval; with 1,000 its ends are exact to a tenth of its width."""
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """Everything that shapes a probe beside its kind and its runs.
+    """Everything that shapes a probe besides its kind and its runs.
 
     embeddings       model (input embeddings of the trained model, mean over a word's pieces), the
                      path of a GloVe or word2vec text file, or a spaCy pipeline (name or folder)
-    model            where the model of embeddings `model` is: a folder, a hub name or minilm; by
-                     default as the bank says, but a folder has to be named here
-    trust_remote_code  run the Python code that some models come with, to load them
-    root_at          root, or published: the zero vector of ROOT after the last word, as in the
-                     published code
-    train_split      learn from the documents of this split only
-    test_split       score on the documents of this split only
-    seed             of the held-out documents, the order of batches, first weights and resamples
-    epochs           at most so many
-    patience         stop after so many epochs without a lower held-out loss
-    learning_rate    of Adam
+    model            where the model for embeddings `model` is: a folder, a hub name or minilm; by
+                     default the name in the bank, unless that is a folder
+    trust_remote_code  run the Python code that some models come with, in order to load them
+    root_at          root, or published: the zero vector of ROOT comes after the last word, as in
+                     the published code
+    train_split      learn only from the documents of this split
+    test_split       score only on the documents of this split
+    seed             seed of the held-out documents, the order of batches, the first weights and
+                     the resamples
+    epochs           the most epochs
+    patience         stop after this many epochs without a lower held-out loss
+    learning_rate    learning rate of Adam
     batch_sentences  sentences in a batch
     held_out         share of the training sentences that decide when to stop, in [0, 1)
     resamples        bootstrap resamples of the intervals
     device           auto, cpu, cuda, ...
-    memory           megabytes of attention that may be kept between epochs; what is over it is
-                     read from the bank again in every epoch
+    memory           megabytes of attention to keep between epochs; the rest is read from the bank
+                     again in every epoch
     """
 
     embeddings: str = "model"
@@ -68,10 +69,10 @@ class ProbeOptions:
 
 @dataclass(frozen=True)
 class Epoch(Progress):
-    """What an epoch came to: mean negative log-likelihoods of the gold head, in nats.
+    """The result of an epoch: mean negative log-likelihoods of the gold head, in nats per word.
 
-    `done` is its number, from 1, and `total` the most that there can be. `held_out_loss` is None
-    where nothing is held out.
+    `done` is the number of the epoch, from 1, and `total` the most that there can be.
+    `held_out_loss` is None if nothing is held out.
     """
 
     loss: float
@@ -84,9 +85,11 @@ OnEpoch = Callable[[Epoch], None]
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """What became of a probe. `scores` are its rows of `probe_score`, the row all first.
+    """A probe that was trained or found in the bank.
 
-    `is_new` is false where the bank had the same probe already, and nothing was trained.
+    `scores` are its rows of `probe_score`, the row `all` first; `seconds` is the time that training
+    and scoring took. `is_new` is false if the bank had the same probe already, and nothing was
+    trained.
     """
 
     probe: int
@@ -106,7 +109,7 @@ class ProbeReport:
 
 
 def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> None:
-    """Raise CallError for a kind or an option that cannot be meant."""
+    """Raise CallError for an unknown kind, a missing run to learn from, or an invalid option."""
     if kind not in KINDS:
         raise CallError(
             f"There is no probe {kind}.",

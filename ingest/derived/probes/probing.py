@@ -1,4 +1,4 @@
-"""Training a probe on one run of a bank, scoring it on another, and keeping what came of it."""
+"""Training a probe on one run of a bank, scoring it on another, and keeping the result."""
 
 from __future__ import annotations
 
@@ -54,15 +54,16 @@ def train_probe(
     """Train a probe on one run of a bank, score it on another, and write both into the bank.
 
     `kind` is one of KINDS; runs are given by name or id; right_branching learns nothing and
-    needs no `train_run`. `tell` is called after every epoch. The rows are in `probe`,
-    `probe_score` and `probe_weight`, all of them or none. Where the bank has the probe already, of
-    the same runs, options and word vectors, that one is reported; `replace` trains it anew and
-    takes its place.
+    needs no `train_run`. `on_progress` is called after every epoch. The rows are written to
+    `probe`, `probe_score` and `probe_weight`, all of them or none. If the bank has a probe of the
+    same runs, options and word vectors already, that one is reported; with `replace` it is trained
+    anew and replaced.
 
-    Raises CallError for an unknown kind, run, split or source of embeddings, for runs of
-    different models, and for a run that is not of single sentences at word level; QueryError for
-    a run without trees or an unfinished one; EmbeddingsError for embeddings that cannot be read;
-    BankError where the bank cannot be opened or written. Then the bank is as it was.
+    Raises CallError for an unknown kind, run, split or source of embeddings, for an invalid option,
+    for runs of different models, and for a run that is not of single sentences at word level;
+    QueryError for a run without trees or an unfinished one, and for a training whose loss is not
+    finite; EmbeddingsError for embeddings that cannot be read; BankError if the bank cannot be
+    opened or written. Then the bank is unchanged.
     """
     options = options or ProbeOptions()
     learns_from = None if train_run is None or kind == "right_branching" else str(train_run)
@@ -75,7 +76,7 @@ def train_probe(
         if same:
             return recording.report(connection, task, same[0])
     began, started = time.perf_counter(), provenance.now()
-    # Open to write from the start: better to be refused now than after the training.
+    # Opened for writing before the training, so that a bank in use is refused now and not after it.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     try:
         with connection.cursor() as reading:
@@ -101,7 +102,7 @@ def run_task(
     device: torch.device,
     on_progress: OnEpoch,
 ) -> Outcome:
-    """Learn and score; reads attention from the bank, and writes nothing."""
+    """Train and score a probe; this reads attention from the bank, and writes nothing."""
     rng = np.random.default_rng(options.seed)
     sentences = task.test.sentences
     if task.train is None:
@@ -149,9 +150,10 @@ def make_batches(
     *,
     is_kept: bool = True,
 ) -> Batches:
-    """The batches of some sentences of a part; they are kept between epochs in part of the memory.
+    """The batches of the sentences `chosen` of a part.
 
-    The held-out and the training sentences share the memory in proportion to their number.
+    With `is_kept` they may stay in memory between epochs: the held-out and the training sentences
+    share `options.memory` in proportion to their number.
     """
     share = len(chosen) / len(part.sentences.sequence) if is_kept else 0
     return Batches(
@@ -175,7 +177,11 @@ def _predict(
     options: ProbeOptions,
     device: torch.device,
 ) -> tuple[Ints, float, HeadWeights | None]:
-    """The predicted candidate of each position, the mean loss per word, the head weights."""
+    """What a trained probe does on the test sentences.
+
+    Returns the predicted candidate of each position [N] (-1 for special tokens), the mean loss per
+    word in nats, and the weights of the heads, or None for a probe that reads no attention.
+    """
     sentences = task.test.sentences
     every = np.arange(len(sentences.sequence))
     batches = make_batches(connection, task, task.test, every, options, device, is_kept=False)

@@ -1,4 +1,4 @@
-"""The rows of a probe."""
+"""Writing the rows of a probe into the bank, and finding them again."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "see
 """Options that have a column of their own in table `probe`."""
 
 _NO_MATTER = frozenset({"memory", "model", "trust_remote_code"})
-"""Options that change no figure: probes that differ in them alone are the same. Where a model is
-plays no part, as its weights are the bank's own."""
+"""Options that change no figure: probes that differ only in them are the same. Where the model is
+makes no difference, since the word vectors that come from it are compared by their digest."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a probe: its scores, the weights of its heads, and how it learnt.
+    """The result of a probe: its scores, the weights of its heads, and how it learnt.
 
-    Where there is nothing to learn or to weigh, `train_sentences` and `held_out_sentences` are 0,
-    and `learnt`, `test_loss`, `weights`, `opens` and `closes` are None.
+    For a kind that learns nothing, `train_sentences` and `held_out_sentences` are 0, and `learnt`
+    and `test_loss` are None. `weights`, `opens` and `closes` are None for a kind that reads no
+    attention. `test_loss` is in nats per word.
     """
 
     train_sentences: int
@@ -51,7 +52,10 @@ def write(
     device: str,
     times: tuple[datetime, datetime],
 ) -> int:
-    """Write a probe into a bank in place of its equals, all of it or nothing; its id."""
+    """Write a probe into a bank in place of those that `find_same` finds; returns its id.
+
+    All of its rows are written, or none. `times` are when it started and finished.
+    """
     with transaction(connection):
         probe = dict(connection.execute(registry.statement("ingest/next_ids")).fetchall())["probe"]
         for same in find_same(connection, task, options):
@@ -70,7 +74,7 @@ def write(
 def report(
     connection: DuckDBPyConnection, task: Task, probe: int, seconds: float | None = None
 ) -> ProbeReport:
-    """What the bank says of a probe; `seconds` are those of its training, None for none now."""
+    """The report on a probe in the bank; `seconds` is None if it was not trained just now."""
     epochs, best = connection.execute(
         "select epochs, best_epoch from probe where id = ?", [probe]
     ).fetchall()[0]
@@ -92,7 +96,7 @@ def report(
 
 
 def find_same(connection: DuckDBPyConnection, task: Task, options: ProbeOptions) -> list[int]:
-    """The probes of a bank of the same kind, runs, options and word vectors, the newest first."""
+    """The ids of probes with the same kind, runs, options and word vectors, the newest first."""
     wanted = _asked(task, options)
     rows = connection.execute(
         "select id, options from probe"
@@ -115,7 +119,7 @@ def _delete(connection: DuckDBPyConnection, probe: int) -> None:
 
 
 def _asked(task: Task, options: ProbeOptions) -> dict[str, object]:
-    """The columns of a probe that say what was asked for."""
+    """The columns of table `probe` that say what was asked for, by name."""
     vectors = None if task.vectors is None else sha256(task.vectors.tobytes()).hexdigest()
     return {
         "kind": task.kind,
@@ -131,7 +135,7 @@ def _asked(task: Task, options: ProbeOptions) -> dict[str, object]:
 
 
 def _further(options: ProbeOptions) -> dict[str, str]:
-    """The options that have no column of their own, as text."""
+    """The options that have no column of their own, as texts by name."""
     return {
         each.name: str(getattr(options, each.name))
         for each in fields(options)
@@ -147,6 +151,7 @@ def _row(
     device: str,
     times: tuple[datetime, datetime],
 ) -> dict[str, object]:
+    """The columns of table `probe` for a probe, by name."""
     learnt = outcome.learnt
     return {
         "id": probe,

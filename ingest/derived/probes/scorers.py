@@ -1,8 +1,11 @@
-"""The probes: what each gives to every candidate head of every word.
+"""The probes of section 5 of the paper: how each scores the candidate heads of every word.
 
-A score is a log-odds: p(head | dependent) is its softmax over the candidates. A word is no
-candidate for its own head, nor is a special token; ROOT is one, the first (the published code
-leaves the word itself among them).
+p(head | dependent) is the softmax of the scores over the candidates. The candidates are ROOT, which
+comes first, and the words of the sentence except the dependent itself; special tokens are none. In
+the published code the dependent itself is a candidate too.
+
+In shapes, B is the number of sentences, P of positions, K of maps (layers times heads) and D of
+numbers in a word vector.
 """
 
 from __future__ import annotations
@@ -16,14 +19,16 @@ from torch.nn.functional import linear
 from attnbank.ingest.derived.probes.data.batches import Batch
 
 HIDDEN = 256
+"""Units of the hidden layer of DistanceWordsScorer, as in the published code."""
 _DISTANCES = 6
+"""Numbers that describe the distance of a pair; see _distances."""
 
 
 class Scorer(nn.Module):
-    """A probe that learns."""
+    """A probe that learns; the base class of all kinds except right_branching."""
 
     def forward(self, batch: Batch) -> Tensor:
-        """Scores [B, P, 1 + P] of the candidates of each dependent; -inf for what is none."""
+        """Scores [B, P, 1 + P] of each dependent's candidates, ROOT first; -inf for the others."""
         raise NotImplementedError
 
 
@@ -31,9 +36,9 @@ class HeadScorer(Scorer):
     """A probe that weighs attention heads.
 
     The score of a pair is the sum over heads of weight times attention, from the dependent to
-    the candidate and from the candidate to the dependent. ROOT's is the same sum over the
-    attention to and from the special tokens: [CLS] times `opens` plus the others times `closes`
-    (as in the published code; there they are [CLS] and [SEP]).
+    the candidate and from the candidate to the dependent. The score of ROOT is the same sum for
+    each special token, times `opens` for [CLS] and `closes` for all others, added up. In the
+    published code these are [CLS] and [SEP].
     """
 
     def __init__(self) -> None:
@@ -46,7 +51,10 @@ class HeadScorer(Scorer):
         raise NotImplementedError
 
     def coefficients(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Weights of the attention from and to the dependent, [B or 1, P or 1, P or 1, K] each."""
+        """Weights of the attention from and to the dependent, [B, P, P, K] each.
+
+        A dimension is 1 if the weights do not depend on it.
+        """
         raise NotImplementedError
 
     def forward(self, batch: Batch) -> Tensor:
@@ -57,7 +65,11 @@ class HeadScorer(Scorer):
 
 
 class AttentionScorer(HeadScorer):
-    """exp(sum over heads k of w_k a^k(dependent, candidate) + u_k a^k(candidate, dependent))."""
+    """The attention-only probe: one weight per head and direction.
+
+    p(candidate | dependent) is proportional to
+    exp(sum over heads k of w_k a^k(dependent, candidate) + u_k a^k(candidate, dependent)).
+    """
 
     def __init__(self, maps: int) -> None:
         super().__init__()
@@ -75,11 +87,11 @@ class AttentionScorer(HeadScorer):
 
 
 class AttentionWordsScorer(HeadScorer):
-    """As AttentionScorer, but w_k and u_k are linear in the vectors of the two words.
+    """The attention-and-words probe: w_k and u_k are linear in the vectors of the two words.
 
-    w_k = b_k + W_k (v(dependent), v(candidate)), so that the sum over the D numbers of a vector
-    is taken once per word and not once per pair: memory and time are those of the attention alone.
-    ROOT's vector is zero.
+    w_k = b_k + W_k (v(dependent), v(candidate)). Because this is linear, the sum over the D numbers
+    of a vector is computed once per word and not once per pair, so that memory and time are hardly
+    more than for attention only. The vector of ROOT is zero.
     """
 
     def __init__(self, maps: int, vectors: Tensor, root_at: str) -> None:
@@ -91,7 +103,11 @@ class AttentionWordsScorer(HeadScorer):
         self.candidate = nn.Parameter(torch.zeros(size, 2 * maps))
 
     def _terms(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """What a word adds as dependent and as candidate, [2, B, P, K]; `is_paired`."""
+        """The terms of each word as dependent and as candidate, [2, B, P, K] each; `is_paired`.
+
+        The first dimension is the direction; the candidate's terms include the bias. `is_paired`
+        is the third value of _Vectors.
+        """
         dependents, candidates, is_paired = self.vectors(batch)
         shape = (*batch.is_word.shape, 2, -1)
         dependent = (dependents @ self.dependent).view(shape).permute(2, 0, 1, 3)
@@ -102,8 +118,8 @@ class AttentionWordsScorer(HeadScorer):
         """Scores [B, P, P] of (dependent, candidate)."""
         attention = _attention(batch)
         dependent, candidate, is_paired = self._terms(batch)
-        # With attention from the dependent its position is the first, with attention to it the
-        # second; each position's two terms are summed in one product over the maps.
+        # In attention from the dependent, its position is the first index, and in attention to it
+        # the second. The two terms of each position are summed in one product over the maps.
         first = _weighted(attention, dependent[0], candidate[1])
         second = _weighted(attention.transpose(1, 2), candidate[0], dependent[1])
         by_dependent = first[:, :, 0] + second[:, :, 1]
@@ -118,10 +134,11 @@ class AttentionWordsScorer(HeadScorer):
 
 
 class DistanceWordsScorer(Scorer):
-    """A layer of 256 tanh units over the distance and the vectors of the two words; no attention.
+    """The baseline without attention: 256 tanh units over distance and the two words' vectors.
 
-    Of a pair at offset d = candidate - dependent in a sentence of n words: d / n to the right,
-    -d / n to the left, and whether d is 1, -1, 2, -2; of ROOT, that it is ROOT.
+    For a pair at offset d = candidate - dependent in a sentence of n words, the distance is six
+    numbers: d / n if d is positive, -d / n if it is negative (else 0), and whether d is 1, -1, 2
+    and -2. ROOT has no distance, but weights of its own.
     """
 
     def __init__(self, vectors: Tensor, root_at: str, generator: torch.Generator) -> None:
@@ -141,13 +158,13 @@ class DistanceWordsScorer(Scorer):
         dependents, candidates, is_paired = self.vectors(batch)
         dependent = dependents @ self.dependent
         candidate = candidates @ self.candidate + self.bias
-        # [B, P, P, 256] is the largest tensor of all: it is filled in place.
+        # [B, P, P, 256] is the largest tensor of all, so it is filled in place.
         hidden = (_distances(batch) @ self.distance).add_(candidate[:, None])
         if self.vectors.is_published:
             hidden.add_(dependent[:, :, None] * is_paired[:, None, :, None])
         else:
             hidden.add_(dependent[:, :, None])
-        # The vector of ROOT stands where the vectors of the candidates have a special token's.
+        # The candidates' vectors have that of ROOT at the positions of special tokens.
         of_root = self.vectors.of_root(batch) @ self.candidate + self.bias + self.root
         root = self._sum_of_tanh(dependent + of_root[:, None])
         return _candidates(root, self._sum_of_tanh(hidden)[..., 0], batch)
@@ -162,11 +179,11 @@ class DistanceWordsScorer(Scorer):
 
 
 class _Vectors(nn.Module):
-    """Fixed vectors of dependents and candidates; ROOT's is zero.
+    """Fixed vectors of dependents and candidates; that of ROOT is zero.
 
     With root_at `published` the vectors of the candidates are shifted by one, as in the published
-    code: ROOT has the first word's, each word that of the next, and a pair with the last word has
-    no vector at all, not the dependent's either.
+    code: ROOT has that of the first word, each word that of the next one, and a pair whose
+    candidate is the last word has no vectors at all, not even the dependent's.
     """
 
     vectors: Tensor
@@ -177,9 +194,10 @@ class _Vectors(nn.Module):
         self.is_published = root_at == "published"
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors of dependents and candidates, [B, P, D] each; [B, P] 0 for an empty pair, else 1.
+        """Vectors of dependents and candidates, [B, P, D] each, and `is_paired`, [B, P].
 
-        As a candidate a special token stands for ROOT.
+        `is_paired` is 0 for a candidate whose pairs have no vectors, else 1. As a candidate, a
+        special token has the vector of ROOT.
         """
         dependents = self.vectors[batch.vector]
         if not self.is_published:
@@ -196,7 +214,7 @@ class _Vectors(nn.Module):
         return dependents, candidates, (~is_last).float()
 
     def of_root(self, batch: Batch) -> Tensor:
-        """The vector [B, D] that ROOT has."""
+        """The vector of ROOT in each sentence, [B, D]."""
         if not self.is_published:
             return self.vectors[torch.zeros_like(batch.vector[:, 0])]
         first = batch.is_word.float().argmax(1, keepdim=True)
@@ -204,14 +222,14 @@ class _Vectors(nn.Module):
 
 
 def _candidates(root: Tensor, pairs: Tensor, batch: Batch) -> Tensor:
-    """ROOT's scores [B, P, 1] before those of the pairs [B, P, P], which are masked."""
+    """The scores of ROOT [B, P, 1] followed by those of the pairs [B, P, P]; -inf if barred."""
     return torch.cat([root, pairs.masked_fill(batch.is_barred, -math.inf)], 2)
 
 
 def _weighted(attention: Tensor, *terms: Tensor) -> Tensor:
     """Sums over maps of attention [B, X, Y, K] times terms [B, X, K], as [B, X, terms, Y].
 
-    The few terms stand on the left of the product: the other way round it takes four times as long.
+    The few terms are on the left of the product, since the other order takes four times as long.
     """
     count, first, second, maps = attention.shape
     stacked = torch.stack(terms, 2).view(count * first, len(terms), maps)

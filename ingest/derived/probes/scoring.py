@@ -1,4 +1,4 @@
-"""UAS and UUAS by relation, with bootstrap intervals."""
+"""UAS and UUAS by relation, with bootstrap intervals (section 5 of the paper, table 3)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _LEVELS = (2.5, 97.5)
 class Judged:
     """The words of some sentences, [K, N]: whether each counts, and whether it is right.
 
-    `is_correct` is of words that are no punctuation (UAS); `is_found` is of those whose head is a
-    word and no punctuation either (`is_edge`, UUAS): one of the two has the other for its head.
+    `is_correct`, for UAS, is true for words that are not punctuation and whose predicted head is
+    the gold one. For UUAS, `is_edge` is true if a word and its gold head are both words that are
+    not punctuation, and `is_found` if moreover one of the two has the other as predicted head.
     """
 
     is_correct: Bools
@@ -39,7 +40,10 @@ def judge(sentences: Sentences, predicted: Ints) -> Judged:
 
 
 def right_branching(sentences: Sentences) -> Ints:
-    """The word to the right of each word, as a candidate; ROOT for the last word of a sentence."""
+    """The right-branching baseline: the candidate of each position [N] is the next word.
+
+    For the last word of a sentence it is ROOT.
+    """
     has_next = np.append(sentences.is_word[1:], False)
     has_next[sentences.start[1:] - 1] = False
     return np.where(has_next, sentences.position + 2, ROOT)
@@ -48,15 +52,15 @@ def right_branching(sentences: Sentences) -> Ints:
 def scores(
     sentences: Sentences, judged: Judged, resamples: int, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """The rows of `probe_score` but for the probe: `all` first, then the most frequent relation.
+    """The rows of `probe_score`, without the column `probe`: `all`, then the most frequent first.
 
-    The intervals are percentiles over resamples of the sentences, the same ones for every row.
+    The intervals are percentiles over resamples of the sentences; all rows share the resamples.
     """
     count = len(sentences.relations)
     sentence = np.repeat(np.arange(len(sentences.lengths)), sentences.lengths)
 
     def per_sentence(which: Bools) -> Floats:
-        """Counts [S, 1 + relations]: all of a sentence, and those of each relation."""
+        """Counts [S, 1 + relations]: of the whole sentence first, then of each relation."""
         cell = sentence * (count + 1) + sentences.relation + 1
         own = np.bincount(cell[which], minlength=len(sentences.lengths) * (count + 1))
         table = own.reshape(-1, count + 1).astype(np.float64)
@@ -91,7 +95,7 @@ def scores(
 
 
 def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -> list[Floats]:
-    """Totals [resamples, R] of each table [S, R] when S sentences are drawn with replacement."""
+    """Totals [resamples, R] of each table [S, R], for resamples of S sentences with replacement."""
     sentences = len(tables[0])
     parts: list[list[Floats]] = [[] for _ in tables]
     for begin in range(0, resamples, _RESAMPLES_AT_ONCE):
@@ -103,14 +107,17 @@ def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """The share of part in whole, NaN where there is no whole."""
+    """The share of part in whole, NaN if whole is 0."""
     share = np.full(part.shape, np.nan)
     np.divide(part, whole, out=share, where=whole > 0)
     return share
 
 
 def _interval(part: Floats, whole: Floats) -> tuple[Floats, Floats]:
-    """2.5th and 97.5th percentile over the rows; resamples without a single case are left out."""
+    """The 2.5th and 97.5th percentile of each column [R]; resamples without any case are ignored.
+
+    NaN if no resample has a case.
+    """
     share = _share(part, whole)
     low, high = (np.full(share.shape[1], np.nan) for _ in _LEVELS)
     some = ~np.isnan(share).all(0)

@@ -1,4 +1,4 @@
-"""Learning: Adam over shuffled batches, stopped by a held-out part of the training sentences."""
+"""Training: Adam over shuffled batches, with early stopping on held-out training sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnbank.sql.errors import QueryError
 
 @dataclass(frozen=True)
 class Learnt:
-    """How the training went; the scorer holds the weights of the best epoch."""
+    """How the training went; losses are of the best epoch, in nats per word."""
 
     epochs: int
     best_epoch: int
@@ -30,10 +30,11 @@ class Learnt:
 
 
 def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Sentences to learn from and sentences to stop by, as indices in order.
+    """The indices of sentences to learn from and of held-out sentences, both ascending.
 
     Whole documents are held out, in a random order, until they have at least `share` of the
-    sentences; where there is one document, sentences are.
+    sentences; if there is only one document, single sentences are. At least one document or
+    sentence is left to learn from.
     """
     every = np.arange(len(sentences.sequence))
     if share == 0 or len(every) < 2:
@@ -59,7 +60,7 @@ def loss_of(scorer: Scorer, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def mean_loss(scorer: Scorer, batches: Iterable[Batch]) -> float:
-    """Mean negative log-likelihood over the words of some batches."""
+    """Mean negative log-likelihood over the words of some batches, in nats per word."""
     total, words = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
@@ -76,7 +77,11 @@ def learn(
     rng: np.random.Generator,
     on_progress: OnEpoch,
 ) -> Learnt:
-    """Fit a scorer. The best epoch is that of the lowest held-out loss, else the last one."""
+    """Train a scorer; at the end it has the weights of the best epoch.
+
+    That is the epoch with the lowest held-out loss, or the last one if nothing is held out. Raises
+    QueryError if the loss of an epoch is not finite.
+    """
     optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
     best, best_loss, kept = Learnt(0, 0, math.nan, None), math.inf, {}
     number = 0
@@ -105,7 +110,7 @@ def learn(
 def run_epoch(
     scorer: Scorer, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
 ) -> float:
-    """One pass over the batches in this order; the mean loss per word while it learnt, in nats."""
+    """One pass over the batches in this order; the mean loss per word during it, in nats."""
     total, words = torch.zeros((), dtype=torch.float64), 0
     for number in order.tolist():
         batch = batches[number]

@@ -1,7 +1,7 @@
-"""A request whose names are resolved: what is a node, what an edge, and where it is declared.
+"""Resolving the names of a request: what is a node, what is an edge, and where it is declared.
 
-An edge, `->>`, `~`, attention or `N [..]` declares a node; order and comparisons do not. Names of a
-`with` or `without` are its own, unless the pattern has declared them.
+An edge, `->>`, `~`, attention or `N [..]` declares a node; order and comparisons do not. A name in
+a `with` or `without` is local to it, unless the pattern has declared it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from attnbank.sql.suggest import did_you_mean
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
 """The special tokens that attention may go to or come from, and their kind in table `position`."""
 MOST_NODES = 60
+"""The most nodes that a request may have, those of all its blocks and keys together."""
 SHAPES = frozenset({
     "is_tree", "is_not_tree", "is_forest", "is_not_forest", "is_cyclic", "is_not_cyclic",
     "is_projective", "is_not_projective",
@@ -29,17 +30,18 @@ _EDGE_FEATURES = frozenset({"label", "length", "delta", "weight"})
 _RESERVED = frozenset({"sent_id", "sentence", "run", "global", "meta", "document"})
 
 _NOT_OF_LOOKS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
-"""Features that take more than the row of a word."""
+"""Features that cannot be read from the row of a word alone."""
 
 AnyEdge = tree.Edge | tree.Attends
 
 
 @dataclass
 class Scope:
-    """The clauses of the pattern, or of one `with` or `without`, sorted by what they are.
+    """The clauses of the pattern, or of one `with` or `without`, grouped by their kind.
 
-    `nodes` are the nodes that it declares itself, in order; `tests` has what it asks of nodes,
-    also of those of `outer`, the pattern around it.
+    `outer` is the pattern around a `with` or `without`. `nodes` are the nodes that the scope itself
+    declares, in order. `tests` has its tests by node, also of nodes that `outer` declares: for each
+    `N [..]|[..]` the alternatives. `named` has its edges by name.
     """
 
     kind: Literal["pattern", "with", "without"]
@@ -56,20 +58,20 @@ class Scope:
     named: dict[str, AnyEdge] = field(default_factory=dict)
 
     def has_node(self, name: str) -> bool:
-        """Whether the scope or the pattern around it declares a node of the name."""
+        """Whether the scope or the pattern around it declares a node with that name."""
         return name in self.nodes or (self.outer is not None and self.outer.has_node(name))
 
     def edge(self, name: str) -> AnyEdge | None:
-        """The edge of a name; None where there is none."""
+        """The edge with that name, of the scope or the pattern around it; None if there is none."""
         found = self.named.get(name)
         return self.outer.edge(name) if found is None and self.outer is not None else found
 
     def is_edge(self, name: str) -> bool:
-        """Whether a name in a comparison means an edge: nodes of the name come first."""
+        """Whether a name in a comparison means an edge; a node with that name has precedence."""
         return not self.has_node(name) and self.edge(name) is not None
 
     def references(self) -> Iterator[tree.Reference]:
-        """Every `N.f`, `e.f` and `meta.f` of the scope."""
+        """Every `N.f`, `e.f` and `meta.f` in the comparisons and presences of the scope."""
         for comparison in self.comparisons:
             for each in (comparison.left, comparison.right):
                 if isinstance(each, tree.Reference):
@@ -78,18 +80,19 @@ class Scope:
             yield presence.reference
 
     def is_metadata(self, reference: tree.Reference) -> bool:
-        """Whether a reference is to the metadata of the sentence."""
+        """Whether a reference is to metadata: its owner is neither a node nor an edge."""
         owner = reference.owner.text
         return not self.has_node(owner) and self.edge(owner) is None
 
 
 @dataclass
 class Checked:
-    """A request with its names resolved. `keys` are what its hits are described by,
-    `sort` what they are sorted by; `nested` has the scopes of those keys that are patterns.
+    """A request with its names resolved.
 
-    `sentence_tests` are the tests of the metadata and of the tree's shape that must hold;
-    `is_not_projective` and the like stand there as `present` tests.
+    `blocks` are the scopes of its `with` and `without`. `keys` are the values that describe its
+    hits, `sort` those that they are sorted by; `nested` has the scopes of those keys that are
+    patterns. `sentence_tests` are the tests of the metadata and of the tree's shape; `is_tree` and
+    the like are `present` tests there.
     """
 
     pattern: Scope
@@ -100,14 +103,14 @@ class Checked:
     nested: dict[tree.Nested, Scope] = field(default_factory=dict)
 
     def scopes(self) -> Iterator[Scope]:
-        """The pattern and the blocks."""
+        """The pattern, the blocks, and the scopes of keys that are patterns."""
         yield self.pattern
         yield from self.blocks
         yield from self.nested.values()
 
     @property
     def attends(self) -> bool:
-        """Whether the request asks about attention, and needs a run."""
+        """Whether the request is about attention, and so needs a run."""
         return any(scope.attends for scope in self.scopes()) or any(self.looks())
 
     def looks(self) -> Iterator[tree.Looks]:
@@ -118,10 +121,10 @@ class Checked:
 def check(
     request: tree.Request, keys: tuple[tree.Key, ...] = (), sort: tuple[tree.Key, ...] = ()
 ) -> Checked:
-    """The request with its names resolved, and those of the keys that describe and sort its hits.
+    """Resolve the names of a request, and of the keys that describe and sort its hits.
 
-    Raises RequestError for a name that nothing declares or that two things have, and for what is
-    not supported.
+    Raises RequestError for a name that is not declared or has two meanings, and for what is not
+    supported; CallError for more than MOST_NODES nodes.
     """
     pattern = _scope("pattern", request.pattern, None)
     made = Checked(pattern, [], [], keys, sort)
@@ -153,6 +156,7 @@ def _scope(
     clauses: Iterable[tree.Clause],
     outer: Scope | None,
 ) -> Scope:
+    """Sort the clauses of a pattern or block into a scope, and declare its nodes and edges."""
     scope = Scope(kind, outer)
     for clause in clauses:
         if isinstance(clause, tree.Node):
@@ -180,7 +184,8 @@ def _scope(
             scope.comparisons.append(clause)
         else:
             scope.presences.append(clause)
-    for attends in scope.attends:  # SEP is a node where something else declares it
+    # Only now, since SEP and CLS are nodes if any other clause declares them.
+    for attends in scope.attends:
         if attends.target is not None and attends.target.text not in SPECIAL:
             _declare(scope, attends.target)
     return scope
@@ -207,6 +212,7 @@ def _name_edge(scope: Scope, edge: AnyEdge) -> None:
 
 
 def _check_names(scope: Scope) -> None:
+    """Raise RequestError if a name in a scope is not declared, or is used in a wrong way."""
     for edge in scope.edges:
         for end in (edge.source, edge.target):
             if end is not None:
@@ -236,6 +242,10 @@ def _check_names(scope: Scope) -> None:
 
 
 def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Comparison:
+    """The comparison with its names resolved: an unquoted `N.f` may be a feature or a text.
+
+    Raises RequestError if its sides cannot be compared.
+    """
     left, right = comparison.left, comparison.right
     if isinstance(right, tree.Literal_) and not right.is_quoted and isinstance(right.value, str):
         owner, dot, feature = right.value.partition(".")
@@ -285,6 +295,7 @@ def _check_looks(scope: Scope, key: tree.Looks) -> None:
 
 
 def _check_reference(scope: Scope, reference: tree.Reference) -> None:
+    """Raise RequestError for a reference to something that does not exist."""
     owner = reference.owner
     if scope.has_node(owner.text):
         return
@@ -304,7 +315,7 @@ def _check_reference(scope: Scope, reference: tree.Reference) -> None:
 
 
 def check_shape(name: str, place: tree.Place) -> None:
-    """Raise RequestError for an `is_...` that is unknown."""
+    """Raise RequestError if `name`, an `is_...`, is not one of SHAPES."""
     if name not in SHAPES:
         raise RequestError(
             place, f"{name} is unknown.",

@@ -1,4 +1,4 @@
-"""What is wrong with a request, and where."""
+"""The error for a request that is wrong, with the place where it is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RequestError(CallError):
     """A request that cannot be read, or asks for what is not supported. `place` says where."""
 
     def __init__(self, place: Place, fact: str, remedy: str = "") -> None:
-        if len(fact) > _LONGEST:  # somebody's name or value may be endless
+        if len(fact) > _LONGEST:  # it may quote a name or a value of any length
             fact = f"{fact[: _LONGEST // 2]} … {fact[-_LONGEST // 2 :]}"
         super().__init__(f"Line {place.line}, column {place.column} of the request: {fact}", remedy)
         self.place = place

@@ -1,6 +1,6 @@
-"""The text of a request, read into the tree of tree.py.
+"""Parsing the text of a request into the tree of tree.py.
 
-lark is imported when the first request is read: most commands read none.
+lark is imported when the first request is parsed, because most commands parse none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attnbank.queries.patterns.language.tree import Place
 from attnbank.sql.errors import CallError
 
 LONGEST = 200_000
-"""The most characters of a request."""
+"""The most characters that a request may have."""
 
 _KEYWORDS = frozenset({
     "pattern", "without", "with", "global", "commands", "rule", "package", "strat", "import",
@@ -25,7 +25,7 @@ _KEYWORDS = frozenset({
     "add_node", "del_node", "del_feat", "append_feats", "prepend_feats", "insert", "unorder",
     "If", "Alt", "Seq", "Iter", "Pick", "Onf", "Try", "Empty",
 })  # fmt: skip
-"""Words that are neither names nor values without quotes, as in Grew."""
+"""Words that can be neither names nor unquoted values, as in Grew."""
 _WORDS = {
     "NAME": "the name of a node or an edge", "FEATURE": "a feature", "KEY": "a key",
     "VALUE": "a value", "STRING": '"a text in quotes"', "LABEL": "a label",
@@ -36,14 +36,15 @@ _WORDS = {
 }  # fmt: skip
 """What each terminal of the grammar is called in an error."""
 _MOST_EXPECTED = 8
+"""An error lists what was expected only if there are no more possibilities than these."""
 
 
 @lru_cache(maxsize=256)
 def read(text: str) -> tree.Request:
     """The tree of a request.
 
-    Raises RequestError with line and column for a text that is none, CallError for one that is
-    too long or empty.
+    Raises RequestError with line and column for a text that is not a request, CallError for one
+    that is too long or empty, or has a null character.
     """
     if len(text) > LONGEST:
         raise CallError(
@@ -61,19 +62,20 @@ def read(text: str) -> tree.Request:
 
 @lru_cache(maxsize=256)
 def read_keys(text: str) -> tuple[tree.Key, ...]:
-    """What stands in `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
+    """The keys in a list such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
 
-    Raises RequestError with line and column for a text that is no such list.
+    Raises RequestError with line and column for a text that is not such a list.
     """
     try:
         found = _parser().parse(text, start="keys")
     except Exception as error:
         raise _told(error, text) from None
+    # A nested pattern comes as a function, because its action does not see the text that it quotes.
     return tuple(each(text) if callable(each) else each for each in found)
 
 
 def _told(error: Exception, text: str) -> Exception:
-    """What an error of the parser means; any other as it is."""
+    """The error to raise for an error of the parser; any other error as it is."""
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken, VisitError
 
     if isinstance(error, VisitError):
@@ -98,7 +100,7 @@ def _unexpected(text: str, place: Place, found: str, expected: Any) -> RequestEr
     names = sorted({_word(each) for each in expected} - {""})
     told = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
     before = text.split("\n")[place.line - 1][: place.column - 1]
-    if found == "'-['" and before.endswith("<"):
+    if found == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
         return RequestError(place, "edges are written from head to dependent.", "Write B -[x]-> A.")
     fact = f"{found} cannot stand here."
     return RequestError(place, fact, f"Expected: {told}." if told else "")
@@ -112,7 +114,7 @@ def _word(terminal: str) -> str:
 
 @cache
 def _literals() -> dict[str, str]:
-    """The terminals that are fixed signs and words, by name."""
+    """The terminals that are fixed signs and words: their texts by name."""
     return {
         each.name: each.pattern.value
         for each in _parser().terminals
@@ -122,10 +124,11 @@ def _literals() -> dict[str, str]:
 
 @cache
 def _parser() -> Any:
+    """The parser of requests; it is made once per process, since building it is slow."""
     from lark import Lark, Transformer
 
     class Reader(Transformer, _Actions):  # type: ignore[type-arg]
-        """The actions as lark wants them: methods of a transformer."""
+        """The actions as lark needs them: the methods of a transformer."""
 
     grammar = resources.files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(
@@ -142,7 +145,7 @@ def _place(token: Any) -> Place:
 
 
 def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
-    r"""A quoted text without the backslash of `\"` and `\\`; where each character stands."""
+    r"""A quoted text with `\"` and `\\` unescaped, and the column of each of its characters."""
     characters, columns = [], []
     at = 0
     while at < len(inner):
@@ -155,7 +158,7 @@ def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
 
 
 def _plain(token: Any) -> str:
-    """A value as it is meant: unquoted numbers as Grew normalises them, all in NFC."""
+    """The text that a value means: an unquoted number as Grew normalises it, and all in NFC."""
     text = str(token)
     if token.type == "STRING":
         text = _unescaped(text[1:-1], 1)[0]
@@ -204,7 +207,10 @@ def _path(name: Any, source: Any, target: Any) -> tree.Path:
 
 
 class _Actions:
-    """What each rule of the grammar becomes. Its children come as a list."""
+    """What each rule of the grammar becomes: lark calls the method of that name with its children.
+
+    An arrow becomes a function of the name and the two ends of its edge, which `edge` calls.
+    """
 
     def start(self, blocks: list[Any]) -> list[tree.Block]:
         return blocks

@@ -1,11 +1,11 @@
-r"""Regular expressions of requests, in the words of RE2, which DuckDB and others run.
+r"""Translating the regular expressions of requests to RE2, which DuckDB runs.
 
 Two dialects are read: OCaml's Str (`re"..."`: `\|`, `\(` and `\)` are operators, and bare `|`,
 `(`, `{4}` and `\d` are not) and PCRE (`/.../`). RE2 has no look-around and no back-references,
-because it always answers in linear time; these are refused with their place.
+because it always answers in linear time; they are refused with their place.
 
-A value fits where the first match that a backtracking engine finds at its start is the whole value.
-RE2's leftmost-first match is that one.
+A value fits if the first match that a backtracking engine finds at its start is the whole value.
+RE2's leftmost-first match is the same match.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from attnbank.queries.patterns.language.faults import RequestError
 from attnbank.queries.patterns.language.tree import Place, Regex
 
 _DEEPEST = 60
+"""How deep groups may be nested."""
 _MOST = 10_000
-"""The most characters that an expression may stand for, its repetitions written out."""
+"""The most characters that an expression may have if its repetitions are written out."""
 _RE2_REPEATS = 1000
+"""The largest number of repetitions that RE2 takes."""
 _GROUPS = {"?=": "look-ahead", "?!": "look-ahead", "?<": "look-behind", "?>": "an atomic group"}
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression for RE2.
+    """A regular expression for RE2, and a simpler test if there is one.
 
-    `literals` are the values that fit, where they are so few that they can be named. `affix` is
-    (before, after, text), where what fits is a text with anything before it or after it.
+    `literals` are the values that fit, if the expression is only a choice of texts. `affix` is
+    (before, after, text) if what fits is a text with anything before it, after it, or both.
     """
 
     text: str
@@ -39,9 +41,9 @@ class Pattern:
 
 @dataclass(frozen=True)
 class _Item:
-    """What stands in a sequence: its text for RE2, and what it stands for, where that is simple.
+    """One item of a sequence: its text for RE2, and its meaning if that is simple.
 
-    `literal` is the one character that fits; `is_any` says that it is `.*`.
+    `literal` is the only character that fits, if there is one; `is_any` says that it is `.*`.
     """
 
     text: str
@@ -67,7 +69,7 @@ def _literals(branches: list[list[_Item]]) -> tuple[str, ...] | None:
         if any(item.literal is None for item in branch):
             return None
         word = "".join(item.literal or "" for item in branch)
-        # A branch before it that is the beginning of this one is found first, and is no whole.
+        # If an earlier branch is a prefix of this one, it matches first, and not the whole value.
         if not any(word.startswith(each) for each in found):
             found.append(word)
     return tuple(each for each in found if each)
@@ -85,7 +87,11 @@ def _affix(branches: list[list[_Item]]) -> tuple[bool, bool, str] | None:
 
 
 class _Reader:
-    """Reads one expression from left to right."""
+    """Reads one expression from left to right; `at` is the index of the next character.
+
+    The dialects differ in what their subclass overrides: where a group closes, what separates
+    alternatives, what an atom is, and what repeats it.
+    """
 
     def __init__(self, regex: Regex) -> None:
         self.source = regex.text
@@ -94,7 +100,7 @@ class _Reader:
         self._size = 0
 
     def error(self, fact: str, at: int | None = None) -> RequestError:
-        """An error at a character of the expression."""
+        """The error for a fault at a character of the expression, by default the next one."""
         index = self.at if at is None else at
         columns = self._regex.columns
         offset = columns[index] if index < len(columns) else columns[-1] + 1
@@ -102,11 +108,11 @@ class _Reader:
         return RequestError(place, f"in the regular expression, {fact}")
 
     def refuse(self, what: str, at: int) -> RequestError:
-        """An error about what is not supported."""
+        """The error for something that RE2 does not have."""
         return self.error(f"{what} cannot be run (RE2 has none, to stay fast).", at)
 
     def alternatives(self, depth: int) -> list[list[_Item]]:
-        """The alternatives from here to the end of the group."""
+        """The alternatives from here to the end of the group; raises RequestError as `error`."""
         if depth > _DEEPEST:
             raise self.error(f"groups are nested more than {_DEEPEST} deep.")
         branches: list[list[_Item]] = [[]]
@@ -120,7 +126,7 @@ class _Reader:
         return branches
 
     def group(self, depth: int) -> str:
-        """The alternatives of a group and its end, as RE2 has them."""
+        """Read the alternatives of a group and its end; the group as RE2 writes it."""
         start = self.at
         branches = self.alternatives(depth + 1)
         if self.at >= len(self.source):
@@ -130,7 +136,7 @@ class _Reader:
         return f"(?:{text})"
 
     def repeated(self, item: _Item, start: int) -> _Item:
-        """The item with what repeats it."""
+        """The item with the repetitions that follow it; `start` is the size before the item."""
         while self.at < len(self.source):
             found = self.repetition()
             if found is None:
@@ -153,7 +159,7 @@ class _Reader:
         return item
 
     def grow(self, size: int) -> None:
-        """Count what the expression stands for; refuse what would be too large."""
+        """Add to the size of the expression; raises RequestError if it gets too large."""
         self._size += size
         if self._size > _MOST:
             raise self.error(f"its repetitions stand for more than {_MOST:,} characters.")
@@ -164,7 +170,7 @@ class _Reader:
         return _Item(f"\\{char}" if char in _SPECIAL else char, char)
 
     def sign(self, text: str) -> _Item:
-        """A sign that RE2 writes so."""
+        """An operator or a class, in RE2's syntax."""
         self.grow(1)
         return _Item(text)
 
@@ -181,7 +187,7 @@ class _Reader:
         raise NotImplementedError
 
     def repetition(self) -> tuple[int, int | None] | None:
-        """How often what stood before is repeated; None where nothing says so."""
+        """Read a repetition as (least, most), where None is no limit; None if there is none."""
         found = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(self.source[self.at])
         if found is not None:
             self.at += 1
@@ -191,7 +197,7 @@ class _Reader:
         return False
 
     def char_class(self, escapes: bool) -> str:
-        """A class in brackets, `[` being read; written anew for RE2."""
+        """Read a class in brackets, after its `[`; the class as RE2 writes it."""
         start, parts = self.at - 1, []
         if self.source[self.at : self.at + 1] == "^":
             parts.append("^")
@@ -207,7 +213,7 @@ class _Reader:
             parts.append(self.class_part(escapes))
 
     def class_part(self, escapes: bool) -> str:
-        """One character, range or named class in brackets."""
+        """Read one character, range or named class in brackets; as RE2 writes it."""
         named = re.compile(r"\[:\^?[a-z]+:\]").match(self.source, self.at)
         if named and escapes:
             self.at = named.end()
@@ -224,7 +230,7 @@ class _Reader:
         return f"{low}-{high}"
 
     def class_character(self, escapes: bool) -> tuple[str, bool]:
-        """A character in brackets as RE2 has it, and whether it is one character."""
+        r"""Read one character in brackets: as RE2 writes it, and if it is one (`\d` is not)."""
         char = self.source[self.at]
         self.at += 1
         if char == "\\" and escapes:
@@ -240,7 +246,7 @@ class _Reader:
 
 
 class _Str(_Reader):
-    """OCaml's Str."""
+    """The dialect of OCaml's Str."""
 
     def closes(self) -> bool:
         return self.source.startswith("\\)", self.at)
@@ -274,7 +280,7 @@ class _Str(_Reader):
 
 
 class _Pcre(_Reader):
-    """The part of PCRE that RE2 has, too."""
+    """The dialect of PCRE, as far as RE2 has it too."""
 
     def closes(self) -> bool:
         return self.source[self.at] == ")"
@@ -330,6 +336,7 @@ class _Pcre(_Reader):
         raise self.refuse(what, start)
 
     def _escaped(self) -> _Item:
+        """Read an escape, after its backslash."""
         at = self.at - 1
         char = self.source[self.at : self.at + 1]
         self.at += 1

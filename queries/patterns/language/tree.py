@@ -1,6 +1,6 @@
 """A request as a tree of our own types, which say what it means and not how it was written.
 
-A name in capitals, such as `A` or `V`, is a node's in the examples below.
+In the examples below, a name in capitals, such as `A` or `V`, is the name of a node.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where something stands in the text of a request; both count from 1."""
+    """Where something is in the text of a request; line and column count from 1."""
 
     line: int
     column: int
@@ -19,7 +19,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Name:
-    """A name of a node or an edge. Two are equal where they read alike, wherever they stand.
+    """The name of a node or an edge. Names with the same text are equal, whatever their places.
 
     A node whose name ends in `$` may be the same word as another node.
     """
@@ -35,7 +35,7 @@ class Name:
 class Regex:
     """A regular expression as it was written: `re"..."` (Str) or `/.../` (PCRE).
 
-    `columns` says for each character of the text how far it stands from the place.
+    `columns` has the distance of each character of `text` from `place`, in columns, for errors.
     """
 
     text: str
@@ -53,7 +53,7 @@ Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 class Test:
     """What a feature of a node, a part of a label or a key of the metadata must be.
 
-    `kind` is one of: equal (one of the values), different (there, and none of the values),
+    `kind` is one of: equal (one of the values), different (present, and none of the values),
     present, absent.
     """
 
@@ -65,7 +65,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Node:
-    """`N [..]|[..]`: a node, and the alternatives, each of tests that hold together."""
+    """`N [..]|[..]`: a node and its alternatives; one of these must hold, with all its tests."""
 
     name: Name
     alternatives: tuple[tuple[Test, ...], ...]
@@ -73,7 +73,7 @@ class Node:
 
 @dataclass(frozen=True)
 class WholeLabel:
-    """`-[a|b]->`, or with `^` any other label than these."""
+    """`-[a|b]->`: one of these labels; with `is_negated`, `-[^a|b]->`, any other label."""
 
     names: tuple[str, ...]
     is_negated: bool = False
@@ -81,14 +81,14 @@ class WholeLabel:
 
 @dataclass(frozen=True)
 class RegexLabel:
-    """`-[re".."]->`."""
+    """`-[re".."]->`: a label that the regular expression matches."""
 
     regex: Regex
 
 
 @dataclass(frozen=True)
 class PartLabel:
-    """`-[1=a, 2=b]->`: tests of what stands before and after the first colon."""
+    """`-[1=a, 2=b]->`: tests of the part before the first colon (1) and after it (2)."""
 
     tests: tuple[Test, ...]
 
@@ -98,7 +98,7 @@ Label = WholeLabel | RegexLabel | PartLabel
 
 @dataclass(frozen=True)
 class Edge:
-    """`e: A -[..]-> B`: A is the head of B. An end that is None is a star."""
+    """`e: A -[..]-> B`: A is the head of B. An end that is None is a star, that is, any word."""
 
     name: Name | None
     source: Name | None
@@ -109,7 +109,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """`A ->> B`: A stands somewhere above B in the tree."""
+    """`A ->> B`: A is an ancestor of B in the tree."""
 
     source: Name
     target: Name
@@ -118,7 +118,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Head:
-    """An attention head by layer and head, which count from 1; None stands for any."""
+    """An attention head by layer and head, which count from 1; None means any."""
 
     layer: int | None
     head: int | None
@@ -131,11 +131,11 @@ class Head:
 
 @dataclass(frozen=True)
 class Attends:
-    """`A =[3-1]=> B`: what A looks at most by the head is B.
+    """`A =[3-1]=> B`: B is the word that A attends to most in the head 3-1.
 
-    With a sign and a threshold, `A =[3-1 > 0.5]=> B`: the weight from A to B is above it. An end
-    that is `SEP` or `CLS` is a special token, where no node is called so; one that is None is a
-    star, some word.
+    With a sign and a threshold, `A =[3-1 > 0.5]=> B`: the weight from A to B is above 0.5. An end
+    that is called `SEP` or `CLS` is a special token, unless a node has that name. An end that is
+    None is a star, that is, any word.
     """
 
     name: Name | None
@@ -148,13 +148,13 @@ class Attends:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """What its ends are called, but for a star."""
+        """The names of its ends, without stars."""
         return tuple(end.text for end in (self.source, self.target) if end is not None)
 
 
 @dataclass(frozen=True)
 class Corefers:
-    """`A ~ B`: they are head words of two mentions of one entity. An end that is None is a star."""
+    """`A ~ B`: head words of two mentions of the same entity. An end that is None is a star."""
 
     one: Name | None
     other: Name | None
@@ -162,13 +162,17 @@ class Corefers:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """What its ends are called, but for a star."""
+        """The names of its ends, without stars."""
         return tuple(end.text for end in (self.one, self.other) if end is not None)
 
 
 @dataclass(frozen=True)
 class Order:
-    """`A < B` (next to each other), `A << B`; of edges also `><` (crossing), `<>` (apart)."""
+    """`A < B` (B is the next word), `A << B` (B is later); for edges `<<`, `><` and `<>`.
+
+    `e << f` means that the edge e lies within f (so may a node), `e >< f` that they cross, and
+    `e <> f` that they are apart.
+    """
 
     left: Name
     sign: Literal["<", "<<", "><", "<>"]
@@ -178,7 +182,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Reference:
-    """`N.upos`, `e.label`, `meta.speaker`."""
+    """`N.upos`, `e.label`, `meta.speaker`: a feature of a node, an edge or the metadata."""
 
     owner: Name
     feature: str
@@ -192,7 +196,8 @@ class Reference:
 class Measure:
     """`delta(A, B)`, `length(A, B)` and `proj_size(A)`, in words.
 
-    `proj_size`, how many words but punctuation a node and what is below it are, has its node twice.
+    `delta` is the index of B minus that of A, `length` its absolute value. `proj_size` is the
+    number of words, without punctuation, in the subtree of A; here `other` is A too.
     """
 
     kind: str
@@ -210,7 +215,7 @@ Term = Reference | Measure
 
 @dataclass(frozen=True)
 class Literal_:
-    """A value on the right of a comparison."""
+    """A value on the right of a comparison. `is_quoted` is true for regular expressions too."""
 
     value: Value
     is_quoted: bool
@@ -219,7 +224,7 @@ class Literal_:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`N.Number <> M.Number`, `e.length > 3`."""
+    """`N.Number <> M.Number`, `e.length > 3`: two terms, or a term and a value, compared."""
 
     left: Term
     operator: Operator
@@ -229,7 +234,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Presence:
-    """`A.Tense`, `!e.2`, `global.is_not_projective`."""
+    """`A.Tense`, `!e.2`, `global.is_not_projective`: that something is there, or is not."""
 
     reference: Reference
     is_present: bool
@@ -241,22 +246,22 @@ Clause = Node | Edge | Path | Attends | Corefers | Order | Comparison | Presence
 
 @dataclass(frozen=True)
 class Block:
-    """The clauses of a `pattern`, `without`, `with` or `global`, which hold together."""
+    """The clauses of a `pattern`, `without`, `with` or `global`, which must all hold together."""
 
     kind: Literal["pattern", "without", "with", "global"]
     clauses: tuple[Clause, ...]
-    tests: tuple[Test, ...] = ()  # of a global block
+    tests: tuple[Test, ...] = ()  # only in a global block, which has no clauses
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request: what all its blocks say."""
+    """A whole request: its blocks, in the order in which they were written."""
 
     blocks: tuple[Block, ...]
 
     @property
     def pattern(self) -> tuple[Clause, ...]:
-        """The clauses of all its patterns."""
+        """The clauses of all its `pattern` blocks, which count as one pattern."""
         return tuple(
             clause for block in self.blocks if block.kind == "pattern" for clause in block.clauses
         )
@@ -264,7 +269,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Nested:
-    """`{ O =[3-1]=> V }` as a key: whether a `with` of it holds. `text` is as it was written."""
+    """`{ O =[3-1]=> V }` as a key: whether a `with` block of these clauses holds.
+
+    `text` is what was written, with each run of white space replaced by one space.
+    """
 
     clauses: tuple[Clause, ...] = field(compare=False)
     text: str
@@ -278,8 +286,8 @@ class Nested:
 class Looks:
     """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, as a key.
 
-    The first is the weight from A to B by the head, the second what A looks at most by it: the form
-    of that word, another feature of it, or the weight (`looks_at(3-1, A).weight`).
+    The first is the weight from A to B in the head. The second is the word that A attends to most
+    in it: its form, another of its features, or the weight on it (`looks_at(3-1, A).weight`).
     """
 
     kind: Literal["weight", "looks_at"]
@@ -291,7 +299,7 @@ class Looks:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """What the nodes are called that it is of."""
+        """The names of its nodes."""
         return tuple(each.text for each in (self.source, self.target) if each is not None)
 
     def __str__(self) -> str:

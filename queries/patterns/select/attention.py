@@ -1,9 +1,10 @@
-"""What ties two nodes beside the tree: attention of a run, and mentions of one entity.
+"""The ties between nodes other than the tree: attention in a run, and mentions of one entity.
 
-Both become a common table expression of pairs of words, `word.id` by `word.id`, to which the nodes
-are joined. A star is a word that is joined, too, and is no column. A tie that can hold in several
-ways (some head of a layer) must not multiply the hits where it has no name: in the pattern it
-becomes an `exists`, within an `exists` it does not matter.
+Each becomes a common table expression of pairs of words (two columns of `word.id`), to which the
+nodes are joined. A star is a word that is joined too, but is no column of the result. A tie that
+can hold in several ways (by any head of a layer) must not multiply the hits, unless it has a name.
+So without a name it becomes an `exists` in the pattern; within a `with` or `without`, which are
+`exists` themselves, it makes no difference.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class RunFacts:
 
     @classmethod
     def of(cls, run: Run) -> RunFacts:
-        """The facts of a run of a bank."""
+        """What is needed of a run of a bank."""
         return cls(run.id, run.name, run.layers, run.heads, run.is_finished)
 
 
@@ -57,14 +58,15 @@ def check_heads(checked: Checked, run: RunFacts) -> None:
 def add(
     planned: Planned, aliases: Aliases, run: RunFacts | None, *, is_wide: bool
 ) -> list[exp.CTE]:
-    """Add the ties of attention and of coreference of a scope; the pairs that they read.
+    """Add the ties of attention and of coreference of a scope to `planned`.
 
-    With `is_wide` a star may stand in another sentence. Raises RequestError where no weight is
-    asked for between a word and a special token.
+    Returns the common table expressions that they read. With `is_wide` a star may be in another
+    sentence. Raises RequestError for a special token without a threshold, since the words that are
+    attended to most are found among words only.
     """
     made = []
     for attends in planned.scope.attends:
-        assert run is not None  # whoever asks about attention has chosen one
+        assert run is not None  # finding.py refuses a request about attention without a run
         name = aliases.new("looks")
         special = {
             end: _special(planned, attends, node)
@@ -86,7 +88,7 @@ def add(
 
 
 def _special(planned: Planned, attends: tree.Attends, token: tree.Name) -> str:
-    """The kind of the special token at an end."""
+    """The kind of the special token at an end. Raises RequestError if no weight is asked for."""
     if attends.sign is None:
         source, target = attends.source or "*", attends.target or "*"
         raise RequestError(
@@ -101,9 +103,10 @@ def _join(
     planned: Planned, aliases: Aliases, pairs: str, ties: dict[str, tree.Name | None],
     name: tree.Name | None, *, is_one: bool, is_wide: bool,
 ) -> None:  # fmt: skip
-    """Tie nodes to the rows of some pairs, of which there is one at most where `is_one`.
+    """Tie nodes to the rows of a table of pairs.
 
-    An end without a node is a star: some word, of the same sentence unless `is_wide`.
+    `ties` has the node of each column of the pairs; None is a star: any word, of the same sentence
+    unless `is_wide`. `is_one` says that two given words are in one row of the pairs at most.
     """
     alias = aliases.new(f"{pairs}_row")
     bound = {end: planned.bound[node.text] for end, node in ties.items() if node is not None}
@@ -152,10 +155,11 @@ def _as(name: str, select: exp.Expr) -> exp.CTE:
 
 
 def _looks(attends: tree.Attends, run: RunFacts, special: dict[str, str]) -> exp.Expr:
-    """Which word looks at which by the heads: at most, or with a weight that is wanted.
+    """The pairs of words of which one attends to the other, with columns `label` and `weight`.
 
-    `special` has the kind of special token that is wanted at an end. Words that share a position
-    look, and are looked at, alike; they do not look at each other.
+    Without a sign these are the pairs of table `peak` (the most attended word); with a sign, those
+    whose weight meets the threshold. `special` has the kind of special token that an end must be.
+    Words that share a position attend, and are attended to, alike, but not to each other.
     """
     if attends.sign is None:
         table, place = "peak", "position"
@@ -232,7 +236,7 @@ def _inner(table: str, alias: str | None, on: list[exp.Expr]) -> exp.Join:
 
 
 def _coreferent() -> exp.Expr:
-    """Pairs of head words of two mentions of one entity, each pair once."""
+    """The pairs of head words of two mentions of the same entity, each ordered pair once."""
     same = terms.equal(column("other_mention", "entity"), column("one_mention", "entity"))
     another = terms.unequal(column("other_mention", "id"), column("one_mention", "id"))
     return exp.Select(
@@ -247,7 +251,7 @@ def _coreferent() -> exp.Expr:
 
 
 def read_sentences(run: RunFacts) -> exp.Expr:
-    """The sentences that the run has read: each that one of its positions stands in."""
+    """The ids of the sentences that the run has read, even in part."""
     return exp.Select(
         distinct=exp.Distinct(),
         expressions=[column("word", "sentence")],

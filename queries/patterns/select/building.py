@@ -1,8 +1,7 @@
-"""A request as one SELECT, built as a tree of sqlglot: user text arrives as a literal alone.
+"""A request as one SELECT, built as a tree of sqlglot, in which text of the user is only a literal.
 
-The pattern's nodes are joined on their sentence and on who is whose head; `with` and `without`
-become `exists` and `not exists`. A hit is one row by construction, so nothing has to be made
-distinct.
+The nodes of the pattern are joined on their sentence and on `head_index`; `with` and `without`
+become `exists` and `not exists`. By construction a hit is one row, so no `distinct` is needed.
 """
 
 from __future__ import annotations
@@ -27,24 +26,26 @@ _WORD_OR_ANCHOR = (
 
 @dataclass(frozen=True)
 class Columns:
-    """What a SELECT gives: the columns of nodes and of named edges, in order."""
+    """The columns of a result that are nodes and that are named edges, in order."""
 
     nodes: tuple[str, ...]
     edges: tuple[str, ...]
 
 
 def columns_of(checked: Checked) -> Columns:
-    """The nodes and the named edges of a request, each a column of its result."""
+    """The nodes and the named edges of a request, which are columns of its result."""
     return Columns(tuple(checked.pattern.nodes), tuple(checked.pattern.named))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which hits are given, and how: of one corpus alone, so many, or a random sample.
+    """Which hits are returned, and how.
 
-    With `keys` there is also the column `sentence`, the id of the sentence, before the nodes. With
-    `is_wide` nodes that attention or coreference alone ties may stand in several sentences, and
-    each has its own in a column `N.sent_id`.
+    They are of one `corpus`, or of all if it is None; at most `limit`; or a random `sample` of that
+    many, the same for the same `seed`. With `keys` there is also a column `sentence` with the id of
+    the sentence, before the nodes. With `is_wide`, nodes that only attention or coreference
+    connects may be in different sentences, and a column `N.sent_id` names that of each. `run` is
+    the run whose attention is read.
     """
 
     corpus: str | None = None
@@ -62,7 +63,10 @@ def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
 
 
 def counts_of(checked: Checked, choice: Choice) -> exp.Select:
-    """The SELECT that counts a request's hits by its keys: each key, `n`, and `share` in [0, 1]."""
+    """The SELECT that counts a request's hits by its keys.
+
+    Its columns are the keys, `n`, and `share` in [0, 1], then `run` if one is read.
+    """
     hits = _Builder(checked, replace(choice, limit=None)).select()
     hits.set("order", None)
     with_ = hits.args.get("with_") or exp.With(expressions=[])
@@ -98,7 +102,12 @@ def counts_of(checked: Checked, choice: Choice) -> exp.Select:
 
 
 class _Builder:
-    """Builds one SELECT."""
+    """Builds one SELECT.
+
+    `_with` are its common table expressions; `_words` is the one that has the words and the nodes
+    before the first word, if a node needs it; `_of_group` has, for each sentence that a hit is in,
+    the alias of a row in that sentence.
+    """
 
     def __init__(self, checked: Checked, choice: Choice) -> None:
         self._checked = checked
@@ -155,7 +164,7 @@ class _Builder:
         planned.sources.sort(key=lambda source: not source.has_sentence)
 
     def _place(self, pattern: Planned) -> None:
-        """Keep a row of each sentence that the nodes of the pattern stand in."""
+        """Remember one row of each sentence that the nodes of the pattern are in."""
         for source in pattern.sources:
             if source.has_sentence:
                 self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
@@ -163,11 +172,12 @@ class _Builder:
             self._of_group[0] = TABLE
 
     def _sentence(self, group: int) -> exp.Expr:
-        """The id of a sentence that the nodes of the pattern stand in."""
+        """The id of the sentence that has this number in the pattern."""
         row = self._of_group[group]
         return column(row, "id" if row == TABLE else "sentence")
 
     def _columns(self, pattern: Planned) -> list[exp.Expr]:
+        """The columns of the result, in order."""
         found = [terms.named(column(TABLE, "name"), "sent_id")]
         if self._choice.keys or self._choice.sample is not None:
             found.append(terms.named(column(TABLE, "id"), "sentence"))
@@ -196,7 +206,7 @@ class _Builder:
         return found
 
     def _key_value(self, pattern: Planned, key: tree.Key) -> exp.Expr:
-        """What describes a hit: a feature, a distance, or whether a nested pattern holds."""
+        """The value of a key: a feature, a distance, or whether a nested pattern holds."""
         if isinstance(key, tree.Looks):
             assert self._choice.run is not None
             return looks.key_value(pattern, key, self._choice.run)
@@ -208,6 +218,10 @@ class _Builder:
         return exp.Coalesce(this=self._exists(block), expressions=[exp.false()])
 
     def _order(self, pattern: Planned) -> list[exp.Expr]:
+        """The sort keys of the result: those asked for, then the order of the text.
+
+        A sample is sorted by a digest of the seed and the hit, which is as good as random.
+        """
         keys: list[exp.Expr] = [column(_table(group), "id") for group in self._of_group]
         keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
         keys += [column(alias, "index") for alias in pattern.hidden]
@@ -236,10 +250,10 @@ class _Builder:
     def _joins(
         self, planned: Planned, around: dict[int, exp.Expr]
     ) -> tuple[list[exp.Join], list[exp.Expr]]:
-        """The rows after the first, each joined to one before it that it is tied to.
+        """The joins of all rows after the first, each joined to an earlier row that it is tied to.
 
-        `around` has the sentences of the pattern around a block; what ties the first row of each
-        to them comes beside the joins.
+        So no join is a cross product, if the request connects its nodes. `around` has the sentences
+        of the pattern around a block; the second value ties the first row of each sentence to them.
         """
         ties = [each for each in planned.conditions if each.is_tie]
         waiting = list(planned.sources)
@@ -270,7 +284,7 @@ class _Builder:
         return joins, outward
 
     def _loose(self, planned: Planned) -> list[Condition]:
-        """The conditions that stand in the `where`: all but the ties of rows of this scope."""
+        """The conditions of the `where`: all except ties between rows of this scope."""
         own = {each.alias for each in planned.sources}
         return [
             each
@@ -279,6 +293,7 @@ class _Builder:
         ]
 
     def _exists(self, block: Planned) -> exp.Expr:
+        """That a block holds: an `exists` over its rows, or only its conditions if it has none."""
         conditions = [each.expression for each in self._loose(block)]
         if not block.sources:
             return exp.Paren(this=terms.every(conditions))
@@ -295,6 +310,7 @@ class _Builder:
         return exp.Exists(this=select)
 
     def _sentence_joins(self, *, has_base: bool) -> list[exp.Join]:
+        """The joins of the tables above the words: sentence, document and corpus."""
         joins = []
         has_corpus = self._choice.corpus is not None
         if has_base:
@@ -312,7 +328,7 @@ class _Builder:
 
 
 def _table(group: int) -> str:
-    """What table `sentence` is called for one of the sentences of a hit."""
+    """The alias of table `sentence` for one of the sentences of a hit."""
     return TABLE if group == 0 else f"{TABLE}_{group + 1}"
 
 
@@ -330,7 +346,7 @@ def _tied_to(alias: str, placed: list[str], ties: list[Condition]) -> str | None
 
 
 def _words_and_anchors(name: str) -> exp.CTE:
-    """The words, and a node before the first word of each sentence that has but a form."""
+    """The words, and for each sentence the node before its first word, which has only a form."""
     own = {
         "sentence": column("sentence", "id"),
         "index": terms.small(0),
@@ -347,5 +363,5 @@ def _words_and_anchors(name: str) -> exp.CTE:
     )
     union = exp.Union(this=words, expression=anchors, distinct=False)
     alias = exp.TableAlias(this=terms.identifier(name))
-    # Left to itself DuckDB writes down all words before it looks at a condition.
+    # Otherwise DuckDB would materialize all words before it applies any condition.
     return exp.CTE(this=union, alias=alias, materialized=False)

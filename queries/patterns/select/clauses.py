@@ -13,11 +13,15 @@ from attnbank.queries.patterns.select.scopes import Aliases, Bound, Planned, Sou
 from attnbank.queries.patterns.select.terms import column
 
 Ends = tuple[Bound, Bound]
-"""Where an edge begins and where it ends."""
+"""The word where an edge begins and the one where it ends."""
 
 
 def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
-    """Add the conditions of order, comparisons and paths; what they read beside `word`."""
+    """Add the conditions of order, comparisons, presences and paths of a scope to `planned`.
+
+    Returns the common table expressions that they read. Raises RequestError for an edge of
+    attention to a special token where words are needed, and for a value that cannot be compared.
+    """
     made = [_add_path(planned, path, aliases) for path in planned.scope.paths]
     for order in planned.scope.orders:
         _add_order(planned, order)
@@ -29,6 +33,7 @@ def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
 
 
 def _add_order(planned: Planned, order: tree.Order) -> None:
+    """Add the condition of an order between two nodes, two edges, or a node and an edge."""
     scope = planned.scope
     left, right = order.left.text, order.right.text
     if scope.is_edge(left):
@@ -57,7 +62,7 @@ def _add_order(planned: Planned, order: tree.Order) -> None:
 
 
 def _ends(planned: Planned, name: tree.Name) -> Ends:
-    """Where a named edge begins and ends. Raises RequestError where that is a special token."""
+    """The two words of a named edge. Raises RequestError if one of them is a special token."""
     if isinstance(planned.scope.edge(name.text), tree.Edge):
         row = planned.edges[name.text]
         return Bound(row, is_head=True), Bound(row)
@@ -71,7 +76,7 @@ def _ends(planned: Planned, name: tree.Name) -> Ends:
 
 
 def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[exp.Expr]:
-    """That words stand in one sentence, as far as that is not known."""
+    """The conditions that words are in one sentence, unless that is already known."""
     number = planned.row_group.get(first.row)
     return [
         terms.equal(each.sentence(), first.sentence())
@@ -81,7 +86,7 @@ def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[exp
 
 
 def _edges_lie(sign: str, first: Ends, second: Ends) -> exp.Expr:
-    """How the spans of two edges lie: inside, crossing, or apart."""
+    """How the spans of two edges lie: `<>` apart, `><` crossing, `<<` the first in the second."""
     one, other = "one", "other"
     ends = {one: first, other: second}
 
@@ -123,7 +128,7 @@ def _edges_lie(sign: str, first: Ends, second: Ends) -> exp.Expr:
 
 
 def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
-    """`A ->> B`: climb from the words that can be B, one head at a time."""
+    """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
     name, start, above = aliases.new("climb"), aliases.new("start"), aliases.new("above")
     tests = [
         terms.either(
@@ -169,6 +174,7 @@ def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
 
 
 def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
+    """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_ordered = operator not in ("=", "<>")
     if (
@@ -185,29 +191,31 @@ def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
     rows = {*_rows(planned, left), *_rows(planned, right)}
     compared = terms.compared(operator, *sides)
     if len(rows) > 1 and any(map(_is_looked_up, sides)):
-        # A comparison of two rows is computed on all of both before they are joined; this is not.
+        # DuckDB would compute each side for every word before the join, if it were a plain
+        # comparison of two rows; inside coalesce it is computed only for the rows that are joined.
         compared = exp.Coalesce(this=compared, expressions=[exp.false()])
     planned.add(compared, *rows)
 
 
 def _is_looked_up(value: exp.Expr) -> bool:
-    """Whether a value takes longer than to read a column."""
+    """Whether a value is slow: it is found by a regular expression, not read from a column."""
     return value.find(exp.RegexpExtract) is not None
 
 
 def label_of(planned: Planned, name: str) -> exp.Expr:
-    """The label of a named edge: a relation, or the head that looks."""
+    """The label of a named edge: the relation, or for attention the head (3-1)."""
     is_tree = isinstance(planned.scope.edge(name), tree.Edge)
     return column(planned.edges[name], "deprel" if is_tree else "label")
 
 
 def key_value(planned: Planned, key: tree.Term) -> exp.Expr:
-    """What describes a hit: the value of a feature, or a distance in words."""
+    """The value of a key: a feature, or a distance in words."""
     return _side(planned, key, False)
 
 
 def _side(planned: Planned, side: tree.Term | tree.Literal_,
           is_number: bool) -> exp.Expr:  # fmt: skip
+    """One side of a comparison; with `is_number` as a number. Raises RequestError if it is none."""
     if isinstance(side, tree.Literal_):
         if not isinstance(side.value, str):
             raise RequestError(side.place, "a number is not compared with a regular expression.")
@@ -231,9 +239,9 @@ def _side(planned: Planned, side: tree.Term | tree.Literal_,
 
 
 def _size(node: Bound) -> exp.Expr:
-    """How many words but punctuation a node and what is below it are.
+    """The number of words, without punctuation, in the subtree of a node.
 
-    Each word climbs, one head at a time, and counts wherever it comes by.
+    Each word climbs to the root, one head at a time, and counts for every node on its way.
     """
     is_punctuation = exp.NullSafeEQ(this=column("start", "upos"), expression=terms.text("PUNCT"))
     first = exp.Select(
@@ -266,7 +274,7 @@ def _size(node: Bound) -> exp.Expr:
         where=exp.Where(this=terms.every(same)),
         with_=exp.With(expressions=[climb], recursive=True),
     )
-    # The node before the first word is no row of `word`, and one of those that are counted.
+    # The node before the first word counts too, but is no row of `word`.
     is_anchor = terms.equal(node.index(), terms.number(0))
     itself = exp.Case(ifs=[exp.If(this=is_anchor, true=terms.number(1))], default=terms.number(0))
     return exp.Paren(this=exp.Add(this=exp.Subquery(this=count), expression=itself))
@@ -301,7 +309,7 @@ def _rows(planned: Planned, side: tree.Term | tree.Literal_) -> list[str]:
 
 
 def _value(planned: Planned, reference: tree.Reference) -> exp.Expr:
-    """The value of `N.f`, `e.f` or `meta.key`; null where it is missing."""
+    """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
     name, feature = reference.owner.text, reference.feature
     if planned.scope.has_node(name):
         bound = planned.bound[name]

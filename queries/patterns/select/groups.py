@@ -1,7 +1,7 @@
-"""Which nodes stand in one sentence: all of a request, or with `document` those that a tree ties.
+"""Which nodes of a request are in the same sentence.
 
-Where nothing but attention or coreference ties two nodes, a request within documents lets them
-stand in different sentences. Nodes that nothing at all ties stay with the first node.
+Within sentences all are. Within documents, two nodes that only attention or coreference connects
+may be in different sentences, and nodes that nothing connects stay with the first node.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from attnbank.queries.patterns.language.checking import Scope
 
 
 def groups(scope: Scope, outer: dict[str, int], *, is_wide: bool) -> dict[str, int]:
-    """A number for each node of a scope, and of the pattern around it: one for a sentence.
+    """The number of the sentence of each node of a scope, and of the pattern around it, `outer`.
 
-    The first node's number is 0; those of `outer` are kept.
+    The first node's number is 0; the numbers in `outer` are kept.
     """
     names = [*outer, *(name for name in scope.nodes if name not in outer)]
     if not is_wide:
         return dict.fromkeys(names, 0)
+    # `tied` joins the nodes of one sentence, `linked` those that anything at all connects.
     tied = _Union(names)
     first: dict[int, str] = {}
     for name, number in outer.items():
@@ -31,10 +32,10 @@ def groups(scope: Scope, outer: dict[str, int], *, is_wide: bool) -> dict[str, i
         linked.join(name, tied.root(name))
     for one, other in _links(scope):
         linked.join(one, other)
-    for name in names:  # outer nodes are all linked to each other, or in one group, already
+    for name in names:  # the pattern's own call has connected all the outer nodes already
         if name in outer:
             linked.join(names[0], name)
-    for name in names:
+    for name in names:  # what nothing connects goes to the sentence of the first node
         if linked.root(name) != linked.root(names[0]):
             tied.join(names[0], name)
             linked.join(names[0], name)
@@ -45,7 +46,7 @@ def groups(scope: Scope, outer: dict[str, int], *, is_wide: bool) -> dict[str, i
 
 
 def _tree_ties(scope: Scope) -> Iterable[tuple[str, str]]:
-    """The pairs of nodes that an edge, a path, an order or a distance holds in one sentence."""
+    """The pairs of nodes that an edge, a path, an order or a distance puts into one sentence."""
     for edge in scope.edges:
         if edge.source is not None and edge.target is not None:
             yield edge.source.text, edge.target.text
@@ -62,7 +63,7 @@ def _tree_ties(scope: Scope) -> Iterable[tuple[str, str]]:
 
 
 def _node_of(scope: Scope, name: str) -> str | None:
-    """A node, or one at the end of an edge, by name."""
+    """The node with that name, or a node at an end of the tree edge with that name, or None."""
     if scope.has_node(name):
         return name
     edge = scope.edge(name)
@@ -73,7 +74,7 @@ def _node_of(scope: Scope, name: str) -> str | None:
 
 
 def _links(scope: Scope) -> Iterable[tuple[str, str]]:
-    """The pairs of nodes that attention or coreference ties."""
+    """The pairs of nodes that attention or coreference connects."""
     for attends in scope.attends:
         match [end for end in attends.ends if scope.has_node(end)]:
             case [one, other]:
@@ -85,17 +86,17 @@ def _links(scope: Scope) -> Iterable[tuple[str, str]]:
 
 
 class _Union:
-    """Sets of names that are joined pair by pair."""
+    """Disjoint sets of names, joined pair by pair (union-find)."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._above = {name: name for name in names}
 
     def root(self, name: str) -> str:
-        """The name that stands for the set."""
+        """The name that represents the set of a name."""
         while self._above[name] != name:
             name = self._above[name]
         return name
 
     def join(self, one: str, other: str) -> None:
-        """Make one set of two."""
+        """Join the sets of two names into one."""
         self._above[self.root(other)] = self.root(one)

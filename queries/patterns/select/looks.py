@@ -1,8 +1,9 @@
-"""What a head looks at as a key of a hit: `weight(3-1, A, B)` and `looks_at(3-1, A).upos`.
+"""Keys about what a head looks at: `weight(3-1, A, B)` and `looks_at(3-1, A).upos`.
 
-Each is a subquery of one value. It is an aggregate, as Spark wants it, over the one row that a word
-has in a run, or over several: the special tokens of an input, whose weights add up, or the words
-that stand at the position that is looked at, whose values are joined (ADP+DET).
+Each is a subquery with one value. The value is an aggregate, because Spark requires that. It is
+over the one row that a word has in a run, or over several: the special tokens of a kind in its
+input, whose weights are added, or the words at the position that is looked at, whose values are
+joined (ADP+DET).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from attnbank.queries.patterns.select.terms import column
 
 
 def key_value(planned: Planned, key: tree.Looks, run: RunFacts) -> exp.Expr:
-    """The value of a key; null where the run has not read the word.
+    """The value of a key; null if the run has not read the word.
 
-    Two words of one position have no weight between them: it is the position's own.
+    Between two words of one position there is no weight: it would be the position's on itself.
     """
     source = planned.bound[key.source.text]
     if key.target is None:
@@ -71,9 +72,10 @@ def _select(
     value: exp.Expr, table: str, place: str, source: Bound, key: tree.Looks, run: RunFacts,
     targets: str, wanted: exp.Expr,
 ) -> exp.Select:  # fmt: skip
-    """A value of the row of a head at a word of the run, and of the position that is wanted.
+    """The SELECT of a value from the row of a head at one word, and from a `target` position.
 
-    `targets` is the table, or the view, that the position is in.
+    `table` is peak or attention, `place` its column with the position of the word; `targets` is the
+    table or view that has the target, and `wanted` says which position that is.
     """
     of_head = [
         terms.equal(column(table, "layer"), terms.number(key.head.layer or 0)),

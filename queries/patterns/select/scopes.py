@@ -1,8 +1,8 @@
 """One scope of a request, the pattern or a `with` or `without`, as tables, ties and conditions.
 
-A node is a row of `word`. Where it can be the node before the first word, it is a row of the words
-and of one such node a sentence. Where nothing is asked of a head but to be the head, it needs no
-row at all: its index is the `head_index` of its dependent.
+A node is a row of `word`. If it can be the node before the first word, the anchor, it is a row of
+an expression that has all words and one anchor per sentence. If a node must only be the head of
+another one, it needs no row at all: its index is the `head_index` of its dependent.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from attnbank.queries.patterns.select.groups import groups
 from attnbank.queries.patterns.select.terms import column
 
 _ROOTS = ("root", "ROOT")
-"""What the relation of a root is called."""
+"""The names of the relation of a root."""
 _WORD = ("form", "lemma", "upos", "xpos", "feats", "surface", "misc")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A node that stands somewhere: `row` is the alias of its row, or of its dependent's.
-
-    `is_head` says that the row is its dependent's.
-    """
+    """Where a node is found: `row` is the alias of its row, or with `is_head` its dependent's."""
 
     row: str
     is_head: bool = False
 
     def index(self) -> exp.Expr:
-        """Its place in the sentence."""
+        """Its index in the sentence, which counts from 1; 0 for the anchor."""
         return column(self.row, "head_index" if self.is_head else "index")
 
     def sentence(self) -> exp.Expr:
-        """Its sentence."""
+        """The id of its sentence."""
         return column(self.row, "sentence")
 
 
 @dataclass
 class Condition:
-    """What must hold, and of which rows it speaks. A tie is a good way to find one from another."""
+    """What must hold, and the aliases of the rows that it is about.
+
+    A tie is an equality by which one of its rows can be found from the other; it becomes the
+    condition of a join.
+    """
 
     expression: exp.Expr
     rows: frozenset[str]
@@ -56,7 +57,7 @@ class Source:
     """A row that a scope reads, of `word` or of a common table expression.
 
     `may_be_anchor` says whether it can be the node before the first word, `has_sentence` whether
-    it has a column `sentence` by which it is joined, too.
+    it has a column `sentence` by which it must be joined too.
     """
 
     alias: str
@@ -67,30 +68,30 @@ class Source:
 
 @dataclass
 class Planned:
-    """A scope as tables and conditions."""
+    """A scope as tables and conditions; `bound` says where each node is found."""
 
     scope: Scope
     bound: dict[str, Bound]
     sources: list[Source] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     edges: dict[str, str] = field(default_factory=dict)
-    """The row of the dependent of each named edge; of one of attention, that of the look."""
+    """The alias of the dependent of each named edge of the tree, or of the pair of attention."""
     ends: dict[str, tuple[Bound, Bound] | None] = field(default_factory=dict)
-    """Where each named edge of attention begins and ends; None where that is a special token."""
+    """The two words of each named edge of attention; None if one is a special token."""
     group: dict[str, int] = field(default_factory=dict)
-    """The number of the sentence of each node."""
+    """The number of the sentence of each node (see groups.py)."""
     row_group: dict[str, int] = field(default_factory=dict)
-    """The number of the sentence of each row that has one."""
+    """The number of the sentence of each row that has one, by alias."""
     hidden: list[str] = field(default_factory=list)
-    """Rows that stand for a star, and are no columns of the result."""
+    """The aliases of stars, which are joined but are no columns of the result."""
 
     def add(self, expression: exp.Expr, *rows: str, is_tie: bool = False) -> None:
-        """Add a condition."""
+        """Add a condition on the rows with these aliases."""
         self.conditions.append(Condition(expression, frozenset(rows), is_tie))
 
 
 class Aliases:
-    """Names of rows that no two have, also where capitals are all that differs."""
+    """Unique aliases. Names that differ only in capitals count as equal, as in SQL."""
 
     def __init__(self) -> None:
         self._taken = {
@@ -101,7 +102,7 @@ class Aliases:
         }  # fmt: skip
 
     def new(self, wanted: str) -> str:
-        """The name, with a number behind it where it is taken."""
+        """The wanted name, with a number appended if it is taken."""
         found, number = wanted, 1
         while found.casefold() in self._taken:
             number += 1
@@ -111,7 +112,7 @@ class Aliases:
 
 
 def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
-    """Whether a node that the scope declares is asked for more than its place."""
+    """Whether more than the index is needed of a node that the scope declares."""
     if scope.outer is None and any(
         (isinstance(key, tree.Reference) and key.owner.text == name)
         or (isinstance(key, tree.Looks) and name in key.ends)
@@ -140,7 +141,10 @@ def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
 
 
 def may_be_anchor(scope: Scope, name: str) -> bool:
-    """Whether a node that the scope declares can be the one before the first word."""
+    """Whether a node that the scope declares can be the one before the first word.
+
+    Only what is certain counts: if it is hard to tell, the answer is True.
+    """
     if any(edge.target is not None and edge.target.text == name for edge in scope.edges):
         return False
     if any(path.target.text == name for path in scope.paths):
@@ -173,9 +177,11 @@ def may_be_anchor(scope: Scope, name: str) -> bool:
 def plan(
     checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases, *, is_wide: bool
 ) -> Planned:
-    """The tables and conditions of a scope within what the pattern around it has bound.
+    """The tables and conditions of a scope, given `outer`, the pattern around it, if any.
 
-    With `is_wide` nodes that no tree ties may stand in several sentences of a document.
+    Attention, coreference, order, comparisons and paths are added later (attention.py,
+    clauses.py). With `is_wide`, nodes that no tree connects may be in different sentences of a
+    document.
     """
     planned = Planned(scope, dict(outer.bound) if outer else {})
     if outer:
@@ -210,7 +216,7 @@ def _edge_from(scope: Scope, name: str) -> tree.Edge:
 
 
 def _is_bare_head(checked: Checked, scope: Scope, name: str) -> bool:
-    """Whether the `head_index` of a dependent is all that is needed of a node."""
+    """Whether the `head_index` of its dependent is all that is needed of a node."""
     has_dependent = any(
         edge.source is not None
         and edge.target is not None
@@ -222,6 +228,7 @@ def _is_bare_head(checked: Checked, scope: Scope, name: str) -> bool:
 
 
 def _add_edge(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
+    """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
     if edge.target is None:
         _add_star(planned, edge, aliases)
         return
@@ -244,7 +251,7 @@ def _add_edge(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
 
 
 def _add_star(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
-    """`A -[x]-> *`: some dependent. In the pattern it must not multiply the hits, unless named."""
+    """`A -[x]-> *`: some dependent. Without a name it must not multiply the hits of the pattern."""
     assert edge.source is not None
     head = planned.bound[edge.source.text]
     star = aliases.new("dependent")
@@ -266,7 +273,7 @@ def _add_star(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
 
 
 def exists(tables: list[exp.Table], conditions: list[exp.Expr]) -> exp.Expr:
-    """Whether there are rows for which the conditions hold."""
+    """That the first of the tables has rows for which the conditions hold."""
     select = exp.Select(
         expressions=[terms.number(1)],
         from_=exp.From(this=tables[0]),
@@ -289,7 +296,7 @@ def _add_tests(planned: Planned) -> None:
 
 
 def _add_distinctness(planned: Planned) -> None:
-    """Nodes are different words, but for those that are free."""
+    """Add that nodes are different words, except those whose name ends in `$`."""
     scope = planned.scope
     apart = _known_apart(scope)
     others = scope.outer.nodes if scope.outer else []
@@ -309,7 +316,7 @@ def _add_distinctness(planned: Planned) -> None:
 
 
 def _known_apart(scope: Scope) -> set[frozenset[str]]:
-    """The pairs of nodes that something else keeps apart: an edge, or their order."""
+    """The pairs of nodes that an edge, a path or their order makes different words already."""
     found: set[frozenset[str]] = set()
     each: Scope | None = scope
     while each is not None:

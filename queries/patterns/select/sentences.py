@@ -1,4 +1,4 @@
-"""What a request asks of a sentence: its metadata, and the shape of its tree."""
+"""What a request asks of a sentence as a whole: its metadata, and the shape of its tree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from attnbank.queries.patterns.select.scopes import Bound
 from attnbank.queries.patterns.select.terms import column
 
 TABLE = "this_sentence"
-"""What table `sentence` is called in a SELECT: `word` has a column of the table's own name."""
+"""The alias of table `sentence`, because `word` has a column that is called `sentence`."""
 COLUMNS = {"sent_id": "name", "text": "text"}
-"""Keys of metadata that are columns of table `sentence`."""
+"""Keys of metadata that are columns of table `sentence`, and the names of these columns."""
 
 
 def conditions(tests: list[tree.Test]) -> list[exp.Expr]:
@@ -22,7 +22,10 @@ def conditions(tests: list[tree.Test]) -> list[exp.Expr]:
 
 
 def condition(test: tree.Test) -> exp.Expr:
-    """A test of the metadata or of the tree. Raises RequestError for an unknown `is_...`."""
+    """The condition for a test of the metadata or of the tree's shape.
+
+    Raises RequestError for an unknown `is_...`.
+    """
     if test.kind == "present" and test.feature.startswith("is_"):
         check_shape(test.feature, test.place)
         return shape(test.feature)
@@ -30,7 +33,7 @@ def condition(test: tree.Test) -> exp.Expr:
 
 
 def metadata(key: str) -> exp.Expr:
-    """What a sentence, or else its document, says under a key; null where neither does."""
+    """The metadata of a sentence, or else of its document, under a key; null if neither has it."""
     if key in COLUMNS:
         return column(TABLE, COLUMNS[key])
     found = [
@@ -41,7 +44,7 @@ def metadata(key: str) -> exp.Expr:
 
 
 def read_document(checked: Checked) -> bool:
-    """Whether a test reads the metadata of a document."""
+    """Whether a request reads metadata that may be the document's."""
     keys = {test.feature for test in checked.sentence_tests}
     for scope in checked.scopes():
         keys |= {each.feature for each in scope.references() if scope.is_metadata(each)}
@@ -54,10 +57,10 @@ def read_document(checked: Checked) -> bool:
 
 
 def shape(name: str) -> exp.Expr:
-    """Whether the tree of a sentence has a shape.
+    """The condition that the tree of a sentence has a shape.
 
-    A bank holds trees alone, so all that can be missing is the whole of it: a sentence without
-    trees is a forest of words that nothing joins.
+    Ingest keeps only whole trees, so a sentence either has a tree or has no edges at all; without
+    edges it is a forest of single words.
     """
     if name in ("is_forest", "is_not_cyclic"):
         return exp.true()
@@ -72,6 +75,7 @@ def shape(name: str) -> exp.Expr:
 
 
 def _has_word_without_head() -> exp.Expr:
+    """That the sentence has a word without a head, and so no tree."""
     select = exp.Select(
         expressions=[terms.number(1)],
         from_=exp.From(this=terms.table("word", "loose")),
@@ -88,6 +92,7 @@ def _has_word_without_head() -> exp.Expr:
 
 
 def _has_crossing() -> exp.Expr:
+    """That two edges of the sentence's tree cross."""
     one, other = "left_edge", "right_edge"
     left, right = ((Bound(row, is_head=True), Bound(row)) for row in (one, other))
     on = [
@@ -106,10 +111,10 @@ def _has_crossing() -> exp.Expr:
 
 
 def begin(one: Bound, other: Bound) -> exp.Expr:
-    """The left end of an edge between two words."""
+    """The index of the left end of an edge between two words."""
     return exp.Least(this=other.index(), expressions=[one.index()], ignore_nulls=True)
 
 
 def end(one: Bound, other: Bound) -> exp.Expr:
-    """The right end of an edge between two words."""
+    """The index of the right end of an edge between two words."""
     return exp.Greatest(this=other.index(), expressions=[one.index()], ignore_nulls=True)

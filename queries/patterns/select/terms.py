@@ -1,6 +1,7 @@
-"""The smallest parts of a SELECT as sqlglot has them, made without reading any text.
+"""The smallest parts of a SELECT, made as sqlglot's nodes without parsing any text.
 
-What a user wrote arrives in `text` and `name` alone: a literal, and a quoted identifier.
+What a user wrote becomes part of a SELECT only as a literal (`text`, `double`) or as a quoted
+identifier (`identifier`, `named`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from sqlglot import exp
 
 
 def column(table: str, name: str) -> exp.Column:
-    """`"table".name`; our own columns need no quotes, names of nodes do."""
+    """`"table".name`: the column is one of ours, the table may be an alias made from a node."""
     return exp.Column(this=exp.Identifier(this=name), table=identifier(table))
 
 
 def identifier(given: str) -> exp.Identifier:
-    """A name that may be a user's: in quotes unless it is one of ours, in lower case."""
+    """A name that may be a user's: in quotes unless it is one of our own, `OWN`."""
     is_plain = given.isascii() and given.islower() and given.replace("_", "").isalpha()
     return exp.Identifier(this=given, quoted=not (is_plain and given in OWN))
 
@@ -27,7 +28,7 @@ OWN = frozenset({
     "position", "word_position", "peak", "attention", "source", "target", "looks", "looks_row",
     "coreferent", "coreferent_row", "mention", "one_mention", "other_mention", "read_sentence",
 })  # fmt: skip
-"""Names of ours that stand without quotes."""
+"""Tables and aliases of our own, which need no quotes."""
 
 
 def text(value: str) -> exp.Literal:
@@ -43,17 +44,17 @@ def number(value: int) -> exp.Expr:
 
 
 def double(value: str) -> exp.Expr:
-    """A number that a user wrote, as a DOUBLE."""
+    """A number that a user wrote, as a literal cast to DOUBLE."""
     return exp.Cast(this=text(value), to=exp.DataType(this=exp.DType.DOUBLE))
 
 
 def plain_double(value: exp.Expr) -> exp.Expr:
-    """A number as a DOUBLE."""
+    """A numeric expression cast to DOUBLE."""
     return exp.Cast(this=value, to=exp.DataType(this=exp.DType.DOUBLE))
 
 
 def as_double(value: exp.Expr) -> exp.Expr:
-    """A value as a DOUBLE; null where it is no number."""
+    """A value as a DOUBLE; null if it is not a number."""
     return exp.TryCast(this=value, to=exp.DataType(this=exp.DType.DOUBLE))
 
 
@@ -68,7 +69,7 @@ def unequal(left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """The two with an operator of a request between them."""
+    """The comparison of two values by an operator of a request."""
     kind = {"=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE}
     return kind[operator](this=left, expression=right)
 
@@ -93,7 +94,7 @@ def not_null(value: exp.Expr) -> exp.Expr:
 
 
 def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
-    """All the conditions; true where there are none."""
+    """All of the conditions, joined by `and`; true if there are none."""
     found = [exp.Paren(this=each) if isinstance(each, exp.Or) else each for each in conditions]
     if not found:
         return exp.true()
@@ -104,7 +105,7 @@ def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
 
 
 def either(conditions: Iterable[exp.Expr]) -> exp.Expr:
-    """One of the conditions; false where there are none."""
+    """At least one of the conditions, joined by `or`; false if there are none."""
     found = list(conditions)
     if not found:
         return exp.false()
@@ -115,34 +116,34 @@ def either(conditions: Iterable[exp.Expr]) -> exp.Expr:
 
 
 def never(condition: exp.Expr) -> exp.Expr:
-    """That a condition does not hold; what is null does not hold either."""
+    """That a condition does not hold; a condition that is null counts as one that does not."""
     if isinstance(condition, (exp.Exists, exp.Contains)):
         return exp.Not(this=condition)
     return exp.Not(this=exp.Coalesce(this=condition, expressions=[exp.false()]))
 
 
 def joined(*parts: exp.Expr) -> exp.Expr:
-    """Texts one after the other, null as an empty text."""
+    """The concatenation of texts, in which null is an empty text."""
     return exp.Concat(expressions=list(parts), safe=True, coalesce=True)
 
 
 def extracted(value: exp.Expr, pattern: str, group: int = 0) -> exp.Expr:
-    """What a regular expression finds; an empty text where it finds nothing."""
+    """What a group of a regular expression matches; an empty text if it matches nothing."""
     return exp.RegexpExtract(this=value, expression=text(pattern), group=number(group))
 
 
 def or_null(value: exp.Expr) -> exp.Expr:
-    """Null for an empty text."""
+    """The value, or null if it is an empty text."""
     return exp.Nullif(this=value, expression=text(""))
 
 
 def small(value: int) -> exp.Expr:
-    """An integer as wide as `word.index`."""
+    """An integer of the type of `word.index`, SMALLINT."""
     return exp.Cast(this=number(value), to=exp.DataType(this=exp.DType.SMALLINT))
 
 
 def table(name: str, alias: str | None = None) -> exp.Table:
-    """A table of the bank under a name of its own."""
+    """A table of the bank, with an alias if that differs from its name."""
     made = exp.Table(this=exp.Identifier(this=name))
     if alias is not None and alias != name:
         made.set("alias", exp.TableAlias(this=identifier(alias)))

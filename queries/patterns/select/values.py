@@ -1,6 +1,7 @@
 """What a request asks of a value, as SQL: features, labels, metadata, regular expressions.
 
-A comparison does wherever a regular expression is not needed, and what is missing fits nothing.
+A plain comparison is used wherever it can replace a regular expression, since it is faster. A
+missing value (null) fits no value that is asked for.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ MENTIONS = {"mention": "kind", "entity_type": "type"}
 ANCHOR = "__0__"
 """The form of the node before the first word."""
 _MANY = 2
+"""Up to so many values of a label's first part are compared; for more, the part is extracted."""
 
 Maker = Callable[[], exp.Expr]
-"""Makes an expression anew each time: one can stand in one place of a tree only."""
+"""Makes a new copy of an expression each time, since a node can be in only one place of a tree."""
 
 
 def matches(value: Maker, wanted: Sequence[tree.Value]) -> exp.Expr:
-    """Whether a value is one of those that are wanted; not true where it is null."""
+    """Whether a value is one of those that are wanted; never true if it is null."""
     texts: list[str] = []
     others: list[exp.Expr] = []
     for each in wanted:
@@ -59,7 +61,7 @@ def _with_affix(value: Maker, before: bool, after: bool, inner: str) -> exp.Expr
 
 
 def fits(test: tree.Test, value: Maker) -> exp.Expr:
-    """A test of a value that is null where it is missing."""
+    """The condition for a test of a value; a missing value must be null."""
     if test.kind == "present":
         return terms.not_null(value())
     if test.kind == "absent":
@@ -75,7 +77,7 @@ def _other_than(value: Maker, wanted: Sequence[tree.Value], found: exp.Expr) -> 
 
 
 def feature_test(test: tree.Test, row: str) -> exp.Expr:
-    """A test of a feature of the word that stands in the row of that alias."""
+    """The condition for a test of a feature of the word in the row with that alias."""
     name = test.feature
     if name in COLUMNS or name in ("textform", "wordform", "SpaceAfter"):
         return fits(test, lambda: feature(name, row))
@@ -87,7 +89,7 @@ def feature_test(test: tree.Test, row: str) -> exp.Expr:
         return terms.never(_has(row, f"|{_in_source(name)}="))
     if any(isinstance(each, tree.Regex) for each in test.values):
         return fits(test, lambda: feature(name, row))
-    # No value of FEATS holds a bar: one that is asked for with a bar would span two features.
+    # No value in FEATS contains a bar: a wanted value with one would match two features at once.
     wanted = [each for each in test.values if isinstance(each, str) and "|" not in each]
     texts = [f"|{_in_source(name)}={each}|" for each in wanted]
     one_of = terms.either(each for each in (_has(row, part) for part in texts))
@@ -99,9 +101,9 @@ def feature_test(test: tree.Test, row: str) -> exp.Expr:
 
 
 def _mention_test(test: tree.Test, row: str) -> exp.Expr:
-    """A test of what is said of the mentions whose head word stands in the row.
+    """The condition for a test of the mentions whose head is the word in the row.
 
-    A word may be the head of several: the test holds where it does of one of them.
+    A word may be the head of several mentions: it is enough that the test holds for one of them.
     """
     some = _mentioned(row, terms.not_null(column("mention", MENTIONS[test.feature])))
     if test.kind == "present":
@@ -126,7 +128,7 @@ def _mentioned(row: str, condition: exp.Expr) -> exp.Expr:
 
 
 def _has(row: str, part: str) -> exp.Expr:
-    """Whether FEATS or MISC hold a part, each put between bars."""
+    """Whether FEATS or MISC contains a part, each with a bar added before and after it."""
     found = [
         exp.Contains(
             this=terms.joined(text("|"), column(row, name), text("|")), expression=text(part)
@@ -137,13 +139,13 @@ def _has(row: str, part: str) -> exp.Expr:
 
 
 def _in_source(name: str) -> str:
-    """A feature as CoNLL-U writes it: Number[psor] for Number__psor."""
+    """The name of a feature as CoNLL-U writes it: Number[psor] for Number__psor."""
     base, layer, of = name.partition("__")
     return f"{base}[{of}]" if layer and base and of else name
 
 
 def feature(name: str, row: str) -> exp.Expr:
-    """The value of a feature of the word in a row; null where it has none."""
+    """The value of a feature of the word in a row; null if the word does not have it."""
     if name in COLUMNS:
         return column(row, name)
     if name == "__id__":
@@ -195,7 +197,7 @@ def _continues(row: str) -> exp.Expr:
 
 
 def label_test(label: tree.Label, row: str) -> list[exp.Expr]:
-    """What a label must be; it is the relation of the dependent in the row."""
+    """The conditions that a label sets on the relation of the dependent in the row."""
     if isinstance(label, tree.WholeLabel):
         found = terms.among(column(row, "deprel"), label.names)
         return [_not_among(row, label.names) if label.is_negated else found]
@@ -211,6 +213,7 @@ def _not_among(row: str, names: Sequence[str]) -> exp.Expr:
 
 
 def _part_test(test: tree.Test, row: str) -> exp.Expr:
+    """The condition for a test of one part of a label; simple tests need no extraction."""
     values = test.values
     if test.feature == "1" and test.kind == "equal" and len(values) <= _MANY:
         either = []
@@ -229,7 +232,7 @@ def _part_test(test: tree.Test, row: str) -> exp.Expr:
 
 
 def label_part(feature: str, row: str) -> exp.Expr:
-    """The whole label, or what stands before or after its first colon; null for any other part."""
+    """The whole label (label), or its part before (1) or after (2) the first colon; else null."""
     if feature == "label":
         return column(row, "deprel")
     if feature == "1":
@@ -250,7 +253,7 @@ def anchor_can(test: tree.Test) -> bool:
 
 
 def label_can_be(label: tree.Label | None, whole: str) -> bool:
-    """Whether a label can be this one, which has no subtype; True where it is hard to tell."""
+    """Whether a label can be `whole`, which has no subtype; True if that is hard to tell."""
     if label is None:
         return True
     if isinstance(label, tree.WholeLabel):
@@ -271,7 +274,7 @@ def label_can_be(label: tree.Label | None, whole: str) -> bool:
 
 
 def _is_one_of(wanted: Sequence[tree.Value], value: str) -> bool | None:
-    """Whether a value of ours is one of those that are wanted; None where that is hard to tell."""
+    """Whether `value` is one of those that are wanted; None if that is hard to tell."""
     found = [_is(each, value) for each in wanted]
     return True if True in found else None if None in found else False
 

@@ -7,7 +7,7 @@
 -- run: favours=pair/token
 -- plot: matrix x=layer_a,head_a y=layer_b,head_b color=js_divergence
 -- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads'
---   distributions, with the natural logarithm; at most ln 2 a token.
+--   distributions, with the natural logarithm; at most ln 2 per token.
 -- note: it is computed once and kept in table head_distance. Where the run has none, type: attnbank compute
 --   head_distance. SQL alone took 18 times as long.
 -- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code:

@@ -28,8 +28,8 @@
 --   finished one of single sentences of words, of the same model
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
--- column x double: place along the axis on which the heads differ most, in nats a token
--- column y double: place along the other axis, in nats a token
+-- column x double: place along the axis on which the heads differ most, in nats per token
+-- column y double: place along the other axis, in nats per token
 -- column stress double: normalised stress of the whole picture: 0 keeps every distance
 -- column behaviour varchar: a relation, punctuation, sep, cls, broad, previous, next, or other
 -- column strength double: the figure that decides it: mean weight, entropy, or accuracy; null for other

@@ -9,8 +9,8 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;
 --   best_coreference_head_held_out shows what that is worth. Equal heads: the lowest layer, then the lowest head.
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
 -- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none

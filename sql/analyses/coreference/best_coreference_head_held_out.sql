@@ -11,8 +11,8 @@
 -- note: halves are every second document, or every second input where the corpus is one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
 -- note: optimism is what picking on the scored mentions themselves adds: in_sample_accuracy minus accuracy, never negative.
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
 -- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
 -- param choose varchar = 'half' {half, train}: every second document, or the documents of the training split

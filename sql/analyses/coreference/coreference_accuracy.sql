@@ -12,8 +12,8 @@
 --   the candidates are: mentions takes the head words of the mentions that start earlier, words every other word.
 -- note: whole documents as inputs (--context document) are the default; a run of single sentences can be named, and
 --   then judges the few mentions whose antecedent stands in the same sentence.
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
 -- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none

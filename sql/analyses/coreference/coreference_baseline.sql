@@ -10,8 +10,8 @@
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong
 --   where there is none; rule_based the nearest one of the first sieve that lets any through: the same text, the same
 --   head word, agreement in number, gender and person, any. Judged as the heads are, by the head word of what is taken.
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished

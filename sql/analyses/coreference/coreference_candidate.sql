@@ -12,8 +12,8 @@
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
 --   its subject's), else from the view english_pronoun. A mention that is no pronoun is of third person.
 --   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights over documents

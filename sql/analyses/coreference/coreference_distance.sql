@@ -10,8 +10,8 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- note: the paper cuts each document to its first 128 tokens, and judges one input a document; here every input of a
---   document is judged. A run that was ingested with --truncate has the first one alone.
+-- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
+--   document is judged. A run that was ingested with --truncate has only the first one.
 -- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number

@@ -5,18 +5,18 @@
 --   correct_h(all)
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
--- note: with the defaults of coreference_accuracy: a head chooses
---   among the heads of earlier mentions. The paper's row of a neural coreference system is left out.
--- note: every input of a document is judged; the paper judges the first 128 tokens of each document alone (ingest
+-- note: with the defaults of coreference_accuracy: a head chooses among the heads of earlier mentions. The paper's row
+--   of a neural coreference system is left out.
+-- note: every input of a document is judged; the paper judges only the first 128 tokens of each document (ingest
 --   --truncate).
 -- note: all is a word of SQL: write "all", or qualify it.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights over documents
 -- column model varchar: the baseline, or the head as layer-head
 -- column all integer: per cent of the mentions with an antecedent for which it finds one
--- column pronoun integer: the same of pronouns
--- column proper integer: the same of names
--- column nominal integer: the same of the others
+-- column pronoun integer: the same for pronouns
+-- column proper integer: the same for proper names
+-- column nominal integer: the same for all other mentions
 -- column run varchar: name of the run that answered
 with
 

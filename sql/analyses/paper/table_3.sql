@@ -4,8 +4,9 @@
 -- formula: uas = 100 × |{d : the head found is the gold one}| / |{d}| over the words d, and uuas over the edges, as
 --   in probe_accuracy
 -- empty: no probe of that run keeps the word vector of ROOT in its place
--- note: of the newest probe of each kind for one model and test corpus, those of the newest probe on trained weights;
---   random weights are the controls. Probes with ROOT at the published place are left out. Punctuation is left out.
+-- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is the
+--   newest probe of its kind for these; random weights are the controls. Probes with ROOT at the published place are left
+--   out, and so is punctuation.
 -- note: the paper's structural probe is not here: it is no probe of attention.
 -- note: the training differs from the published one, and a word is no candidate for its own head: see probe_accuracy.
 -- param run varchar = null: name or id of the run that the probes are scored on; by default that of the newest probe on

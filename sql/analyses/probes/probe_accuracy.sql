@@ -1,7 +1,7 @@
 -- title: How many syntactic heads each probe finds, with intervals
 -- paper: Clark et al. 2019, section 5
 -- grain: one row per (probe, relation), the probes in the order of their training
--- formula: uas = |{d : argmax_c P(c is the head of d) is the gold head}| / |{d}|, over the words d but punctuation
+-- formula: uas = |{d : argmax_c P(c is the head of d) is the gold head}| / |{d}|, over the words d except punctuation
 -- formula: uuas = |{(d, g) : d is found as the head of g, or g as that of d}| / |{(d, g)}|, over the gold edges
 --   between two words
 -- formula: attention alone: P(c is the head of d) ∝ exp(Σ_h (w_h α_h(d, c) + u_h α_h(c, d)))

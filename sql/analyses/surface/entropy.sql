@@ -15,7 +15,7 @@
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column entropy double: mean entropy over all positions, in nats
--- column entropy_from_cls double: mean entropy of [CLS] alone, in nats; null where there is none
+-- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none
 -- column uniform double: mean entropy of a uniform distribution over as many positions, in nats
 -- column sequences bigint: inputs that the means are over
 -- column run varchar: name of the run that answered

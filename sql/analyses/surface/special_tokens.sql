@@ -8,13 +8,13 @@
 -- formula: chance of a target = mean over inputs of |T| / n
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
--- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is . and ,
---   alone.
+-- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is only .
+--   and ,
 -- note: as in the published code, the weights to a target are summed and divided by the length of the input;
 --   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An
 --   input without [SEP] has no part in these two.
--- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. That
---   of sep_to_sep and other_to_sep is sep_chance.
+-- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
+--   sep_to_sep and other_to_sep it is sep_chance.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights that fits, of token pairs before others
 -- column layer smallint: 1-based layer

@@ -30,7 +30,7 @@
 -- column difference double: accuracy_a minus accuracy_b
 -- column only_a bigint: dependents whose head only that of run_a finds
 -- column only_b bigint: dependents whose head only that of run_b finds
--- column p_value double: how likely so uneven a split of those two is by chance, in [0, 1]
+-- column p_value double: how likely a split of those two at least as uneven is by chance, in [0, 1]
 -- column run_a varchar: name of the first run
 -- column run_b varchar: name of the second run
 with

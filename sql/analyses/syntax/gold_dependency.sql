@@ -10,8 +10,9 @@
 -- note: a pair of a saved relation whose two words are not in one input of the run is left out.
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the
 --   possessor with the relation case (Stanford Dependencies: possessive) and is written 's, s', ' or s, with either
---   apostrophe. An opening quotation mark is no such dependent. The published code asks for poss and the forms 's and
---   s' alone, whatever their relation, so that it judges dogs' tails, where the clitic is ', at dogs.
+--   apostrophe. An opening quotation mark is no such dependent. The published code takes only possessors of the relation
+--   poss and next words of the forms 's and s', whatever their relation; so it judges dogs' tails, where the clitic is ',
+--   by the word dogs.
 -- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
 --   one of trained weights over single sentences
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)

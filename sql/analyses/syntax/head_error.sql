@@ -1,5 +1,5 @@
 -- title: What a head finds instead of the gold head, where it is wrong
--- paper: beside Clark et al. 2019, section 4.2, which found so that possessives attend to the possessive 's
+-- paper: beside Clark et al. 2019, section 4.2, which found in this way that possessors attend to the possessive 's
 -- grain: one row per value of each breakdown, the most frequent first
 -- formula: share = |{d : prediction(d) ≠ head(d), property(prediction(d)) = value}| / |{d : prediction(d) ≠ head(d)}|
 -- formula: prediction(d) is that of head_accuracy, over the dependents of the relation that have a head

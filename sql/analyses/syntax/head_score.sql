@@ -28,7 +28,7 @@
 -- column gain double: accuracy minus offset_accuracy
 -- column only_head bigint: dependents whose head the head finds and the offset does not
 -- column only_offset bigint: dependents whose head the offset finds and the head does not
--- column p_value double: how likely so uneven a split of those two is by chance, in [0, 1]
+-- column p_value double: how likely a split of those two at least as uneven is by chance, in [0, 1]
 -- column corrected double: p_value times the number of heads and directions, at most 1
 -- column run varchar: name of the run that answered
 with

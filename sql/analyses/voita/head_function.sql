@@ -11,8 +11,8 @@
 --   the positions of the rarest word
 -- run: favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word domain=0,1
--- note: maxima are over all positions but [SEP], which stands for the end of the sentence, and of all positions but
---   [SEP]; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
+-- note: every position except [SEP] has a maximum: the position, again except [SEP], that it looks at most. [SEP] stands
+--   for their end of the sentence; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
 -- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
 --   They call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten

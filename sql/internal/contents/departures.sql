@@ -1,4 +1,4 @@
--- Where sources depart from their formats without harm, by corpus and reason; the first case of each.
+-- How often sources depart from their formats without harm, by corpus and reason, with the first case of each.
 select
     corpus.name as corpus,
     departure.reason,

@@ -1,4 +1,4 @@
--- Tables, views, macros: what stands after FROM in a bank, each with its comment.
+-- Everything that a query on a bank can use: tables, views, analyses and functions, each with its comment.
 select 'table' as kind, duckdb_tables.schema_name as schema, duckdb_tables.table_name as name, duckdb_tables.comment
 from duckdb_tables()
 where duckdb_tables.database_name = current_database()

@@ -1,4 +1,4 @@
--- The runs, and whether each answers where no run is named and it fits.
+-- The runs, and whether each may be chosen when no run is named.
 select
     fit.id,
     fit.name as run,

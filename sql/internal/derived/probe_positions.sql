@@ -1,5 +1,6 @@
--- The words at the positions of a run, with their trees, in order: a row per special token, and per word of a position;
--- of one split where $split is given.
+-- The positions of a run, with their words and trees, in order: one row per special token, and one per word of another
+-- position; only those of one split if $split is given. The pieces of a position are joined by the unit separator
+-- (character 31).
 select
     sequence.id as sequence,
     sequence.document,

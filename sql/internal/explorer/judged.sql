@@ -1,5 +1,5 @@
--- Dependents of a relation whose gold head one attention head finds, or does not, with what it finds: the first ones,
--- spread over the text.
+-- Dependents of a relation whose gold head one attention head finds ($is_right), or does not, and the word that it finds:
+-- $most of them, picked by a hash so that they are spread over the text, and the same each time.
 with
 
 judged as (

@@ -1,4 +1,4 @@
--- How often a corpus departs from its format, by reason; the first case of each.
+-- How often a corpus departs from its format, by reason, with the first case of each.
 select
     departure.reason,
     count(*) as n,

@@ -1,4 +1,5 @@
--- The newest finished run of random weights that is like another one: what a head finds by chance of its build.
+-- The newest finished run of random weights over the same corpus, in the same way, and of the same size as a run: it
+-- shows what heads find without any training.
 select control.name
 from run as control
 inner join model on model.id = control.model

@@ -1,4 +1,5 @@
--- How often one head is right on the pairs of each group (table asked_group, of one connection), and the best offset.
+-- How often one head, and a fixed offset, are right on the pairs of each group. The groups are in the temporary table
+-- asked_group of the connection.
 with
 
 judged as (

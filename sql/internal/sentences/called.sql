@@ -1,4 +1,4 @@
--- The sentences of an id (a number) or of a name, in the order of the text; of one corpus alone where it is named.
+-- The sentences that have an id (a number) or a name, in the order of the text; only those of one corpus if it is named.
 select
     sentence.id,
     coalesce(sentence.name, cast(sentence.id as varchar)) as name,

@@ -1,9 +1,9 @@
--- The positions of one input, each with its word, and with what the tree says of it.
+-- The positions of one input: one row per word that stands there, with what the tree says of it, or per special token.
 select
     position.position,
     position.kind,
     case when position.kind = 'token' then plain_text(position.text) else position.text end as text,
-    position.word,
+    word.id as word,
     word.sentence,
     word.index,
     word.form,
@@ -13,9 +13,12 @@ select
     word.deprel as relation,
     word.upos
 from position
-left join word on word.id = position.word
+left join word_position
+    on word_position.sequence = position.sequence
+    and word_position.position = position.position
+left join word on word.id = word_position.word
 left join word as gold_head
     on gold_head.sentence = word.sentence
     and gold_head.index = word.head_index
 where position.sequence = $sequence
-order by position.position
+order by position.position, word.id

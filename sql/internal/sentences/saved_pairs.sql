@@ -1,4 +1,4 @@
--- The pairs of a saved relation of which the dependent stands in one of some sentences.
+-- The pairs of a saved relation whose dependent is in one of the given sentences.
 select saved_pair.word, saved_pair.head_word
 from saved_pair
 inner join word on word.id = saved_pair.word

@@ -1,4 +1,4 @@
-"""A slow, obvious matcher of requests, written apart from the program: no SQL, no grammar file.
+"""A slow, obvious matcher of requests, written apart from the package: no SQL, no grammar file.
 
     corpus = of_conllu(path)                 # trees and metadata
     corpus = of_bank(path, "sample/minilm")  # with mentions, and the inputs of a run of words
@@ -7,5 +7,6 @@
     draw(seed, corpus)                       # a request that is true of some words of it
 
 A hit has the sent_id of its first node's sentence, (node, (sent_id, index)) for each node and
-(edge, label) for each named edge, both in the order of their names. `B$` is called so, as in Grew.
+(edge, label) for each named edge, both in the order of their names. The `$` of a node such as `B$`
+is part of its name, as in Grew.
 """

@@ -1,4 +1,4 @@
-"""What holds of the maps: at what a word looks most, and how much it looks at another."""
+"""What holds of the attention maps: what a word looks at most, and how much it looks at another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Attention:
-    """The inputs of a run, looked up by word; `wide`: a star may stand in another sentence."""
+    """The inputs of a run, looked up by word. With `wide` a star may be in another sentence."""
 
     def __init__(self, corpus: Corpus, wide: bool) -> None:
         self.inputs = corpus.inputs or []
@@ -40,7 +40,7 @@ class Attention:
             raise RequestError(f"the model has no head {layer}-{head}")
 
     def edges(self, item: Edge, how: Heads, binding: Binding) -> list[Found]:
-        """The heads by which one end looks at the other; both are bound, a star or special."""
+        """The heads in which one end looks at the other; an end is bound, a star or special."""
         found: dict[str, Found] = {}
         for at, start in self.ends(item.source, item.target, binding):
             for other, end in self.ends(item.target, item.source, binding):
@@ -61,7 +61,7 @@ class Attention:
         return list(found.values())
 
     def ends(self, name: str, other: str, binding: Binding) -> list[tuple[int, int]]:
-        """The positions that an end of an edge can be, given what the other end is called."""
+        """The positions that an end of an edge can have; `other` is the name of the other end."""
         if name in binding.nodes:
             return self.positions.get(binding.nodes[name], [])
         bound = binding.nodes[other]
@@ -77,7 +77,7 @@ class Attention:
         ]
 
     def others(self, place: Place, how: Heads, looking: bool) -> list[Place]:
-        """The words that one by these heads may be looking at, or (not `looking`) be seen from."""
+        """The words that a word looks at in these heads, or (not `looking`) that look at it."""
         found: dict[Place, None] = {}
         layers = slice(None) if how.layer is None else slice(how.layer - 1, how.layer)
         heads = slice(None) if how.head is None else slice(how.head - 1, how.head)
@@ -101,7 +101,7 @@ class Attention:
 
 
 def check_ends(item: Edge) -> None:
-    """Raise RequestError where a special token has no word at the other end, or no bound."""
+    """Raise RequestError for a special token with no word at the other end, or with no weight."""
     if not isinstance(item.how, Heads) or not {item.source, item.target} & set(SPECIAL):
         return
     if item.how.op is None:

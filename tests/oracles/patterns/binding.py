@@ -35,7 +35,7 @@ class Binding:
         return all(name in self.nodes for name in names)
 
     def has(self, names: list[str], coming: set[str]) -> bool:
-        """Whether names are bound, and none of them is still to come."""
+        """Whether all names are bound, and none of them will be bound anew (`coming`)."""
         return all(
             (name in self.nodes or name in self.edges) and name not in coming for name in names
         )

@@ -37,7 +37,10 @@ class Word:
 
 @dataclass
 class Sentence:
-    """Words from 1 on, after the anchor; `metadata` with its own keys before its document's."""
+    """The anchor (index 0) and the words from 1 on.
+
+    In `metadata` the sentence's own keys override those of its document.
+    """
 
     name: str
     document: str
@@ -58,9 +61,9 @@ class Input:
 
     @cached_property
     def peaks(self) -> np.ndarray:
-        """Where each word looks most, [layers, heads, positions]: -1 if at no other word.
+        """The position that each word looks at most, [layers, heads, positions]; -1 for none.
 
-        Special tokens and the word itself are left out, and of equals the leftmost is taken.
+        Special tokens and the word itself are left out; of equals it is the leftmost.
         """
         words = np.array([kind == "word" for kind, _, _ in self.positions])
         among = np.where(words[:, None] & words[None, :], self.weights, 0.0)
@@ -71,14 +74,14 @@ class Input:
 
 @dataclass
 class Corpus:
-    """Sentences in order, and the inputs of one run; None where no run was asked for."""
+    """Sentences in order, and the inputs of one run; None if no run was asked for."""
 
     sentences: list[Sentence]
     inputs: list[Input] | None = None
 
     @cached_property
     def positions(self) -> dict[Place, list[tuple[int, int]]]:
-        """Where each word stands in the inputs: the input and the position."""
+        """The places of each word in the inputs: index of the input, and position."""
         found: dict[Place, list[tuple[int, int]]] = {}
         for at, each in enumerate(self.inputs or []):
             for position, (kind, sentence, index) in enumerate(each.positions):
@@ -114,7 +117,7 @@ def anchor() -> Word:
 def _features(
     columns: Mapping[str, str | None], feats: str | None, misc: str | None
 ) -> dict[str, str]:
-    """The columns, FEATS and MISC of a word as one; `Number[psor]` is called Number__psor."""
+    """The columns, FEATS and MISC of a word in one dict; `Number[psor]` becomes Number__psor."""
     found: dict[str, str] = {}
     for text in (misc, feats):
         for pair in (text or "").split("|"):
@@ -126,7 +129,7 @@ def _features(
 
 
 def of_conllu(path: Path) -> Corpus:
-    """The sentences of a CoNLL-U file; empty nodes, enhanced graphs and mentions left out."""
+    """The sentences of a CoNLL-U file, without empty nodes, enhanced graphs and mentions."""
     sentences: list[Sentence] = []
     document, of_document = path.stem, dict[str, str]()
     for comments, rows in _blocks(path.read_text(encoding="utf-8").split("\n")):
@@ -183,7 +186,7 @@ def _blocks(lines: Iterable[str]) -> Iterator[tuple[list[str], list[list[str]]]]
 
 
 def of_bank(path: Path, run: str | None = None) -> Corpus:
-    """The sentences of a bank and the inputs of a run of words; of all corpora without a run."""
+    """The sentences of a run's corpus and the inputs of the run; without a run, all sentences."""
     with duckdb.connect(str(path), read_only=True) as connection:
         chosen = connection.execute(
             "select id, corpus from run where name = ?", [run]
@@ -196,7 +199,7 @@ def of_bank(path: Path, run: str | None = None) -> Corpus:
 def _sentences(
     connection: duckdb.DuckDBPyConnection, corpus: int | None
 ) -> tuple[list[Sentence], dict[int, tuple[int, int]]]:
-    """The sentences, and where each word (by its id) stands: its sentence's place and its index."""
+    """The sentences, and for each word, by id, the place of its sentence and its index."""
     documents = {
         id: (name, dict(metadata or {}))
         for id, name, metadata in connection.execute(

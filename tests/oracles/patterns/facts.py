@@ -1,4 +1,4 @@
-"""What holds in a corpus: of words, of dependencies, of order, of mentions, of attention."""
+"""What holds in a corpus: for words, dependencies, order, mentions and attention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = str | float
 class Facts:
     """Looks things up in the plain data of a corpus.
 
-    `wide`: nodes may stand in several sentences of a document.
+    With `wide`, nodes may be in different sentences of a document.
     """
 
     def __init__(self, corpus: Corpus, wide: bool = False) -> None:
@@ -37,7 +37,7 @@ class Facts:
         return [] if head is None else [(place[0], head)]
 
     def across(self, item: items.Join, place: Place, forward: bool) -> list[Place]:
-        """The words that one end of an edge could be, where the other end is bound."""
+        """The words that one end of an edge could be, if the other end is bound to `place`."""
         if isinstance(item, items.Corefer):
             entities = dict.fromkeys(each.entity for each in self.word(place).mentions)
             found = [each for name in entities for each in self.corpus.referring[name]]
@@ -47,7 +47,7 @@ class Facts:
         return self.dependents(place) if forward else self.governors(place)
 
     def document(self, at: Spot) -> list[Spot]:
-        """The sentences of a sentence's document."""
+        """All sentences of the document that a sentence is in."""
         sentences = self.corpus.sentences
         name = sentences[at].document
         return [each for each in range(len(sentences)) if sentences[each].document == name]
@@ -55,7 +55,7 @@ class Facts:
     # Items.
 
     def holds(self, item: Item, binding: Binding) -> bool:
-        """Whether an item holds; all its names are bound."""
+        """Whether an item holds; all its names must be bound."""
         if isinstance(item, items.Node):
             place = binding.nodes[item.name]
             return any(
@@ -101,7 +101,7 @@ class Facts:
         return {"is_tree": is_tree, "is_forest": not is_cyclic, "is_cyclic": is_cyclic}[name]
 
     def values(self, place: Place, key: str) -> list[str]:
-        """The values of a feature: none where it is missing, several of several mentions."""
+        """The values of a feature: none if it is missing, several for several mentions."""
         word = self.word(place)
         if key == "__id__":
             return [str(place[1])]
@@ -183,7 +183,7 @@ class Facts:
         return any(OPS[item.op](_number(a), _number(b)) for a in left for b in right)
 
     def term(self, term: items.Term, binding: Binding) -> list[Value]:
-        """The values of one side of a comparison; none where it is missing."""
+        """The values of one side of a comparison; none if it is missing."""
         if isinstance(term, str | float):
             return [term]
         assert isinstance(term, Attribute)
@@ -210,7 +210,7 @@ class Facts:
     # Edges.
 
     def edges(self, item: Edge, binding: Binding) -> list[Found]:
-        """The edges that an item can be, where its ends are bound; some end may be a star."""
+        """The edges that an item can be, given its ends; one end may be a star."""
         if isinstance(item.how, items.Heads):
             return self.attention.edges(item, item.how, binding)
         if item.source == STAR:
@@ -249,7 +249,7 @@ def _fits(how: Label, relation: str) -> bool:
 
 
 def _part(relation: str, key: str) -> list[str]:
-    """The first and second part of a label, called 1 and 2."""
+    """The part of a label that is called 1 or 2, as a list; empty if it has none."""
     first, colon, second = relation.partition(":")
     return {"1": [first], "2": [second] if colon else []}.get(key, [])
 

@@ -1,4 +1,4 @@
-"""What a request says, item by item."""
+"""The items that a request consists of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLAGS = ("is_tree", "is_projective", "is_forest", "is_cyclic")
 
 @dataclass(frozen=True)
 class Test:
-    """What is asked of a feature, a part of a label, or metadata: `op` is =, <>, some or none."""
+    """A test of a feature, of a part of a label, or of metadata; `op` is =, <>, some or none."""
 
     key: str
     op: str
@@ -21,7 +21,7 @@ class Test:
     regex: Regex | None = None
 
     def holds(self, found: list[str]) -> bool:
-        """Whether it holds of the values that there are: none where the feature is missing."""
+        """Whether the test holds for these values; there are none if the feature is missing."""
         if self.op in ("some", "none"):
             return bool(found) == (self.op == "some")
         fitting = [self.regex.fits(each) if self.regex else each in self.values for each in found]
@@ -30,7 +30,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Node:
-    """`N [..]|[..]`: one of the alternatives holds with all its tests."""
+    """`N [..]|[..]`: all tests of at least one alternative must hold."""
 
     name: str
     alternatives: tuple[tuple[Test, ...], ...]
@@ -38,7 +38,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Label:
-    """What is asked of the label of a dependency; nothing at all for `->`."""
+    """A test of the label of a dependency; for `->` it is empty."""
 
     whole: tuple[str, ...] | None = None
     negated: bool = False
@@ -48,7 +48,10 @@ class Label:
 
 @dataclass(frozen=True)
 class Heads:
-    """`3-1 > 0.5`: a layer, a head (None: any), and a bound on the weight (None: the peak)."""
+    """`3-1 > 0.5`: a layer and a head, None for any, and a bound on the weight.
+
+    Without `op`, it is about the word that is looked at most.
+    """
 
     layer: int | None
     head: int | None
@@ -68,7 +71,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Corefer:
-    """`A ~ B`."""
+    """`A ~ B`: head words of two mentions of the same entity."""
 
     one: str
     other: str
@@ -76,7 +79,7 @@ class Corefer:
 
 @dataclass(frozen=True)
 class Order:
-    """`A < B`, `A << B` or `A ->> B` of nodes; `<<`, `><` and `<>` of edges as well."""
+    """`A < B`, `A << B` or `A ->> B` for nodes; `<<`, `><` and `<>` for edges."""
 
     one: str
     op: str
@@ -106,14 +109,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Meta:
-    """What is asked of the sentence's metadata."""
+    """A test of the sentence's metadata."""
 
     test: Test
 
 
 @dataclass(frozen=True)
 class Flag:
-    """`is_tree`, or `is_not_tree`."""
+    """`is_tree`, or with `wanted` False `is_not_tree`."""
 
     name: str
     wanted: bool
@@ -125,7 +128,7 @@ Item = Node | Edge | Corefer | Order | Comparison | Meta | Flag
 
 @dataclass
 class Block:
-    """A pattern, a with or a without: its items, and the nodes that it lets be another's."""
+    """A pattern, with, without or global: its items, and its nodes whose name ends in `$`."""
 
     kind: str
     items: list[Item] = field(default_factory=list)

@@ -2,16 +2,16 @@
 
     hits(request, corpus) -> [Hit(sentence, {node: (sentence, index)}, {edge: label})]
 
-Slow and obvious: each name of a block is bound in turn, to every word that it could be, and what
-the request says is looked at as soon as all its names are bound. What the rules leave open:
+It is slow and obvious: each name of a block is bound in turn to every word that it could be, and an
+item is checked as soon as all its names are bound. Grew's rules leave open what follows:
 
-- SEP and CLS are some such token of the input that holds the other end; they are bound to nothing.
-- `A ~ B` are heads of two mentions of one entity, so that `A ~ *` asks for another one.
-- A word that heads several mentions has several values of `mention` and `entity_type`: a test
-  holds if it does of one of them.
-- Within a document two nodes may stand in two sentences if a path of edges, `~` and attention leads
-  from one to the other. What nothing joins to the first node stands where that stands, and its
-  sentence is the one that metadata is asked of.
+- SEP and CLS mean any such token of the input that has the other end; they are not bound.
+- `A ~ B` are heads of two different mentions of one entity, so `A ~ *` needs another mention.
+- A word that heads several mentions has several values of `mention` and `entity_type`; it is enough
+  that a test holds for one of them.
+- Within a document, two nodes may be in two sentences if a path of edges, `~` and attention leads
+  from one to the other. A node that nothing joins to the first one is in its sentence, and metadata
+  is that of this sentence.
 - A request with attention finds nothing in sentences that the run left out.
 """
 
@@ -40,15 +40,10 @@ class Hit:
 
 
 def hits(text: str, corpus: Corpus, within: str = "sentence") -> list[Hit]:
-    """Every hit of a request, in the order of the text.
+    """Every hit of a request in a corpus, in the order of the text.
 
-    Args:
-        text: the request.
-        corpus: what it is asked of.
-        within: sentence or document.
-
-    Raises RequestError for what is not in the language, and for a head that the maps lack.
-
+    `within` is sentence or document. Raises RequestError for what is not in the language, and for a
+    head that the maps lack.
     """
     request = parse(text)
     check(request)
@@ -105,7 +100,7 @@ def _declared(block: Block) -> tuple[list[str], list[str]]:
 
 
 def needs(item: Item) -> list[str]:
-    """The names that must be bound before an item can be looked at."""
+    """The names that must be bound before an item can be checked."""
     if isinstance(item, items.Node):
         return [item.name]
     if isinstance(item, Edge):
@@ -121,7 +116,7 @@ def needs(item: Item) -> list[str]:
 
 
 def check(request: Request) -> None:
-    """Raise RequestError where a name is used that nothing declares, or an edge's name again."""
+    """Raise RequestError for a name that is not declared, and for two edges of the same name."""
     nodes, edges = _declared(request.pattern)
     for block in [request.pattern, *request.filters]:
         own_nodes, own_edges = _declared(block)
@@ -139,7 +134,7 @@ def check(request: Request) -> None:
 
 
 class _Search:
-    """A request over some facts."""
+    """The search for one request in the facts of a corpus."""
 
     def __init__(self, facts: Facts, request: Request) -> None:
         self.facts = facts
@@ -147,7 +142,7 @@ class _Search:
         self.loose = request.pattern.loose
 
     def of(self, at: int, spots: list[int]) -> Iterator[Binding]:
-        """The hits whose first node stands in a sentence, and the others in `spots`."""
+        """The hits whose first node is in sentence `at`, and the other nodes in `spots`."""
         empty = Binding({}, {})
         if not self.about(self.request.pattern, at):
             return
@@ -156,7 +151,7 @@ class _Search:
                 yield binding
 
     def about(self, block: Block, at: int) -> bool:
-        """Whether what a block says of the sentence itself holds."""
+        """Whether what a block says about the sentence as a whole holds."""
         return all(
             self.facts.said(at, item)
             for item in block.items
@@ -174,7 +169,7 @@ class _Search:
     def extend(
         self, block: Block, binding: Binding, at: int, spots: list[int], loose: set[str]
     ) -> Iterator[Binding]:
-        """The bindings that agree with a block and hold what is bound already."""
+        """The bindings that extend `binding` so that a block holds."""
         nodes, _ = _declared(block)
         new = [name for name in nodes if name not in binding.nodes]
         tied = self.tied(block, list(binding.nodes), new)
@@ -193,7 +188,8 @@ class _Search:
         loose: set[str],
         tied: set[str],
     ) -> Iterator[Binding]:
-        # Named edges whose ends are bound come first, then what can be looked at, then a node.
+        # First bind named edges whose ends are bound, then check what can be checked, then bind a
+        # node.
         for item in waiting:
             if isinstance(item, Edge) and item.name and binding.has_nodes(needs(item)):
                 left = [each for each in waiting if each is not item]
@@ -258,9 +254,10 @@ class _Search:
         return [place for place in found if place[0] in allowed]
 
     def tied(self, block: Block, bound: list[str], new: list[str]) -> set[str]:
-        """The new nodes that must stand in the first node's sentence.
+        """The new nodes that must be in the first node's sentence.
 
-        They are the first ones of those that edges, `~` and attention join to nothing bound.
+        Of each group of new nodes that edges, `~` and attention join to each other, but to no bound
+        node, it is the first.
         """
         joined = {name: {name} for name in [*bound, *new]}
         for item in block.items:
@@ -277,7 +274,7 @@ class _Search:
 
 
 def grew_hits(text: str, corpus: Corpus) -> list[tuple[str, dict[str, str]]]:
-    """Hits as Grew writes them: the sentence, and the index of each node as text."""
+    """Hits in the form that Grew prints: the sentence, and the index of each node as text."""
     return [
         (hit.sentence, {name: str(at) for name, (_, at) in hit.nodes}) for hit in hits(text, corpus)
     ]

@@ -1,6 +1,6 @@
-"""A request read by hand, character by character: text in, plain items out.
+"""A hand-written parser of requests, character by character: text in, plain items out.
 
-Written apart from the program's own grammar, after the rules that were measured on Grew 1.20.
+It was written apart from the package's grammar, from rules that were observed in Grew 1.20.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPARISONS = ("<>", "<=", ">=", "=", "<", ">")
 
 
 def parse(text: str) -> items.Request:
-    """Read a request. Raises RequestError where it is not one."""
+    """Parse a request. Raises RequestError for a text that is none."""
     return _Reader(unicodedata.normalize("NFC", text)).request()
 
 
@@ -56,7 +56,7 @@ class _Reader:
         return self.text.startswith(sign, self.at)
 
     def took(self, *signs: str) -> str | None:
-        """The first of the signs that stands here, taken."""
+        """Read the first of these signs that comes next; None if none does."""
         for sign in signs:
             if self.sees(sign):
                 self.at += len(sign)
@@ -84,14 +84,14 @@ class _Reader:
         return found
 
     def node(self) -> str:
-        """A name; one that ends in `$` may be another's word."""
+        """Read the name of a node; one that ends in `$` may be the same word as another node."""
         found = self.name()
         if found.endswith("$"):
             self.block.loose.add(found)
         return found
 
     def end(self) -> str:
-        """An end of an edge."""
+        """Read an end of an edge: a star or a node."""
         return items.STAR if self.took(items.STAR) else self.node()
 
     # Blocks.
@@ -118,7 +118,7 @@ class _Reader:
         return items.Request(pattern, filters)
 
     def fact(self) -> Item:
-        """An item of `global`."""
+        """Read an item of a `global` block."""
         if self.took("!"):
             return items.Meta(Test(self.name(), "none"))
         key = self.name()
@@ -220,7 +220,7 @@ class _Reader:
         return self.quoted() if self.took('"') else None
 
     def quoted(self) -> str:
-        """What stands up to the closing quotation mark; a backslash before another sign stays."""
+        """Read up to the closing quotation mark; a backslash before any other character stays."""
         found = ""
         while self.at < len(self.text):
             sign = self.text[self.at]
@@ -353,7 +353,7 @@ class _Reader:
         return Attribute(owner, self.matched(_KEY) or self.name())
 
     def compared(self, left: Term, op: str | None = None) -> Item:
-        """The comparison that follows its left side; of metadata, a test of the sentence."""
+        """Read the rest of a comparison after its left side; for metadata, it is a Meta."""
         right: Term | None = None
         if op is None:
             op = self.took(*_COMPARISONS) or "some"

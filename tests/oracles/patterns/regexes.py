@@ -1,4 +1,4 @@
-"""How values are written: numbers, and regular expressions of two dialects as Python has them."""
+"""How values are written: numbers, and regular expressions of two dialects, put into Python's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Regex:
-    """A regular expression, as Python writes it; its first match must cover the whole value."""
+    """A regular expression in Python's syntax; its first match must cover the whole value."""
 
     text: str
     ignore_case: bool = False
@@ -24,7 +24,7 @@ class Regex:
 
 
 def from_str(text: str) -> str:
-    r"""An expression of OCaml's Str in Python's writing: there `\|` is an operator, `|` a sign."""
+    r"""An expression of OCaml's Str, where `\|` is the operator and not `|`, in Python's syntax."""
     found, at = _alternatives(text, 0)
     if at < len(text):
         raise RequestError(f"the regular expression {text!r} closes what it does not open")
@@ -91,5 +91,5 @@ def from_pcre(text: str) -> str:
 
 
 def plain(number: float) -> str:
-    """A number as values write it: 007 is 7."""
+    """A number in the form that values have: 007 is 7."""
     return str(int(number)) if number == int(number) else str(number)

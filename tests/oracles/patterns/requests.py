@@ -1,6 +1,7 @@
-"""Requests to compare the program with the slow matcher on: written by hand, and drawn.
+"""Requests on which the package is compared with the slow matcher: hand-written and random ones.
 
-The heads are those of a model of six layers of twelve heads. DOCUMENT is asked within documents.
+Heads are those of a model with six layers of twelve heads. SENTENCE are requests within sentences,
+DOCUMENT within documents.
 """
 
 from __future__ import annotations
@@ -93,9 +94,10 @@ _FEATURES = ("upos", "xpos", "lemma", "form")
 
 
 def draw(seed: int, corpus: Corpus) -> str:
-    """A request that says true things of some words of a corpus, and of others what may be true.
+    """A random request whose pattern is true for some words of a corpus.
 
-    Attention is drawn where the corpus has inputs, coreference where it has mentions.
+    It may have filters, which may or may not be true. It uses attention only if the corpus has
+    inputs, and coreference only if there are mentions.
     """
     return _Drawer(random.Random(seed), corpus).request()
 
@@ -137,7 +139,7 @@ class _Drawer:
         return "pattern { " + "; ".join(said) + (" }" if self.chance(0.8) else "; }")
 
     def joined(self, name: str) -> list[str]:
-        """A new node, joined by what is true to one that there is."""
+        """A new node, joined to an existing one by something that is true."""
         old = self.rng.choice(list(self.nodes))
         place = self.nodes[old]
         ways = [self.above, self.below, self.below, self.beside]
@@ -256,7 +258,10 @@ class _Drawer:
         return self.rng.choice(ways)
 
     def feature(self, word: Word) -> tuple[str, str]:
-        """A feature that a word has; SpaceAfter of a multiword token's parts is the source's."""
+        """A feature that a word has, and its value.
+
+        SpaceAfter is left out, because for the parts of a multiword token it is that of the source.
+        """
         keys = [each for each in word.features if each in _FEATURES or each[0].isupper()]
         keys = [each for each in keys if each not in ("Entity", "SpaceAfter")]
         common = [each for each in keys if each in ("upos", "lemma")]

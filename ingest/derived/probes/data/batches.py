@@ -1,4 +1,4 @@
-"""Sentences of about one length, padded together, with their attention straight from the bank."""
+"""Batches of sentences of similar length, with their attention, read directly from the bank."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from attnbank.ingest.derived.probes.data.sentences import Ints, Sentences
 from attnbank.sql.errors import QueryError
 
 CELLS_AT_ONCE = 4_000_000
-"""Numbers in the largest tensor of a batch, padding included: 16 MB. With 64 MB an epoch of
-distance_words took twice as long, most of it fresh pages of memory."""
+"""The most numbers in the largest tensor of a batch, padding included: 16 MB. With 64 MB an epoch
+of distance_words took twice as long, most of it for fresh pages of memory."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Batch:
 
     entry      [B, P] int64, index into the arrays of Sentences; -1 for padding
     is_word    [B, P] bool
-    is_barred  [B, P, P] bool, whether the second position is no candidate of the first
-    opens      [B, P] float, 1 for [CLS]
-    closes     [B, P] float, 1 for any other special token
-    gold       [K, B, P] int64, the candidate that is the head of word k there; -1 for none
-    position      [B, P] int64, 0-based position
-    words      [B] float, words of each sentence
-    vector     [B, P] int64, row of the word vectors; 0, the zero vector, for what is no word
-    attention  [B, P, P, K] float, from, to, map (layer by layer); None where it is not read
+    is_barred  [B, P, P] bool, whether the second position cannot be the head of the first
+    opens      [B, P] float, 1 for [CLS], else 0
+    closes     [B, P] float, 1 for any other special token, else 0
+    gold       [K, B, P] int64, the candidate that is the gold head of word k there; -1 for none
+    position   [B, P] int64, 0-based position
+    words      [B] float, number of words of each sentence
+    vector     [B, P] int64, row of the word vectors; 0, the zero vector, for all but words
+    attention  [B, P, P, K] float: from, to, map (layer by layer); None if it is not read
     """
 
     entry: Tensor
@@ -47,18 +47,19 @@ class Batch:
     attention: Tensor | None
 
     def to(self, device: torch.device) -> Batch:
-        """The same on a device."""
+        """The same batch on a device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return replace(self, **moved)
 
 
 class Batches:
-    """The batches of some sentences of a run, by number; each always the same.
+    """The batches of some sentences of a run, by number; a number always gives the same batch.
 
-    Sentences with neighbouring ids go together: ingest numbers them by length within a window,
-    so there is little padding. Attention is read when a batch is asked for, and kept while
-    `memory` bytes hold it. `width` is the size of the largest tensor for a pair of positions;
-    it bounds how many long sentences go together.
+    Sentences with neighbouring ids are in one batch: ingest numbers them by length within a window,
+    so there is little padding. A batch has at most `most` sentences. Attention is read when a batch
+    is asked for, and kept as long as all kept batches fit into `memory` bytes. `width` is the
+    number of values per pair of positions in the largest tensor; it limits how many long sentences
+    are together.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Batches:
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> Batch:
-        """Batch `number`. Raises QueryError where the bank lacks some of its attention."""
+        """Batch `number`. Raises QueryError if the bank lacks some of its attention."""
         if number in self._kept:
             return self._kept[number]
         chosen = self._groups[number]
@@ -114,7 +115,10 @@ class Batches:
 
 
 def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
-    """Cut sentences, in order, into groups of at most `most` and CELLS_AT_ONCE numbers."""
+    """Cut sentences, in order, into groups of at most `most` and at most CELLS_AT_ONCE numbers.
+
+    A sentence that is larger than that is a group of its own.
+    """
     groups, begin, longest = [], 0, 0
     for at, length in enumerate(lengths[chosen].tolist()):
         longest = max(longest, length)
@@ -153,7 +157,7 @@ def _padded(sentences: Sentences, chosen: Ints, vector: Ints) -> Batch:
 
 
 def barred(is_word: Tensor) -> Tensor:
-    """What is no candidate [B, P, P] of a position: the position itself, and what is no word."""
+    """Which positions cannot be the head of a position, [B, P, P]: itself, and all but words."""
     return ~is_word[:, None, :] | torch.eye(is_word.shape[1], dtype=torch.bool)
 
 
@@ -162,12 +166,13 @@ def read_attention(
 ) -> Tensor:
     """The attention of B sequences, [B, P, P, K] (from, to, map), zero where padded.
 
-    `sequences` ascend; `lengths` are their positions. Map k is layer k // heads + 1, head
-    k % heads + 1. The maps stand last, so that a weighted sum of them is one matrix product.
+    `sequences` are ids, ascending; `lengths` are their numbers of positions. Map k is layer
+    k // heads + 1, head k % heads + 1. The maps are the last dimension, so that a weighted sum of
+    them is one matrix product. Raises QueryError if the bank lacks some of the attention.
     """
     listed = ", ".join(map(str, sequences.tolist()))
     rows = (
-        connection.query(  # with the bounds DuckDB leaves out row groups, with the list rows
+        connection.query(  # by the bounds DuckDB skips whole row groups, by the list single rows
             "select attention.sequence, attention.layer, attention.head,"
             " attention.from_position, attention.weights from attention"
             f" where attention.sequence between {sequences[0]} and {sequences[-1]}"

@@ -24,8 +24,8 @@ MODEL = "model"
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 16 * 2**20  # of a line; one of 4,096 values has 0.1 MB
 _MOST_VALUES = 16_384  # of a vector
-_MOST_INFLATED = 200  # bytes that a byte of a compressed file becomes; of vectors, less than 5
-_SMALL = 64 * 2**20  # bytes, below which a file may inflate as it likes
+_MOST_INFLATED = 200  # bytes from one byte of a compressed file; of vectors it is less than 5
+_SMALL = 64 * 2**20  # bytes; up to this size a compressed file may inflate by any factor
 _TEXT_FILE = "Give a GloVe or word2vec text file."
 _COUNT = re.compile(r"[0-9]{1,12}", re.ASCII)
 
@@ -36,7 +36,7 @@ class EmbeddingsError(AttnbankError):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A vector for each word: `vectors` [V, D] float32, zero where `known` [V] is false."""
+    """One vector per word: `vectors` [V, D] float32, zero for words whose `known` [V] is false."""
 
     vectors: NDArray[np.float32]
     known: NDArray[np.bool_]
@@ -52,11 +52,12 @@ def word_vectors(
 ) -> WordVectors:
     """The vectors of words from `source`: `model`, a text file, or a spaCy pipeline.
 
-    `words` are forms; for `model` the pieces of each, joined by PIECE_SEPARATOR. It takes the
-    trained weights of the model that the run names, also where the run's own are random: the
-    control differs from the probe in the attention alone. `model` is where that model is, and
-    `trust_remote_code` as in `input_embeddings`. Raises CallError where the source cannot be
-    found, EmbeddingsError where it is malformed or knows none of the words.
+    `words` are forms, but for the source `model` the pieces of each word, joined by
+    PIECE_SEPARATOR. That source uses the trained weights of the run's model even if the run's own
+    weights are random, so that the control differs from the probe only in its attention. The
+    parameter `model` says where that model is; `trust_remote_code` is as in `input_embeddings`.
+    Raises CallError if the source cannot be found, EmbeddingsError if it is malformed or has a
+    vector for none of the words.
     """
     if source == MODEL:
         found = model_vectors(words, run, model, trust_remote_code=trust_remote_code)
@@ -75,19 +76,21 @@ def word_vectors(
 def _is_file(source: str) -> bool:
     try:
         return Path(source).is_file()
-    except OSError:  # a part of it is too long for a name
+    except OSError:  # a part of it is too long for the name of a file
         return False
 
 
 def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
     """Vectors from a text file, one word per line: GloVe, or word2vec with its line of two counts.
 
-    A form that the file does not have is looked up in lower case; of a word that stands twice the
+    A form that the file does not have is looked up in lower case; if a word is there twice, its
     first vector counts. The file may be gzip-compressed and may begin with a byte-order mark. Only
-    the vectors of `forms` are kept in memory. Raises EmbeddingsError where a line has another
-    number of values than the first, a value is no finite number, word2vec's first line counts
-    other than the words that follow, or a line or the file is larger than vectors make it;
-    CallError where the file cannot be opened.
+    the vectors of `forms` are kept in memory.
+
+    Raises EmbeddingsError if a line has another number of values than the first, if a value is not
+    a finite number, if word2vec's first line gives another number of words than follow, or if a
+    line or the unpacked file is too large to be of word vectors; CallError if the file cannot be
+    opened.
     """
     wanted = set(forms) | {form.lower() for form in forms}
     found: dict[str, NDArray[np.float32]] = {}
@@ -131,7 +134,10 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file, compressed or not, with their numbers from 1."""
+    """The lines of a text file, compressed or not, with their numbers from 1.
+
+    Raises as `file_vectors` does; limits on sizes keep a hostile file from filling the memory.
+    """
     number = 0
     try:
         with path.open("rb") as file:
@@ -166,7 +172,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _header(line: str) -> tuple[int, int] | None:
-    """The counts of words and values in the first line of a word2vec text file."""
+    """The numbers of words and of values in the first line of a word2vec text file, or None."""
     parts = line.split(" ")
     if len(parts) != 2 or not all(_COUNT.fullmatch(part) for part in parts):
         return None
@@ -192,7 +198,7 @@ def _is_number(text: str) -> bool:
 
 def _vector(path: Path, number: int, values: list[str]) -> NDArray[np.float32]:
     try:
-        with np.errstate(over="ignore"):  # too large for a float32: not finite, as said below
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
             vector = np.array(values, dtype=np.float32)
     except ValueError as error:
         reason = str(error)[:100]  # it repeats the value
@@ -217,16 +223,16 @@ def _wrong_dimension(
 
 
 def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
-    """Vectors of a spaCy pipeline, by its name or folder.
+    """The vectors of a spaCy pipeline, given by its name or folder.
 
-    Raises CallError where there is none, EmbeddingsError where it has no vectors.
+    Raises CallError if there is none, EmbeddingsError if it has no vectors.
     """
     need("A spaCy pipeline", "spacy")
     import spacy
 
     try:
         pipeline = spacy.load(name)
-    except Exception as error:  # of spaCy and whatever reads the files of a pipeline
+    except Exception as error:  # from spaCy, or any library that reads the files of a pipeline
         raise CallError(
             f"{name} is neither a file nor a spaCy pipeline.",
             "Give model, a GloVe or word2vec text file, or a pipeline with vectors"
@@ -252,10 +258,10 @@ def model_vectors(
     *,
     trust_remote_code: bool = False,
 ) -> WordVectors:
-    """The trained model's input embeddings, mean over the pieces of each word.
+    """The input embeddings of the trained model, as the mean over the pieces of each word.
 
-    Raises CallError as `input_embeddings` does, EmbeddingsError where its vocabulary is not the
-    one that the run's words were split with.
+    Raises CallError as `input_embeddings` does, and EmbeddingsError if the model's vocabulary is
+    not the one that the run's words were split with.
     """
     matrix, vocabulary = input_embeddings(run, model, trust_remote_code=trust_remote_code)
     split = [each.split(PIECE_SEPARATOR) for each in pieces]

@@ -23,19 +23,19 @@ class ProbeRun:
     random_seed: int | None
     layers: int
     heads: int
-    trained_sha256: str | None = None  # of the weights that go by the model's name; null: unknown
+    trained_sha256: str | None = None  # of the trained weights of that model; None if not known
 
     @property
     def maps(self) -> int:
-        """Attention maps of a sentence: layers times heads."""
+        """The number of attention maps of a sentence: layers times heads."""
         return self.layers * self.heads
 
 
 def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
-    """The run of this name or id.
+    """The run with this name or id.
 
-    Raises CallError where there is none or it is not of single sentences at word level,
-    QueryError where it is not finished.
+    Raises CallError if there is none or it is not of single sentences at word level, QueryError if
+    it is not finished.
     """
     rows = connection.execute(
         "select run.id, run.name, corpus.name, model.name, model.revision, model.sha256,"
@@ -46,7 +46,7 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
         " from run"
         " inner join model on model.id = run.model"
         " inner join corpus on corpus.id = run.corpus"
-        # Of a control: the trained model of its name, where the bank has it, and just one.
+        # For a control, the trained model of the same name, if the bank has exactly one.
         " left join (select name, revision, min(sha256) as sha256 from model"
         " where random_seed is null group by name, revision"
         " having count(distinct sha256) = 1) as trained on trained.name = model.name"
@@ -77,7 +77,7 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
 def check_not_learnt_from(
     train: ProbeRun, test: ProbeRun, train_split: str | None, test_split: str | None
 ) -> None:
-    """Raise CallError where a probe would be scored on the sentences that it learnt from."""
+    """Raise CallError if a probe would be scored on sentences that it learnt from."""
     if train.id != test.id:
         return
     if train_split is None or test_split is None or train_split == test_split:
@@ -88,7 +88,7 @@ def check_not_learnt_from(
 
 
 def check_same_model(train: ProbeRun, test: ProbeRun) -> None:
-    """Raise CallError where the two runs are of models with different weights."""
+    """Raise CallError if the two runs are of models with different weights."""
     if train.sha256 != test.sha256:
         raise CallError(
             f"The runs are of different models: {train.name} of {_model(train)}, {test.name} of"

@@ -1,4 +1,4 @@
-"""The sentences of a run with their trees, as flat arrays: one entry per position."""
+"""The sentences of a run with their trees, as flat arrays with one entry per position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnbank.sql.suggest import listed
 
 PIECE_SEPARATOR = "\x1f"
 PUNCTUATION = frozenset({"punct", "p"})
-"""Relations that UAS leaves out, of Universal and of Stanford Dependencies."""
+"""The relations that UAS leaves out, in Universal and in Stanford Dependencies."""
 
 ROOT = 0
 """Candidate heads are numbered: 0 is ROOT, p + 1 is the word at position p."""
@@ -29,15 +29,18 @@ Bools = NDArray[np.bool_]
 class Sentences:
     """The sentences of a run that have a tree: S sentences, N positions in all.
 
-    By sentence: `sequence` and `document` (ids), `start` [S + 1] (where its positions begin).
-    By position: `is_word`, `opens` ([CLS]), `closes` ([SEP] and any other special token), `form`
-    and `pieces` (None for special tokens).
+    Per sentence, [S]: `sequence` and `document` are ids. `start` [S + 1] is the entry at which the
+    positions of each sentence begin.
 
-    By word and position, [K, N]: `gold` (the candidate that is the head; -1 for none), `relation`
-    (index into `relations`; -1), `is_scored` (no punctuation), `is_head_scored` (the head is a
-    word, and no punctuation). K is 1 where each position has one word. The words of a multiword
-    token that is read as written share one: those whose head stands elsewhere have a row each, in
-    order, and those whose head stands there, too, have none.
+    Per position, [N]: `is_word`; `opens` ([CLS]); `closes` ([SEP] and any other special token);
+    `form` and `pieces`, which are None for special tokens.
+
+    Per word and position, [K, N]: `gold`, the candidate that is the gold head; `relation`, an index
+    into `relations`; `is_scored`, a word that is not punctuation; `is_head_scored`, the head is a
+    word and not punctuation. Where there is no such word, `gold` and `relation` are -1. K is 1 if
+    each position has one word. The words of a multiword token that is read as written share one
+    position: those whose head stands elsewhere have an entry each, in order, and those whose head
+    stands at the same position have none.
     """
 
     sequence: Ints
@@ -56,12 +59,12 @@ class Sentences:
 
     @property
     def lengths(self) -> Ints:
-        """Positions of each sentence."""
+        """The number of positions of each sentence, [S]."""
         return np.diff(self.start)
 
     @property
     def position(self) -> Ints:
-        """Position of each entry in its own sentence."""
+        """The 0-based position of each entry in its sentence, [N]."""
         return np.arange(self.start[-1]) - np.repeat(self.start[:-1], self.lengths)
 
 
@@ -70,7 +73,8 @@ def read_sentences(
 ) -> Sentences:
     """The sentences of a run, in the order of their ids; those without a tree are left out.
 
-    Raises QueryError where none has a tree, CallError for a split that the run does not have.
+    Raises QueryError if the run has no sentences, if none has a tree, or if special tokens are
+    between words; CallError for a split that the run does not have.
     """
     table = connection.query(
         registry.statement("derived/probe_positions"), params={"run": run.id, "split": split}
@@ -187,6 +191,7 @@ def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:
 def _no_rows(
     connection: DuckDBPyConnection, run: ProbeRun, split: str | None
 ) -> CallError | QueryError:
+    """The error for a run, or a split of it, that has no sentences."""
     if split is None:
         return QueryError(f"The run {run.name} holds no sentence.", "Give another run.")
     splits = connection.execute(

@@ -1,4 +1,4 @@
-"""Everything that a probe reads before it learns, checked."""
+"""Everything that a probe reads before it learns: runs, sentences and word vectors, checked."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from attnbank.ingest.derived.probes.options import WITH_WORDS, ProbeOptions
 
 @dataclass(frozen=True)
 class Part:
-    """One of the two halves: a run, its sentences, and the row of `vectors` of each position.
+    """The training or the test part: a run, its sentences, and `vector` [N], a row per position.
 
-    Row 0, the zero vector, is that of special tokens, of ROOT, and of a probe without words.
+    The rows are of `Task.vectors`. Row 0, the zero vector, is for special tokens and ROOT, and for
+    all positions of a probe without words.
     """
 
     run: ProbeRun
@@ -34,11 +35,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
-    """What a probe is to do. `train` is None where nothing is learnt.
+    """What a probe learns from and is scored on. `train` is None if nothing is learnt.
 
     `vectors` [1 + V, D] float32 are scaled to a mean square of 1 over the distinct words of the
-    training part, so that the learning rate means the same for any embeddings; None, as is
-    `coverage`, for a probe without words.
+    training part, so that the learning rate means the same for any embeddings. `coverage` is the
+    share of the words of the test part that have a vector, in [0, 1]. Both are None for a probe
+    without words.
     """
 
     kind: str

@@ -1,8 +1,9 @@
-"""The input embeddings of the trained model that a run names, for probes with words.
+"""The input embeddings of the trained model of a run, for probes with words.
 
-A bank may come from somebody else, and what it says of its model is a name like any other. A hub
-name and the packaged minilm are followed; a folder is opened only where the user names it, no code
-in it is run, and its weights have to be the ones that the bank has the digest of.
+A bank may come from somebody else, so the name of its model cannot be trusted. A hub name and the
+packaged minilm are loaded; a folder is opened only if the user names it. No code of the model is
+run unless the user says so, and if the bank has the digest of the trained weights, the model must
+have these weights.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _OTHERWISE = (
 def input_embeddings(
     run: ProbeRun, named: str | None = None, *, trust_remote_code: bool = False
 ) -> tuple[NDArray[np.float32], dict[str, int]]:
-    """The matrix of input embeddings [V, D] float32, and the vocabulary, of a run's model.
+    """The input embeddings [V, D] float32 of a run's model, and its vocabulary (ids by token).
 
-    `named` is where the user says that the model is: a folder, a hub name or minilm.
-    `trust_remote_code` runs Python code that comes with it. Raises CallError for a folder that
-    the bank names alone, for a model that cannot be loaded, and for one with other weights.
+    `named` is where the model is, if the user says so: a folder, a hub name or minilm.
+    `trust_remote_code` runs Python code that comes with it. Raises CallError for a folder that only
+    the bank names, for a model that cannot be loaded, and for one with other weights.
     """
     need("Reading the embeddings of a model", "transformers")
     from attnbank.ingest.models.loading import MINILM, load
@@ -62,5 +63,5 @@ def input_embeddings(
 
 
 def _is_hub_name(name: str) -> bool:
-    """Whether a name can only be one of the hub: there is nothing of that name here."""
+    """Whether a name must be one of the hub: it has the form, and nothing here has that name."""
     return _HUB_NAME.fullmatch(name) is not None and not Path(name).exists()
