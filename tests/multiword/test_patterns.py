@@ -97,3 +97,28 @@ def test_the_tags_of_what_a_word_looks_at_are_joined(case: Case) -> None:
             assert row[key] == tags.get(starts[row["sent_id"]] + row["A"])
             joined += "+" in (row[key] or "")
     assert (joined > 0) == case.has_shared
+
+
+def test_what_words_look_at_across_sentences(documents: Case) -> None:
+    starts = _starts(documents)
+    with open_bank(documents.path) as bank:
+        hits = bank.find("pattern { A =[1-2]=> B }", within="document").to_dicts()
+    found = [
+        (starts[row["A.sent_id"]] + row["A"], starts[row["B.sent_id"]] + row["B"]) for row in hits
+    ]
+    assert sorted(found) == sorted(requests.looks(documents.inputs, 1, 2))
+    assert any(row["A.sent_id"] != row["B.sent_id"] for row in hits)
+
+
+def test_words_that_look_and_are_looked_at(case: Case) -> None:
+    """A star stands for any other word; CLS is looked at by each word as by its position."""
+    starts = _starts(case)
+    looks = requests.looks(case.inputs, 1, 2)
+    for request, expected in (
+        ("pattern { A =[1-2]=> * }", {one for one, _ in looks}),
+        ("pattern { * =[1-2]=> A }", {other for _, other in looks}),
+        ("pattern { A =[1-2 > 0.02]=> CLS }", requests.rests(case.inputs, 1, 2, 0.02)),
+    ):
+        hits = _find(case, request)
+        assert sorted(starts[row["sent_id"]] + row["A"] for row in hits) == sorted(expected)
+        assert hits

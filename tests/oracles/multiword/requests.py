@@ -53,3 +53,15 @@ def edges(corpus: Corpus, relation: str) -> Iterator[Pair]:
     for word in corpus.words:
         if word.relation == relation and word.governor is not None:
             yield word.place, word.governor
+
+
+def rests(inputs: Sequence[Input], layer: int, head: int, least: float) -> set[int]:
+    """Words whose position gives more than so much to the position that opens the input."""
+    found = set()
+    for input in inputs:
+        own = input.maps[layer - 1, head - 1].tolist()
+        opens = [at for at, each in enumerate(input.positions) if each.kind == "cls"]
+        for word, at in places(input).items():
+            if any(own[at][to] > least for to in opens):
+                found.add(word)
+    return found
