@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from multiword import coreference
-from multiword_cases import Case
+from multiword_cases import Case, Make
 
+TEXT = """# newdoc id = one
+# global.Entity = GRP-etype-infstat-centering-minspan-link-identity
+# sent_id = s1
+1-2	Selas	_	_	_	_	_	_	_	_
+1	se	él	PRON	_	Person=3	3	obj	_	Entity=(1-person-new-cf1-1-coref)
+2	la	él	PRON	_	Person=3	3	iobj	_	Entity=(1-person-new-cf1-1-coref)
+3	da	dar	VERB	_	_	0	root	_	_
+4	ella	él	PRON	_	Person=3	3	nsubj	_	Entity=(1-person-new-cf1-1-coref)
+
+"""
 KEY = "m.first_word - $zero, m.last_word - $zero, m.entity_name"
 
 
-def test_candidates_are_mentions_at_other_positions(documents: Case) -> None:
+def _check_candidates(documents: Case) -> int:
     found: dict[tuple[int, int, str], list[tuple[int, tuple[int, int, str], bool, bool]]] = {}
     for row in documents.rows(
         f"select {KEY}, p.nearness, c.first_word - $zero, c.last_word - $zero, c.entity_name,"
@@ -32,7 +44,30 @@ def test_candidates_are_mentions_at_other_positions(documents: Case) -> None:
         for each in coreference.judged(documents.corpus, documents.inputs)
     }
     assert {key: sorted(each) for key, each in found.items()} == expected
-    assert len(expected) > 30
+    return len(expected)
+
+
+def test_candidates_are_mentions_at_other_positions(documents: Case) -> None:
+    assert _check_candidates(documents) > 30
+
+
+def test_mentions_of_one_entity_in_one_token(
+    read: Make, tmp_path: Path, multilingual_model: Path
+) -> None:
+    """Neither is the other's candidate; a later mention has both, at one position."""
+    source = tmp_path / "text.conllu"
+    source.write_text(TEXT, encoding="utf-8")
+    case = read(source, multilingual_model, "written", "document")
+    assert _check_candidates(case) == 1
+    rows = case.rows(
+        "select antecedents, candidates, antecedent_positions, mention_distance"
+        " from coreference_mention()"
+    )
+    assert rows == [(2, 2, [1], 1)]
+    predicted = case.rows(
+        "select distinct predicted_position, is_right from coreference_prediction()"
+    )
+    assert predicted == [(1, True)]
 
 
 def test_where_mentions_and_their_antecedents_stand(documents: Case) -> None:

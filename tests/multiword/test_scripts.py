@@ -91,7 +91,8 @@ def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
             assert _fits(pieces, "<unk>", before + "▁".join(text.split())), (text, pieces)
             assert pieces == slow
         else:  # see below
-            assert _fits(pieces, "<unk>", "".join(text.split())), (text, pieces)
+            plain = [each.replace("▁", "") for each in pieces]
+            assert _fits(plain, "<unk>", "".join(text.split())), (text, pieces)
 
 
 @pytest.mark.xfail(reason="white space within a word is lost where none stands before the word")
