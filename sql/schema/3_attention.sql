@@ -30,7 +30,7 @@ create table position (
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
-comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k.';
+comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k, unless several words share a position before it.';
 comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
 comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one multiword token the first. Null for special tokens. View word_position has every word.';

@@ -10,7 +10,8 @@
 --   other's head word, or the position of it in a multiword token that is read as written, is no candidate.
 -- note: nearness goes by the start; of equal starts the longest is the nearest.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
---   its subject's), else from the view english_pronoun. A mention that is no pronoun is of third person.
+--   its subject's), else, unless the corpus is of another language, from the view english_pronoun. A mention that is no
+--   pronoun is of third person.
 --   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
 -- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
 --   document is judged. A run that was ingested with --truncate has only the first one.
@@ -35,11 +36,12 @@
 with
 
 chosen_run as (
-    select chosen.id, chosen.name
+    select chosen.id, chosen.name, coalesce(corpus.language, 'en') as language
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
         needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
     ) as chosen
+    inner join corpus on corpus.id = chosen.corpus
 ),
 
 mentions_of_entity as (
@@ -108,9 +110,11 @@ described_mention as (
         on mention_text.sequence = placed_mention.sequence
         and mention_text.mention = placed_mention.mention
     inner join mentions_of_entity on mentions_of_entity.entity = placed_mention.entity
+    cross join chosen_run
     left join english_pronoun as pronoun
         on pronoun.form = placed_mention.head_form
         and placed_mention.kind = 'pronoun'
+        and (chosen_run.language = 'en' or starts_with(chosen_run.language, 'en-'))
 ),
 
 pair as (
