@@ -1,0 +1,65 @@
+"""A trained decoder over the whole French text: pieces, weights, and what its heads find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bounds
+import numpy as np
+import pytest
+import real_models
+from multiword import trees
+from multiword_cases import Case, Make
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def french(read: Make, corpora: Path) -> Case:
+    folder = real_models.get("smollm2")
+    if folder is None:
+        pytest.skip("smollm2 is not here")
+    return read(corpora / "fr-dev.conllu", folder)
+
+
+def test_pieces(french: Case) -> None:
+    rows = french.rows(
+        "select sequence, text, pieces, last_word is not null from position"
+        " order by sequence, position"
+    )
+    found: dict[int, list[tuple[str, list[str], bool]]] = {}
+    for sequence, *row in rows:
+        found.setdefault(sequence, []).append(tuple(row))
+    for sequence, input in zip(french.sequences, french.inputs, strict=True):
+        assert found[sequence] == [
+            (each.text, each.pieces, len(each.words) > 1) for each in input.positions
+        ]
+
+
+def test_weights(french: Case) -> None:
+    """Of every tenth sentence, as a pass takes long."""
+    chosen = french.inputs[::10]
+    model = french.model
+    allowed = bounds.attention(model.module, [model.tensors(each.ids) for each in chosen])
+    for each in chosen:
+        own = model.read((each.positions, each.ids))
+        longest = max(len(position.tokens) for position in each.positions)
+        assert np.abs(own.maps - each.maps).max() <= allowed * longest
+
+
+def test_heads(french: Case) -> None:
+    expected = trees.accuracy(french.judged, french.inputs)
+    found = {
+        (row["relation"], (row["layer"], row["head"], row["direction"])): (row["correct"], row["n"])
+        for row in french.query("head_accuracy")
+    }
+    assert found == expected
+    assert len(french.inside) == french.rows("select count(*) from inner_dependency")[0][0] > 0
+
+
+def test_errors(french: Case) -> None:
+    for layer, head in ((1, 1), (10, 5)):
+        rows = french.query("head_error", head=f"{layer}-{head}", direction="dependent_to_head")
+        assert {(row["breakdown"], row["value"]): row["n"] for row in rows} == trees.errors(
+            french.judged, french.inputs, french.corpus, (layer, head, "dependent_to_head")
+        )
