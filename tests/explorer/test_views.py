@@ -94,6 +94,10 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
     right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
     assert len(lines) == right + wrong
     assert page.text.count("finds: ") == wrong
+    with open_bank(explored) as bank:
+        forms = set(bank.sql("select '[' || form || ']' from word").to_series())
+    marked = {each for each in forms if each in page.text}
+    assert marked and page.text.count("[") >= len(lines)  # a word of each at the least
     shown = _page(client, lines[0])
     assert "What each word looks at most" in shown.text
 

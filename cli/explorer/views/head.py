@@ -218,7 +218,7 @@ def _examples(visit: Visit, rows: pl.DataFrame) -> list[dict[str, Any]]:
     """Examples as a concordance has them, with the address of each, where its words are marked."""
     lines = visit.bank.concordance(rows.drop("found"), 8)
     return [
-        {**line, "found": row["found"], "id": row["sentence"], "hit": _hit(row)}
+        {**line, "found": row["found"], "id": row["sentence"], "words": _hit(row)}
         for line, row in zip(lines.to_dicts(), rows.to_dicts(), strict=True)
     ]
 
