@@ -140,10 +140,13 @@ class Sandbox:
 def open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
     """Open a bank for statements with these limits; and whether another version wrote its analyses.
 
-    Raises BankError if it cannot be opened.
+    Raises BankError if it cannot be opened, QueryError if there is no time even for that.
     """
     settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
-    return open_to_ask(path, settings, spills=False, seconds=seconds)
+    try:
+        return open_to_ask(path, settings, spills=False, seconds=seconds)
+    except duckdb.InterruptException as error:
+        raise out_of_time(seconds) from error
 
 
 def _open(path: Path, seconds: float, memory: int) -> tuple[Cursors, bool]:

@@ -90,7 +90,8 @@ def open_to_ask(
 
     If so, this connection has this version's analyses in memory, and every further cursor of it
     needs `install_beside`. `seconds` is how long each later statement may take; opening itself has
-    no limit. Raises as `open_to_read` does.
+    no limit. Raises as `open_to_read` does, and DuckDB's InterruptException if `seconds` are so few
+    that not even the settings can be locked in time.
     """
     import duckdb
 
@@ -112,9 +113,9 @@ def open_to_ask(
             if not spills:
                 run("set disabled_filesystems = 'LocalFileSystem'")
             is_of_another = _check(connection, Path(path), place)
-            if seconds is not None:
-                run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
-            run("set lock_configuration = true")
+        if seconds is not None:
+            run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
+        run("set lock_configuration = true")  # which may itself take longer than a few milliseconds
     except BaseException:
         connection.close()
         raise
