@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import new_banks
 import pytest
 from multiword_cases import Case
 
@@ -108,6 +109,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> 
     folder = tmp_path_factory.mktemp("told")
     (folder / "text.conllu").write_text(TEXT, encoding="utf-8")
     bank, said = folder / "bank.duckdb", {}
+    new_banks.put(bank)
     given = ["-b", str(bank), "ingest", str(folder / "text.conllu"), "--model"]
     for name, options in (("written", []), ("parts", ["--multiword", "parts"]),
                           ("token", ["--unit", "token"])):  # fmt: skip
