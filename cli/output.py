@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
-from attnbank.cli.formats.values import csv_columns, json_rows
 from attnbank.cli.options import bank_path
 from attnbank.cli.printing import Terminal, closed, say
+from attnbank.queries.formats.values import csv_text, json_rows
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.outputs import files as outputs
 from attnbank.sql.suggest import did_you_mean
@@ -153,7 +153,7 @@ def check_reader(output: str | None) -> None:
 
 def _titled(title: str, format_: str) -> Iterator[str]:
     """The title as a line of the format, and what separates it from the rows."""
-    from attnbank.cli.formats.table import as_text
+    from attnbank.queries.formats.table import as_text
 
     yield f"% {as_text(title)}" if format_ == "latex" else as_text(title)
     if format_ == "markdown":
@@ -169,8 +169,8 @@ def write(
     wraps: bool = False,
 ) -> None:
     """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
-    from attnbank.cli.formats.latex import latex
-    from attnbank.cli.formats.table import markdown, table
+    from attnbank.queries.formats.latex import latex
+    from attnbank.queries.formats.table import markdown, table
 
     if format_ == "table":
         _write_lines(table(frame, width, wraps=wraps), file)
@@ -190,7 +190,7 @@ def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: Bina
     elif format_ in ("csv", "tsv"):
         separator = "," if format_ == "csv" else "\t"
         for at, part in enumerate(parts):
-            file.write(_csv(part, separator, header=at == 0).encode())
+            file.write(csv_text(part, separator, header=at == 0).encode())
     elif format_ == "jsonl":
         for part in parts:
             _write_lines(iter(json_rows(part)), file)
@@ -279,18 +279,6 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
     for line in lines:
         file.write(f"{line}\n".encode(errors="replace"))
-
-
-def _csv(frame: pl.DataFrame, separator: str, *, header: bool) -> str:
-    """The rows as CSV: None is an empty cell, an empty text is "".
-
-    In a single column None is "" too, because many readers skip an empty line.
-    """
-    return csv_columns(frame).write_csv(
-        include_header=header,
-        separator=separator,
-        null_value='""' if frame.width == 1 else None,
-    )
 
 
 def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:

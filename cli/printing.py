@@ -11,6 +11,7 @@ from typing import BinaryIO
 import click
 
 from attnbank.queries.directions import END, ISOLATE
+from attnbank.sql.outputs.lines import shown
 
 closed: set[str] = set()
 """Which of stdout and stderr were closed when the program began."""
@@ -45,21 +46,8 @@ class Terminal:
         self._file.flush()
 
 
-_JOINERS = "\u200c\u200d"
-"""Characters without a picture of their own that Persian, Hindi and others spell words with."""
-
-
-def shown(text: str) -> str:
-    """A text as one line that a terminal can show safely: control characters are escaped."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() or each in _JOINERS else repr(each)[1:-1] for each in text
-    )
-
-
 def _isolates_shown(text: str) -> str:
-    """The same, but that a table may set cells apart that run from right to left.
+    """The same as `shown`, but that a table may set cells apart that run from right to left.
 
     Every isolate that opens must close, so that it turns nothing around it.
     """

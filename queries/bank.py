@@ -15,6 +15,7 @@ from attnbank.queries.connections.lazy import scan
 from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.pictures.plotting import Plots
+from attnbank.queries.report.reporting import Reports
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
@@ -26,7 +27,7 @@ from attnbank.sql.bank.explaining import is_damage
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run
+from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
@@ -54,7 +55,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
+class Bank(KeptAnswers, Plots, Reports, Requests, Scores, Sentences):
     """A bank that is open for reading. Results are Polars frames.
 
     Threads can share a Bank: each gets its own connection. After it is closed, everything except
@@ -84,7 +85,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
             return self._query_own(analysis, given)
         with self._answering():
             connection = self.connection
-            run = choose_run(connection, self.path, analysis, given)
+            run = self._choose(analysis, given)
             if run is not None:
                 if not run.is_finished:
                     warnings.warn(
@@ -106,7 +107,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
     def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
         """Run an analysis that a user wrote, in the sandbox of `sql`. Raises as `sql` does."""
         with self._answering():
-            run = choose_run(self.connection, self.path, analysis, given)
+            run = self._choose(analysis, given)
             kept = self._kept_rows(analysis, given, run)
         if kept is not None:
             return kept
@@ -120,7 +121,7 @@ class Bank(KeptAnswers, Plots, Requests, Scores, Sentences):
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
         with self._answering():
-            return choose_run(self.connection, self.path, analysis, given)
+            return self._choose(analysis, given)
 
     def sql(
         self,

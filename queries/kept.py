@@ -46,8 +46,9 @@ def find(
     if (run is not None and not run.is_finished) or not kept.exists(connection):
         return None
     try:
+        # The row first, then its answer: a filter over the whole table reads every answer in it.
         rows = connection.execute(
-            f"select answer, row_count, finished, seconds from {kept.TABLE}"
+            f"select rowid, row_count, finished, seconds from {kept.TABLE}"
             " where analysis = ? and parameters = ? and run is not distinct from ? and reads = ?"
             " order by finished desc limit 1",
             [
@@ -59,7 +60,10 @@ def find(
         ).fetchall()
         if not rows:
             return None
-        answer, count, finished, seconds = rows[0]
+        number, count, finished, seconds = rows[0]
+        ((answer,),) = connection.execute(
+            f"select answer from {kept.TABLE} where rowid = ?", [number]
+        ).fetchall()
         with pa.ipc.open_stream(answer) as reader:
             table = reader.read_all()
         table.validate(full=True)
@@ -86,8 +90,20 @@ class KeptAnswers(OpenBank):
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
         with self._answering():
-            run = choose_run(self.connection, self.path, analysis, given)
+            run = self._choose(analysis, given)
             return find(self.connection, analysis, given, run)
+
+    def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
+        """The run that an analysis reads, chosen once for the same kind of run and the same names.
+
+        Nothing writes to a bank while it is open to read, so that the choice stays as it is. Raises
+        as `choose_run`.
+        """
+        named = [each.name for each in analysis.parameters if each.names_run]
+        key = analysis.run, tuple((name, given.get(name)) for name in named)
+        if key not in self._chosen:
+            self._chosen[key] = choose_run(self.connection, self.path, analysis, given)
+        return self._chosen[key]
 
     def _kept_rows(
         self, analysis: Analysis, given: Mapping[str, Any], run: Run | None

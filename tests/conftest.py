@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -15,8 +16,6 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import real_text
-import tiny_models
-import torch
 from hypothesis import settings
 
 # The same examples on every machine, however slow, and no folder left behind.
@@ -61,6 +60,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=why))
 
 
+def pytest_collection() -> None:
+    gc.disable()  # nothing of what is imported now is garbage, and looking through it takes long
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def sample() -> Path:
     """The folder of the sample corpus that ships in the package."""
@@ -83,6 +91,8 @@ def tiny_model(
     tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
 ) -> Callable[[str], Path]:
     """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
+    import tiny_models  # with torch, which the process that only hands out tests need not load
+
     made: dict[str, Path] = {}
 
     def make(kind: str) -> Path:
@@ -99,6 +109,8 @@ def tiny_masked_lm(
     tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
 ) -> Callable[[str], Path]:
     """The same with the masked-language-model head, which is random too."""
+    import tiny_models
+
     made: dict[str, Path] = {}
 
     def make(kind: str) -> Path:
@@ -113,6 +125,8 @@ def tiny_masked_lm(
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """One thread for torch: tiny models gain nothing by more, and lose a lot on a busy machine."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -222,6 +236,8 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
     ablation and what is computed from them; a probe.
     """
+    import tiny_models
+
     from attnbank.ingest import IngestOptions, ingest
     from attnbank.ingest.derived.probes import ProbeOptions, train_probe
     from attnbank.ingest.derived.steps import compute

@@ -32,14 +32,14 @@ _heard = threading.local()
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of an analysis, and what there is to know about them."""
+    """The rows of an analysis; `notes` are the warnings, whole sentences, that came with them."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     @property
     def run(self) -> str | None:
-        """The run that answered; None where the rows name none."""
+        """The name of the run that answered. It is None where the rows name none."""
         if "run" not in self.frame.columns or not self.frame.height:
             return None
         name = self.frame["run"][0]
@@ -63,13 +63,20 @@ class Opened:
         """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
         given = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(given.items())))
+        return self.rows(key, lambda: self.bank.query(name, **given))
 
-        def make() -> Answer:
+    def rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> Answer:
+        """The rows that `make` gives, made once for a key; what was warned of is told every time.
+
+        Raises what `make` raises.
+        """
+
+        def answer() -> Answer:
             with hearing() as told:
-                frame = self.bank.query(name, **given)
+                frame = make()
             return Answer(frame, tuple(told))
 
-        found = self.once(key, make, lambda made: made.frame.estimated_size())
+        found = self.once(key, answer, lambda made: made.frame.estimated_size())
         for told in found.notes:
             tell(told)
         return found
@@ -77,7 +84,10 @@ class Opened:
     def once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
     ) -> _Made:
-        """What `make` gives, made once: whoever asks for it meanwhile waits for the same."""
+        """Return what `make` gives, which is called once for a key; others wait for its answer.
+
+        `size` gives the bytes that the answer takes. Raises what `make` raises, and keeps nothing.
+        """
         with self._lock:
             if key in self.kept:
                 self.kept.move_to_end(key)
@@ -96,6 +106,12 @@ class Opened:
                     self._making.pop(key, None)
             self._keep(key, made, int(size(made)))
         return made
+
+    def forget(self, key: Any) -> None:
+        """Forget the answer of a key, so that it is made anew when it is asked for again."""
+        with self._lock:
+            if key in self.kept:
+                self.size -= self.kept.pop(key)[1]
 
     def _keep(self, key: Any, made: Any, size: int) -> None:
         """Keep an answer, and let go of those that were not asked for the longest time."""
@@ -122,7 +138,7 @@ class Desk:
 
     @contextmanager
     def open(self) -> Iterator[Opened]:
-        """The bank as it is at the path now. Raises BankError where it is gone or is none."""
+        """Give the bank that is at the path now. Raises BankError where it is gone or none."""
         with self._lock:
             if _mark(self.path) != self._now.mark:
                 before, self._now = self._now, self._open()
@@ -140,7 +156,7 @@ class Desk:
                     now.bank.close()
 
     def close(self) -> None:
-        """Let go of the bank, and stop what is still asked of it."""
+        """Close the bank, and stop the statements that still run."""
         self._now.bank.close()
 
     def _open(self) -> Opened:
@@ -181,7 +197,7 @@ def hearing() -> Iterator[list[str]]:
 
 
 def tell(text: str) -> None:
-    """Have a page say something that a kept answer warned of when it was made."""
+    """Make the page that this thread answers say a warning, once."""
     told = getattr(_heard, "told", None)
     if told is not None and text not in told:
         told.append(text)

@@ -8,11 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from attnbank.cli.explorer.paging import Paging
 from attnbank.cli.explorer.visit import link
-from attnbank.cli.formats.table import columns_as_text
+from attnbank.queries.formats.table import columns_as_text
 
-MOST_ROWS = 500
-"""Rows of a table that a page shows."""
 _LONGEST = 2000
 """Characters of a cell that a page shows."""
 
@@ -21,7 +20,7 @@ Link = Callable[[Mapping[str, Any]], str | None]
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and the address that it leads to."""
+    """A cell has a text, and the address that it leads to, if any."""
 
     text: str
     href: str | None = None
@@ -29,12 +28,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """What a page shows of a frame. `left` counts the rows that it does not show."""
+    """A frame as text: all of its rows, or those of the part that `paging` says.
+
+    `names` and `is_number` have an entry a column, `rows` a list of cells for each row.
+    """
 
     names: list[str]
     is_number: list[bool]
     rows: list[list[Cell]]
-    left: int = 0
+    paging: Paging | None = None
 
 
 def table_of(
@@ -42,16 +44,15 @@ def table_of(
     links: Mapping[str, Link] | None = None,
     *,
     run: str | None = None,
-    most: int = MOST_ROWS,
-    rows: int | None = None,
+    part: Paging | None = None,
 ) -> Table:
-    """A frame as a table; `rows` is how many there are where the frame has the first of them.
+    """A frame as a table; of a long one the rows that `part` says.
 
     Heads lead to their page (columns layer and head), sentences to theirs (sent_id), unless
     `links` says otherwise. A column `run` that has one value is left out: the page names it.
     """
-    total = frame.height if rows is None else rows
-    frame = frame.head(most)
+    if part is not None:
+        frame = frame.slice(part.start, part.size)
     if "run" in frame.columns and frame["run"].n_unique() <= 1:
         frame = frame.drop("run")
     ways = _usual(frame, run) | dict(links or {})
@@ -70,7 +71,7 @@ def table_of(
         [each.name for each in columns],
         [each.is_number for each in columns],
         made,
-        max(0, total - frame.height),
+        part,
     )
 
 

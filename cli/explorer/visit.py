@@ -18,7 +18,7 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True)
 class Page:
-    """A template and what it shows. `notes` are whole sentences above it."""
+    """A page is a template with what it shows, and a status of HTTP."""
 
     template: str
     title: str
@@ -28,7 +28,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as SVG, which a page shows as an image."""
+    """A picture is a document of SVG in UTF-8, which a page shows as an image."""
 
     svg: bytes
 
@@ -48,22 +48,22 @@ class Visit:
 
     @property
     def bank(self) -> Bank:
-        """The open bank."""
+        """Return the open bank."""
         return self.opened.bank
 
     def ask(self, name: str, /, **values: Any) -> Answer:
-        """The rows of an analysis, kept in memory. Raises as `Bank.query`."""
+        """Return the rows of an analysis, which are kept in memory. Raises as `Bank.query`."""
         return self.opened.ask(name, **values)
 
     def text(self, name: str, default: str = "") -> str:
-        """A parameter. Raises CallError for one that nobody would type."""
+        """Return a parameter. Raises CallError where it has more characters than anyone types."""
         found = self.given.get(name, default)
         if len(found) > _LONGEST:
             raise CallError(f"{name} has {len(found):,} characters.", f"Give at most {_LONGEST:,}.")
         return found
 
     def optional(self, name: str) -> str | None:
-        """A parameter; None where it is not given."""
+        """Return a parameter, or None where it is not given. Raises as `text`."""
         return self.text(name) or None
 
     def chosen(self, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:
@@ -74,23 +74,23 @@ class Visit:
         return found
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number in a range. Raises CallError for anything else."""
+        """Return a whole number from `least` to `most`. Raises CallError for anything else."""
         text = self.text(name, str(default))
         if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
             raise CallError(f"{name} cannot be {text}.", f"Give a number from {least} to {most}.")
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """Whether a box is ticked."""
+        """Return whether a box is ticked."""
         return self.given.get(name, "") not in ("", "0", "no", "false")
 
     @property
     def run(self) -> str | None:
-        """The run that the address names."""
+        """Return the run that the address names, by name or id, or None."""
         return self.optional("run")
 
     def runs(self) -> list[dict[str, Any]]:
-        """The runs, for the box that chooses one."""
+        """Return the rows of `Bank.choices`, for the box that chooses a run."""
         found: pl.DataFrame = self.opened.once("choices", self.bank.choices)
         return found.to_dicts()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 
@@ -17,6 +17,7 @@ from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated
 from attnbank.sql.bank.explaining import explained
 from attnbank.sql.bank.opening import install_beside, open_to_ask
+from attnbank.sql.runs import Run
 
 
 class OpenBank:
@@ -43,6 +44,7 @@ class OpenBank:
         self._sandbox: dict[str, sandbox.Sandbox] = {}
         self._statements: weakref.WeakSet[Isolated] = weakref.WeakSet()
         self._sandboxes: weakref.WeakSet[sandbox.Sandbox] = weakref.WeakSet()
+        self._chosen: dict[Any, Run | None] = {}  # by the kind of run, and the names that are given
         self._lock = threading.Lock()
         if limits is not None:
             shared = sandbox.Sandbox(self.path, *limits, (self._cursors, is_old))

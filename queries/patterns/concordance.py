@@ -40,11 +40,7 @@ def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | No
     different sentences, `N.sentence` has that of each. Its other columns stay. `context` is the
     number of words left and right; None for all.
     """
-    nodes = [
-        name
-        for name, dtype in found.schema.items()
-        if dtype == pl.Int16 and not any(sign in name for sign in ".(")
-    ]
+    nodes = nodes_of(found)
     own = [f"{name}.sentence" for name in nodes]
     of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
     places = dict.fromkeys(["sentence", *of_node])
@@ -62,6 +58,18 @@ def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | No
     gone = {"sent_id", "sentence", *nodes, *own}
     rest = [name for name in found.columns if name not in gone]
     return pl.concat([found.select("sent_id"), parts, found.select(rest)], how="horizontal")
+
+
+def nodes_of(found: pl.DataFrame) -> list[str]:
+    """The columns of a frame of hits that have the indexes of a node, one column a node.
+
+    An index counts from 1 within the sentence; 0 is the node before the first word.
+    """
+    return [
+        name
+        for name, dtype in found.schema.items()
+        if dtype == pl.Int16 and not any(sign in name for sign in ".(")
+    ]
 
 
 def _line(

@@ -31,6 +31,7 @@ from attnbank.sql.registry import every
 from attnbank.sql.suggest import listed
 
 MOST_PANELS = 24
+MOST_VALUES = 12
 MOST_BARS = 80
 MOST_BARS_OF_PANEL = 20
 MOST_ROWS = 100_000
@@ -91,8 +92,9 @@ def specification(
             "Ask for fewer, with its options.",
         )
     rows, notes = _drawable(plot, rows_of(frame))
-    rows, more = _first_bars(plot, rows)
-    notes += more
+    for choose in (_first_bars, _first_panels):
+        rows, more = choose(analysis, rows)
+        notes += more
     if not rows:
         raise QueryError(f"{analysis.name} has no values to draw: all of them are missing.")
     scene = Scene(analysis, plot, rows, look, size or Size())
@@ -138,7 +140,7 @@ def specification(
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
-    """What the header says of its picture. Raises CallError where it has none."""
+    """Return what the header says of its picture. Raises CallError where it has none."""
     if analysis.plot is None:
         those = [each.name for each in every().values() if each.plot is not None]
         raise CallError(
@@ -177,8 +179,9 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
     return kept, [f"Left out: {left} row{'' if left == 1 else 's'} without {those}"]
 
 
-def _first_bars(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
+def _first_bars(analysis: Analysis, rows: list[Row]) -> tuple[list[Row], list[str]]:
     """The first bars of each panel, as many as people look at, and a word about the others."""
+    plot = check_has_picture(analysis)
     if plot.kind != "bars":
         return rows, []
     counts: Counter[tuple[Any, ...]] = Counter()
@@ -196,6 +199,39 @@ def _first_bars(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
     return kept, [told]
 
 
+def _first_panels(analysis: Analysis, rows: list[Row]) -> tuple[list[Row], list[str]]:
+    """The rows of the most frequent values of the first column of panels, where all are too many.
+
+    The rows say how frequent a value is in their column `n`; one value can be asked for by a
+    parameter of the same name. Otherwise, and where there is room, the rows are as they were.
+    """
+    plot = check_has_picture(analysis)
+    name = next(iter(plot.panel), "")
+    if not rows or "n" not in rows[0] or name not in {each.name for each in analysis.parameters}:
+        return rows, []
+    frequency: dict[Any, float] = {}
+    panels: dict[Any, set[tuple[Any, ...]]] = {}
+    for row in rows:
+        value = row[name]
+        frequency[value] = max(frequency.get(value, 0), row["n"] or 0)
+        panels.setdefault(value, set()).add(tuple(row[each] for each in plot.panel))
+    most = max(map(len, panels.values())) * _several(plot)
+    room = min(MOST_VALUES, MOST_PANELS // most)
+    if sum(map(len, panels.values())) * _several(plot) <= MOST_PANELS or room < 1:
+        return rows, []
+    ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
+    kept = set(ranked[:room])
+    those = f"{name.replace('_', ' ')}s"
+    typed = name.replace("_", "-")
+    told = f"The most frequent {room} of {len(frequency)} {those}; one alone: --{typed} ({name}=)"
+    return [row for row in rows if row[name] in kept], [told]
+
+
+def _several(plot: Plot) -> int:
+    """How many panels there are for each value of the columns `panel`."""
+    return len(plot.color) if plot.kind in ("grid", "scatter") else 1
+
+
 def _all_panels(scene: Scene) -> Drawn:
     """The panels of a picture, one for each value of the columns `panel`."""
     plot = scene.plot
@@ -203,7 +239,7 @@ def _all_panels(scene: Scene) -> Drawn:
     if not plot.panel:
         return make(scene, [])
     values = dict.fromkeys(tuple(row[each] for each in plot.panel) for row in scene.rows)
-    several = len(plot.color) if plot.kind in ("grid", "scatter") else 1
+    several = _several(plot)
     if len(values) * several > MOST_PANELS:
         raise _wall(scene, len(values) * several)
     columns = [next(e for e in scene.analysis.columns if e.name == name) for name in plot.panel]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from attnbank.queries.pictures import ids
 from attnbank.queries.pictures.theme import FONT
 from attnbank.sql.extras import need
 
@@ -44,8 +45,9 @@ editor: false}});
 def as_bytes(specification: Mapping[str, Any], ending: str, scale: float = 2.0) -> bytes:
     """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
 
-    No network is used, and none is asked for by what is made: an HTML file has all scripts in it,
-    and tells the browser to refuse any other. Raises MissingPackageError where the converter is not
+    The same specification gives the same SVG every time. No network is used, and none is asked for
+    by what is made: an HTML file has all scripts in it, and tells the browser to refuse any other.
+    Raises MissingPackageError where the converter is not
     installed, which all but .json need.
     """
     text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
@@ -58,7 +60,9 @@ def as_bytes(specification: Mapping[str, Any], ending: str, scale: float = 2.0) 
         return _page(specification, text).encode()
     options: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
     if ending == ".svg":
-        return str(vl_convert.vegalite_to_svg(text, **options)).encode()
+        root = ids.read(vl_convert.vegalite_to_svg(text, **options))
+        ids.renumber(root, "id")
+        return ids.written(root).encode()
     if ending == ".png":
         return bytes(vl_convert.vegalite_to_png(text, scale=scale, ppi=72, **options))
     return bytes(vl_convert.vegalite_to_pdf(text, **options))

@@ -27,7 +27,10 @@ _GREY = "Grey: no value"
 
 
 def grid(scene: Scene, panel: list[Spec]) -> Drawn:
-    """Cells of one or several columns; each column is a panel of its own."""
+    """Draw cells in the colours of one or several columns, each of which has a panel of its own.
+
+    `panel` are the filters of Vega-Lite that leave the rows of this panel.
+    """
     plot, size = scene.plot, scene.size
     across, down = scene.mark(plot.x, plot.y)
     columns = plot.color

@@ -53,7 +53,10 @@ def points(scene: Scene, panel: list[Spec]) -> Drawn:
 
 
 def lines(scene: Scene, panel: list[Spec]) -> Drawn:
-    """A line for each kind of thing, or each column, with a mark for each row."""
+    """Draw a line for each kind of thing, or each column, with a mark for each row.
+
+    `panel` are the filters of Vega-Lite that leave the rows of this panel.
+    """
     drawn, source, across, fold = _along(scene, panel)
     y = _amounts(scene, source)
     line = {

@@ -22,7 +22,7 @@ NAME, VALUE = "column name", "column value"
 
 @dataclass(frozen=True)
 class Size:
-    """Width and height of one panel in pixels; None: what suits it."""
+    """The width and height of one panel in pixels. None stands for what suits it."""
 
     width: int | None = None
     height: int | None = None
@@ -60,7 +60,7 @@ class Scene:
         return words(column.name)
 
     def help(self, column: str) -> str:
-        """What the header says of a column."""
+        """Return what the header says of a column."""
         told = next(each.help for each in self.analysis.columns if each.name == column)
         return harmless(told)
 
@@ -99,18 +99,18 @@ class Drawn:
 
 
 def words(name: str) -> str:
-    """The name of a column as words."""
+    """Return the name of a column as words."""
     text = name.replace("_", " ")
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A text as lines of at most so many characters."""
+    """Break a text into lines of at most so many characters."""
     return textwrap.wrap(text, width) or [""]
 
 
 def names_axis(domain: list[str], title: str, *, is_across: bool, theme: Theme) -> Spec:
-    """The encoding of an axis with a name for each place."""
+    """Return the encoding of Vega-Lite for an axis with a name for each place."""
     is_short = max(map(len, domain)) <= 4
     return {
         "field": X if is_across else Y,
@@ -144,7 +144,7 @@ def amount_domain(scene: Scene, columns: Sequence[str]) -> list[float]:
 
 
 def amount_color(scene: Scene, columns: Sequence[str], source: str, title: Any) -> Spec:
-    """The encoding of amounts as colours, from `source`."""
+    """Return the encoding of Vega-Lite for amounts as colours, read from the field `source`."""
     ends = amount_domain(scene, columns)
     colors = scene.theme.diverging if len(ends) == 3 else scene.theme.sequence
     steps = [at / (len(colors) - 1) for at in range(len(colors))]
@@ -189,7 +189,7 @@ def kind_colors(
 
 
 def is_amount(rows: list[Row], column: str) -> bool:
-    """Whether a column holds numbers alone."""
+    """Return whether a column holds numbers alone, nulls left out."""
     found = [row[column] for row in rows if row[column] is not None]
     return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in found)
 
@@ -206,18 +206,18 @@ def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
 
 
 def rows_in(rows: list[Row], panel: list[Spec]) -> list[Row]:
-    """The rows that the filters of a panel leave."""
+    """Return the rows that the filters of a panel leave."""
     wanted = [(each["filter"]["field"], each["filter"]["equal"]) for each in panel]
     return [row for row in rows if all(row[name] == value for name, value in wanted)]
 
 
 def folded(columns: Sequence[str]) -> Spec:
-    """The step that puts the values of several columns one below the other."""
+    """Return the step of Vega-Lite that puts the values of several columns below one another."""
     return {"fold": list(columns), "as": [NAME, VALUE]}
 
 
 def panel_title(text: str, theme: Theme, width: float) -> Spec:
-    """The title of a panel."""
+    """Return the title of a panel, broken into lines for a width in pixels."""
     return {
         "text": wrapped(text, max(18, int(width / 6))),
         "anchor": "start",
@@ -228,5 +228,5 @@ def panel_title(text: str, theme: Theme, width: float) -> Spec:
 
 
 def shown_name(text: str) -> str:
-    """A value of a panel's column as its title shows it."""
+    """Return a value of a panel's column as the title shows it."""
     return plain(text).replace("_", " ")

@@ -126,7 +126,7 @@ def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
 
 
 def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
-    """The numbers of some columns, without nulls and texts."""
+    """Return the numbers of some columns, without nulls and texts."""
     names = tuple(columns)
     return [
         float(row[each])

@@ -55,7 +55,7 @@ THEMES = {
 
 
 def config(theme: Theme) -> dict[str, Any]:
-    """The part of a specification that says how everything is drawn."""
+    """Return the part of a specification of Vega-Lite that says how everything is drawn."""
     words = {"labelColor": theme.ink, "titleColor": theme.ink}
     return {
         "font": FONT,

@@ -39,7 +39,7 @@ class Subject:
     runs: tuple[Candidate, ...]
 
     def run(self, name: str) -> Candidate:
-        """The run of a name. Raises KeyError where there is none."""
+        """Return the run of a name. Raises KeyError where there is none."""
         return {each.name: each for each in self.runs}[name]
 
 

@@ -28,7 +28,7 @@ _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
 
 
 def query_command(path: Path, name: str, values: Mapping[str, Any], verb: str = "query") -> str:
-    """The command that gives the rows of an analysis, or draws it (`verb` plot)."""
+    """Return the command that gives the rows of an analysis, or draws it (`verb` plot)."""
     parts = ["attnbank", "-b", str(path), verb, name, *_options(values)]
     if verb == "plot":
         parts += ["-o", f"{name}.svg"]
@@ -69,7 +69,7 @@ def ingest(bank: Bank, of: Subject, options: tuple[str, ...] = (), needs: str | 
 
 
 def with_bank(path: Path, typed: str) -> str:
-    """A command that attnbank tells people to type, with the bank in it."""
+    """Return a command that attnbank tells people to type, with the bank put into it."""
     if f"-b {shlex.quote(str(path))}" in typed:
         return typed
     return typed.replace("attnbank ", f"attnbank -b {shlex.quote(str(path))} ", 1)

@@ -139,7 +139,7 @@ def _probes(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:
 
 
 def per_cent(share: float | None) -> str:
-    """A share as per cent with one decimal."""
+    """Return a share in [0, 1] as per cent with one decimal; ABSENT where there is none."""
     return ABSENT if share is None or not math.isfinite(share) else f"{100 * share:.1f}"
 
 
@@ -167,7 +167,7 @@ def _in_the_middle(column: str) -> Callable[[pl.DataFrame], str]:
 
 
 def middle(layers: int) -> tuple[int, int]:
-    """The first and the last layer of what layers 6 to 10 are in a model of 12."""
+    """Return the first and the last layer of the part that layers 6 to 10 are of 12 layers."""
     first = max(1, math.ceil(layers * 6 / 12))
     return first, max(first, math.floor(layers * 10 / 12))
 

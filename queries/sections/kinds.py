@@ -87,7 +87,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Missing:
-    """A section that a bank cannot answer: why, and what to type so that it can."""
+    """A section that a bank cannot answer, with the reason, and the command that would fill it."""
 
     section: Section
     reason: str

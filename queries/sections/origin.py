@@ -30,7 +30,7 @@ class Origin:
     versions: pl.DataFrame
 
     def of(self, names: Collection[str]) -> Origin:
-        """The same of the runs of these names alone."""
+        """Return the same of the runs of these names alone."""
         runs = self.runs.filter(pl.col("name").is_in(list(names)))
         corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
         those = pl.col("run").is_in(runs["name"].to_list())
@@ -47,7 +47,7 @@ class Origin:
 
 
 def origin(bank: Bank) -> Origin:
-    """What every run of a bank was made from."""
+    """Return what every run of a bank was made from. Raises BankError for a damaged bank."""
     contents = bank.info()
     with bank._answering():
         rows = bank.connection.execute(registry.statement("sections/versions")).fetchall()

@@ -26,7 +26,7 @@ def chapters() -> tuple[Chapter, ...]:
 
 @cache
 def published() -> dict[str, Any]:
-    """The published figures, by the name that a section gives."""
+    """Return the published figures, by the name that a section gives."""
     return _read("published.toml")
 
 

@@ -89,6 +89,24 @@ def called(connection: DuckDBPyConnection, asked: str, corpus: str | None) -> Ch
     )
 
 
+def marked(connection: DuckDBPyConnection, one: Chosen, indexes: Sequence[int]) -> Chosen:
+    """The sentence with the words of these indexes marked, counted from 1.
+
+    Raises CallError where the sentence has no word of an index.
+    """
+    if not indexes:
+        return one
+    statement = registry.statement("examples/words")
+    rows = connection.execute(statement, {"sentence": one.id}).fetchall()
+    known = {index for _, index, _ in rows}
+    if missing := sorted(set(indexes) - known):
+        raise CallError(
+            f"The sentence {_shortened(one.name)} has no word {missing[0]}.",
+            f"Its words are 1 to {max(known, default=0)}.",
+        )
+    return replace(one, matched=frozenset(indexes))
+
+
 def check_corpus(connection: DuckDBPyConnection, name: str) -> tuple[int, str]:
     """The id and name of a corpus. Raises CallError where the bank has none of that name."""
     rows = connection.execute("select id, name from corpus order by id").fetchall()
@@ -170,7 +188,7 @@ def check_count(heads: int, sentences: int) -> None:
 
 
 def held(connection: DuckDBPyConnection, run: Run, sentences: Sequence[int]) -> set[int]:
-    """Those of some sentences that an input of the run holds."""
+    """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
     rows = _rows(connection, "held", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 

@@ -33,12 +33,12 @@ class Asked:
 
 
 def frame(connection: DuckDBPyConnection, name: str, /, **values: Any) -> pl.DataFrame:
-    """What a statement of sql/internal/sentences gives."""
+    """Return what a statement of sql/internal/sentences gives, with the columns that it names."""
     return frame_of(connection.query(registry.statement(f"sentences/{name}"), params=values))
 
 
 def is_saved_relation(connection: DuckDBPyConnection, relation: str) -> bool:
-    """Whether a relation is one that a user saved."""
+    """Return whether a relation is one that a user saved."""
     rows = connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
 
@@ -147,7 +147,7 @@ def mentions_of(connection: DuckDBPyConnection, shown: pl.DataFrame) -> pl.DataF
 
 
 def tree_of(shown: pl.DataFrame) -> Tree | None:
-    """The tree over the words that are shown; None where the sentence has none."""
+    """Return the tree over the words that are shown, or None where the sentence has none."""
     words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
     words = words.sort("position", "index")
     if words["head_index"].null_count() == words.height:

@@ -73,7 +73,7 @@ def check_relation(connection: DuckDBPyConnection, relation: str | None, run: Ru
 
 
 def names(connection: DuckDBPyConnection, run: Run) -> dict[str, str]:
-    """What a title says of a run: its name, its model and its corpus."""
+    """Return what a title says of a run: its name (run), its model and its corpus."""
     found = frame(connection, "facts", run=run.id).row(0, named=True)
     random = found["random_seed"] is not None
     model = found["model"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,17 +29,22 @@ class Shown:
 
     `rows` has a row a sentence, head and word: what it looks at most, the weight, its gold head.
     `weights` has a row a sentence, head and pair of positions (to_position is null for all that is
-    not shown), as the picture draws them. A notebook shows the picture.
+    not shown), as the picture draws them. `marked` has for each sentence, by its number
+    (sentence.id), the indexes of its marked words, counted from 1. A notebook shows the picture.
     """
 
     rows: pl.DataFrame
     run: Run
     panels: tuple[Panel, ...]
     facts: Facts
+    marked: Mapping[int, frozenset[int]]
 
     @property
     def weights(self) -> pl.DataFrame:
-        """Every weight of the picture, those too that are too small to be drawn."""
+        """Return every weight of the picture, in [0, 1], also those too small to be drawn.
+
+        The columns are sent_id, layer, head, from_position, to_position and weight.
+        """
         from attnbank.queries.pictures.sentence.panel import ELSEWHERE
 
         return pl.concat(
@@ -56,7 +61,7 @@ class Shown:
 
     @property
     def svg(self) -> str:
-        """The picture, for light ground and for print."""
+        """Return the picture as SVG, for light ground and for print."""
         return self.draw()
 
     def draw(self, theme: str = "light") -> str:
@@ -96,6 +101,7 @@ class Sentences:
         special: bool = True,
         words: tuple[int, int] | None = None,
         before: int = 0,
+        matched: Sequence[int] = (),
         hits: int = 1,
         least: float = 0.01,
         timeout: float = 30.0,
@@ -108,7 +114,8 @@ class Sentences:
         one) are drawn in colour; with the `direction` head_to_dependent, from the head to the
         dependent. `coreference` colours the mentions of each entity, `tree` adds the tree, without
         `special` special tokens are left out. `words` are the first and the last index of the words
-        to show, `before` is how many sentences of the same input are drawn above it. Weights under
+        to show, `before` is how many sentences of the same input are drawn above it. `matched` has
+        the indexes of words that are marked as those that a request found are. Weights under
         `least` are not drawn.
 
         The run is chosen as for an analysis, among those over the sentence's corpus. Raises
@@ -131,6 +138,8 @@ class Sentences:
             taken, chosen = _found(bank, str(sentence), asked_run, corpus, needs, hits, timeout)
         else:
             taken, chosen = _called(bank, str(sentence), asked_run, corpus, needs)
+            with bank._answering():
+                chosen = [choosing.marked(bank.connection, each, matched) for each in chosen]
         with bank._answering():
             connection = bank.connection
             reading.check_relation(connection, relation, taken)
@@ -158,6 +167,7 @@ class Sentences:
                 **names, relation=relation, direction=direction, coreference=coreference,
                 least=least, notes=notes, trees=trees,
             ),
+            marked={each.id: each.matched for each in chosen},
         )  # fmt: skip
 
 

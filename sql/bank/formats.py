@@ -52,10 +52,12 @@ def installed(connection: DuckDBPyConnection) -> str:
 
 def is_empty(connection: DuckDBPyConnection) -> bool:
     """Whether nothing was ever made in the database: no table, view, function, type or schema."""
+    tables = "select count(*) from duckdb_tables() where database_name = current_database()"
+    if connection.execute(tables).fetchall() != [(0,)]:
+        return False  # as in any bank: listing DuckDB's own functions takes longer than opening it
     found = connection.execute(
         "select"
-        " (select count(*) from duckdb_tables() where database_name = current_database())"
-        " + (select count(*) from duckdb_views() where not internal"
+        " (select count(*) from duckdb_views() where not internal"
         "  and database_name = current_database())"
         " + (select count(*) from duckdb_functions() where not internal"
         "  and database_name = current_database())"

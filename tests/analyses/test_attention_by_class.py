@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import oracle_surface as slow
 import pytest
 
@@ -16,7 +17,7 @@ from attnbank.sql.bank.opening import open_to_read
 def test_received_and_given(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str, unit: str
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     name = model if model == "minilm" else str(tiny_model(model))
     corpus = str(sample / "conversations.conllu")
     ingest(IngestOptions((corpus,), path, name, unit="token" if unit == "token" else "word"))

@@ -32,6 +32,7 @@ def bank(full_bank: Path) -> Iterator[Bank]:
         yield opened
 
 
+@pytest.mark.usual("best_head", "coreference_accuracy", "head_ablation", "probe_heads", "table_2")
 @every
 def test_the_inlined_statement_gives_the_same_frame(analysis: Analysis, bank: Bank) -> None:
     inlined = bank.sql(to_dialect(analysis.name, "duckdb"))

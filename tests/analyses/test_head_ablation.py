@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
@@ -24,7 +25,7 @@ def few(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ranked_by_what_disabling_costs(
     tiny_masked_lm: Callable[[str], Path], few: Path, tmp_path: Path, ablate: str
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     ingest(
         IngestOptions(
             (str(few),), path, str(tiny_masked_lm("bert")), unit="token",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import oracle_surface as slow
 import pytest
 
@@ -42,7 +43,7 @@ def test_of_tokens(token_bank: Callable[[str], Path], name: str) -> None:
 def test_relations_found_better_than_their_commonest_offset(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     ingest(
         IngestOptions((str(sample),), path, model if model == "minilm" else str(tiny_model(model)))
     )

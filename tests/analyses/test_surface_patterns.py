@@ -8,6 +8,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import numpy as np
 import oracle_surface as slow
 import pytest
@@ -88,7 +89,7 @@ def test_entropy(
 
 def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Path) -> None:
     # What stands in for gradients is known: a function of the weights, signs included.
-    path = tmp_path / "gradients.duckdb"
+    path = new_banks.put(tmp_path / "gradients.duckdb")
     path.write_bytes(bank.read_bytes())
     with duckdb.connect(str(path)) as writing:
         writing.execute(
@@ -105,7 +106,7 @@ def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Pat
 def test_gradient_importance_of_real_gradients(
     tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     corpus = (str(sample / "stories.conllu"),)
     model = str(tiny_masked_lm("bert"))
     ingest(
@@ -192,7 +193,7 @@ def test_next_is_to_the_right(tmp_path: Path, tiny_model: Callable[[str], Path])
         + "\n",
         encoding="utf-8",
     )
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((str(corpus),), path, str(tmp_path / "pointing"), unit="token"))
     with open_to_read(path) as opened:
         rows = opened.execute("select previous, self, next from relative_position() order by head")

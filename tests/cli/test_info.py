@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import pytest
 from case_bank import make_bank
 
@@ -105,7 +106,7 @@ def test_info_and_the_report_of_an_ingest_say_the_same(
     sample: Path,
     tiny_model: Callable[[str], Path],
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     corpus = (str(sample / "press.conllu"),)
     unit: Unit = "token" if context == "pair" else "word"
     model = str(tiny_model("bert"))

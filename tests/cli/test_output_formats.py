@@ -21,8 +21,8 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run
-from attnbank.cli.formats.table import display_width, markdown, table
 from attnbank.cli.output import ENDINGS, FORMATS, write
+from attnbank.queries.formats.table import display_width, markdown, table
 from attnbank.queries.results import frame_of
 
 FRAME = pl.DataFrame(

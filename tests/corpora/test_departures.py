@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.cli.app import run
@@ -140,7 +141,7 @@ def test_nothing_but_the_shown_text_depends_on_them(
     right.write_text(text.replace("# text =\n", f"# text = {TEXT}\n"), encoding="utf-8")
     rows, kept = [], []
     for path in (corpus, right):
-        bank = tmp_path / f"{path.stem}.duckdb"
+        bank = new_banks.put(tmp_path / f"{path.stem}.duckdb")
         report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
         assert [each.count for each in report.departures] == ([2] if path == corpus else [])
         assert all(isinstance(each, Departures) for each in report.departures)

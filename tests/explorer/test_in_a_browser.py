@@ -5,20 +5,14 @@ They need playwright and a Chromium or Chrome of the system, and are skipped whe
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import browsers
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 REQUEST = "pattern { V -[obj]-> O }"
 pytestmark = pytest.mark.slow
 
@@ -26,58 +20,15 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def address(explored: Path) -> Iterator[str]:
     """The address that the command prints, while it runs."""
-    running = subprocess.Popen(
-        [sys.executable, "-m", "attnbank", "-b", str(explored), "explore", "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
-        # A shell without a terminal has its children ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert running.stdout is not None
-    first = running.stdout.readline()
-    assert first.startswith("The explorer is at http://127.0.0.1:"), first
-    yield first.split()[-1]
-    running.send_signal(signal.SIGINT)
-    rest, _ = running.communicate(timeout=20)
-    assert rest.splitlines()[-1] == "The explorer is closed."
-    assert running.returncode == 0
+    with browsers.explored(explored) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser of the system, without a window."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with browsers.launched() as made:
         yield made
-        made.close()
-
-
-class Visitor:
-    """A page of the browser; `said` collects what its console and its scripts complain about."""
-
-    def __init__(self, browser: Any, address: str, width: int, scheme: str, **more: Any) -> None:
-        size = {"width": width, "height": 900}
-        self.context = browser.new_context(viewport=size, color_scheme=scheme, **more)
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.home = address.split("/?")[0]
-        self.page.goto(address)
-
-    def see(self, path: str, **values: object) -> Any:
-        """Go to a page."""
-        self.page.goto(f"{self.home}{path}" + (f"?{urlencode(values)}" if values else ""))
-        return self.page
 
 
 def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
@@ -105,7 +56,7 @@ def test_every_view_is_whole_at_every_size(
     browser: Any, address: str, runs: dict[str, str], width: int, scheme: str
 ) -> None:
     """No script or style is refused, no page is too wide, nothing comes from elsewhere."""
-    visitor = Visitor(browser, address, width, scheme)
+    visitor = browsers.Visitor(browser, address, width, scheme)
     for path, values in _views(runs):
         page = visitor.see(path, **values)
         assert page.locator("h1").count() == 1
@@ -127,21 +78,17 @@ def test_every_view_is_whole_at_every_size(
 def test_no_page_has_a_fault_of_accessibility(
     browser: Any, address: str, runs: dict[str, str], scheme: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     # The policy of the pages would refuse the script of the tool.
-    visitor = Visitor(browser, address, 1000, scheme, bypass_csp=True)
+    visitor = browsers.Visitor(browser, address, 1000, scheme, bypass_csp=True)
     more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"}), ("/nowhere", {})]
     for path, values in [*_views(runs), *more]:
-        found = axe.Axe().run(visitor.see(path, **values)).response["violations"]
-        serious = [each for each in found if each["impact"] in ("serious", "critical")]
-        told = [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]
-        assert told == [], (path, values)
+        assert browsers.faults(visitor.see(path, **values)) == [], (path, values)
     visitor.context.close()
 
 
 def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     """From the grid to a head, to an example of it, to its words, and by forms to the rest."""
-    visitor = Visitor(browser, address, 1400, "light")
+    visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.page
     page.get_by_role("link", name="Map", exact=True).click()
     assert page.locator("h1").inner_text() == "Map of the heads"
@@ -178,7 +125,7 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
 
 
 def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address: str) -> None:
-    visitor = Visitor(browser, address, 1400, "light")
+    visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/sentence", sentence="5", head="1-1")
     lines = page.locator(".drawn .line")
     every = lines.count()
@@ -206,7 +153,7 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
 
 
 def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, str]) -> None:
-    visitor = Visitor(browser, address, 1400, "light")
+    visitor = browsers.Visitor(browser, address, 1400, "light")
     name = '"><script>alert(3)</script>'
     for path, values in (
         ("/sentence", {"sentence": name, "head": "1-1", "run": runs["odd"], "coreference": 1}),
@@ -226,7 +173,7 @@ def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, st
 
 
 def test_a_browser_without_script_or_token(browser: Any, address: str) -> None:
-    plain = Visitor(browser, address, 1400, "light", java_script_enabled=False)
+    plain = browsers.Visitor(browser, address, 1400, "light", java_script_enabled=False)
     page = plain.see("/sentence", sentence="5", head="1-1")
     assert page.locator(".drawn .line").count() > 5
     plain.context.close()
@@ -238,12 +185,12 @@ def test_a_browser_without_script_or_token(browser: Any, address: str) -> None:
 
 
 def test_a_browser_that_is_killed_leaves_the_explorer_as_it_was(browser: Any, address: str) -> None:
-    visitor = Visitor(browser, address, 1400, "light")
+    visitor = browsers.Visitor(browser, address, 1400, "light")
     visitor.page.goto(
         f"{visitor.home}/sql?{urlencode({'statement': 'select count(*) from range(300000000)'})}",
         wait_until="commit",
     )
     visitor.context.close()
-    after = Visitor(browser, address, 1400, "light")
+    after = browsers.Visitor(browser, address, 1400, "light")
     assert after.see("/bank").locator("h1").inner_text() == "What is in the bank"
     after.context.close()

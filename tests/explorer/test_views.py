@@ -3,50 +3,17 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from explored_pages import Read
 from starlette.testclient import TestClient
 
 from attnbank.queries import open_bank
 from attnbank.sql.registry import every
 
 REQUEST = "pattern { V -[obj]-> O }"
-
-
-class Read(HTMLParser):
-    """A page as what it has: the rows of its tables, its links, its elements."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.links: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._cell = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.tags.append((tag, given))
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self._cell = True
-        if tag == "a" and given.get("href"):
-            self.links.append(str(given["href"]))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._cell = False
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._cell:
-            self.rows[-1][-1] += data
 
 
 def _page(client: TestClient, path: str, /, **values: object) -> Read:
@@ -148,7 +115,7 @@ def test_sentences_are_those_that_find_finds(client: TestClient, explored: Path)
     assert f"{found.height} hits." in page.text
     few = _page(client, "/sentences", pattern=REQUEST, limit=3)
     assert [row[0] for row in few.rows[1:]] == names[:3]
-    assert "The first 3 hits; there are more." in few.text
+    assert f"Hits 1 to 3 of {found.height}" in few.text
     sample = _page(client, "/sentences", pattern=REQUEST, limit=3, sample=1)
     assert len(sample.rows) == 4
 
@@ -226,7 +193,7 @@ def test_a_table_is_that_of_the_analysis_and_cut_with_a_word(
     assert page.rows[1][:2] == ["obj", str(found["n"][0])]
     cut = _page(client, "/tables/head_accuracy")
     assert len(cut.rows) == 501
-    assert f"{long - 500:,} more are not shown" in cut.text
+    assert f"Rows 1 to 500 of {long:,}" in cut.text
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -243,7 +210,7 @@ def test_a_statement_has_its_rows(client: TestClient) -> None:
     page = _page(client, "/sql", statement="select i as n, i / 2 as half from range(3) as r(i)")
     assert page.rows == [["n", "half"], ["0", "0.000"], ["1", "0.500"], ["2", "1.000"]]
     cut = _page(client, "/sql", statement="select i from range(100000) as r(i)")
-    assert len(cut.rows) == 501 and "the first 500 rows" in cut.text
+    assert len(cut.rows) == 501 and "Rows 1 to 500 of the first 10,000" in cut.text
 
 
 def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
@@ -296,3 +263,34 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found and "שלום" in found
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+@pytest.mark.parametrize("relation", ["obj", "all"])
+def test_the_errors_of_a_head_are_those_of_the_analysis(
+    client: TestClient, explored: Path, relation: str, direction: str
+) -> None:
+    with open_bank(explored) as bank:
+        found = bank.query("head_error", head="1-2", relation=relation, direction=direction)
+    page = _page(client, "/head/1-2", relation=relation, direction=direction)
+    start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
+    rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
+    best = found.group_by("breakdown", maintain_order=True).head(5)
+    assert [(row[0], row[1], int(row[2])) for row in rows] == best.select(
+        "breakdown", "value", "n"
+    ).rows()
+    assert [row[3] for row in rows] == [f"{share:.3f}" for share in best["share"]]
+    assert {(int(row[4]), int(row[5])) for row in rows} == {
+        (found["errors"][0], found["dependents"][0])
+    }
+
+
+def test_an_example_is_opened_with_its_words_marked(client: TestClient) -> None:
+    page = _page(client, "/head/1-2", relation="obj")
+    links = [link for link in page.links if link.startswith("/sentence?")]
+    assert links and all(len(_page(client, link).marked) == 2 for link in links[:4])
+
+
+def test_a_relation_that_no_word_has_is_told_on_the_page_of_a_head(client: TestClient) -> None:
+    page = _page(client, "/head/1-2", relation="objx")
+    assert "has the relation objx" in page.text and "Did you mean obj" in page.text

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch  # noqa: F401 (loading it changes the environment, so it comes before the tests)
 from forked import Forked
 from writing_commands import Case, commands, make_case
 

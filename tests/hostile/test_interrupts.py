@@ -70,7 +70,7 @@ def check_spread(
     )
 
 
-@pytest.mark.usual("export --force-2-SIGKILL")
+@pytest.mark.usual("-o-2-SIGKILL")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda each: each.name)
 @pytest.mark.parametrize(
     ("name", "count"),

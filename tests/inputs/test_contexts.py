@@ -237,7 +237,7 @@ def test_the_usual_length_is_the_papers(
     for model, most in ((MINILM, 128), (str(tiny_model("bert")), 96)):
         options = IngestOptions(
             (str(sample / "stories.conllu"),),
-            tmp_path / f"{most}.duckdb",
+            new_banks.put(tmp_path / f"{most}.duckdb"),
             model,
             context="document",
         )

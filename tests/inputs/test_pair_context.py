@@ -371,7 +371,7 @@ def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
         accounted += [each.sentence for batch in batches for each in batch.skips]
         assert sorted(accounted) == list(range(1, 1264))
 
-    bank = tmp_path / "b.duckdb"
+    bank = new_banks.put(tmp_path / "b.duckdb")
     report = ingest(
         IngestOptions((str(path),), bank, MINILM, context="pair", unit="token", limit=10)
     )

@@ -140,7 +140,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
     tokenizer.save_pretrained(tmp_path / "m")
     change = {}
     for replacement in ("uniform", "zero"):
-        path = tmp_path / f"{replacement}.duckdb"
+        path = new_banks.put(tmp_path / f"{replacement}.duckdb")
         ingest(options(path, few, tmp_path / "m", replacement=replacement))
         found = rows(path)
         change[replacement] = {row[1:3]: abs(row[4] - found[0][4]) for row in found[1:]}
@@ -210,11 +210,11 @@ def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Ma
 def test_words_and_tokens_give_the_same_losses_and_attention_stays(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:
-    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     ingest(options(path, few, folder, ablate="layers"))
     ingest(options(path, few, folder, ablate="layers", unit="token"))
     assert rows(path, 1) == rows(path, 2)
-    other = tmp_path / "plain.duckdb"
+    other = new_banks.put(tmp_path / "plain.duckdb")
     ingest(options(other, few, folder, ablate=None))
     attention = []
     for bank in (path, other):
@@ -232,7 +232,7 @@ def test_words_and_tokens_give_the_same_losses_and_attention_stays(
 def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:
-    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     asked: list[dict[str, Any]] = [
         {},
         {"replacement": "zero"},
@@ -266,7 +266,7 @@ def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Pat
     rng = np.random.default_rng(0)
     chosen = variants("layers", 2, 3)
     batches = [(rng.random(3) * n, n) for n in (5, 1, 0, 12)]
-    connection = open_to_write(tmp_path / "x.duckdb", "test")
+    connection = open_to_write(new_banks.put(tmp_path / "x.duckdb"), "test")
     whole = Tally(connection, 1, chosen, "zero")
     for sums, tokens in batches:
         whole.add(sums, tokens)

@@ -78,7 +78,7 @@ def press(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("gradients") / "bert.duckdb"
+    path = new_banks.put(tmp_path_factory.mktemp("gradients") / "bert.duckdb")
     ingest(options(path, press, tiny_masked_lm("bert")))
     return path
 
@@ -175,7 +175,7 @@ def test_gradients_of_pairs_of_segments(
     tiny_masked_lm: Maker, corpora: Path, tmp_path: Path
 ) -> None:
     folder = tiny_masked_lm("bert")
-    path = tmp_path / "x.duckdb"
+    path = new_banks.put(tmp_path / "x.duckdb")
     ingest(options(path, corpora / "wiki-text.txt", folder, context="pair", limit=6, max_tokens=60))
     tokenizer, model = slow.load(folder)
     draw = slow.masking(tokenizer, 0)
@@ -220,7 +220,7 @@ def test_in_the_last_layer_only_masked_tokens_have_gradients(
 def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
     bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
-    plain = tmp_path / "plain.duckdb"
+    plain = new_banks.put(tmp_path / "plain.duckdb")
     ingest(options(plain, press, tiny_masked_lm("bert"), gradients=False))
     assert rows(plain, "attention") == rows(bank, "attention")
     assert rows(plain, "gradient") == []
@@ -233,7 +233,7 @@ def test_batches_do_not_change_the_gradients(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    other = tmp_path / "x.duckdb"
+    other = new_banks.put(tmp_path / "x.duckdb")
     monkeypatch.setattr(gradients, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
     ingest(options(other, press, tiny_masked_lm("bert"), batch_tokens=300))
     with (
@@ -266,7 +266,8 @@ def test_an_interrupted_run_ends_with_the_same_rows(
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # a transaction a batch
     asked = {"batch_tokens": 100, "ablate": "layers"}
-    whole, broken = tmp_path / "whole.duckdb", tmp_path / "broken.duckdb"
+    whole = new_banks.put(tmp_path / "whole.duckdb")
+    broken = new_banks.put(tmp_path / "broken.duckdb")
     ingest(options(whole, press, tiny_masked_lm("bert"), **asked))
     calls = 0
 
@@ -291,7 +292,7 @@ def test_an_interrupted_run_ends_with_the_same_rows(
 def test_the_mask_seed_is_part_of_what_a_run_is(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
-    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     first = ingest(options(path, press, folder))
     assert (first.state, ingest(options(path, press, folder)).state) == ("new", "unchanged")
     second = ingest(options(path, press, folder, mask_seed=1))
@@ -315,7 +316,7 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
 def test_replacing_a_run_takes_its_gradients_away(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
-    path, folder = tmp_path / "x.duckdb", tiny_masked_lm("bert")
+    path, folder = new_banks.put(tmp_path / "x.duckdb"), tiny_masked_lm("bert")
     ingest(options(path, press, folder, ablate="layers"))
     before = {table: len(rows(path, table)) for table in (*TABLES, "ablation", "run")}
     losses = rows(path, "(select * exclude (run) from ablation)")
@@ -428,7 +429,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
         ),
         encoding="utf-8",
     )
-    path = tmp_path / "x.duckdb"
+    path = new_banks.put(tmp_path / "x.duckdb")
     report = ingest(options(path, text, tiny_masked_lm("bert"), ablate="layers"))
     assert report.skipped == {"nothing-to-mask": 1}
     assert len(rows(path, "sequence")) == 2

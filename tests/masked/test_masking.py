@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import new_banks
 import oracle_masked_lm as slow
 import pytest
 import torch
@@ -140,7 +141,7 @@ def test_pieces_of_words_are_masked_one_by_one(
     folder = tiny_masked_lm("bert")
     masks = {}
     for unit in ("word", "token"):
-        bank = tmp_path / f"{unit}.duckdb"
+        bank = new_banks.put(tmp_path / f"{unit}.duckdb")
         ingest(IngestOptions((str(sample / "press.conllu"),), bank, str(folder), unit=unit))
         tokenizer, _ = slow.load(folder)
         with duckdb.connect(str(bank), read_only=True) as connection:

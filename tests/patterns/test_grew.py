@@ -24,6 +24,7 @@ DEPARTURES = {
 """Where we differ from Grew on purpose, and why."""
 
 
+@pytest.mark.usual("gum-dev")
 @pytest.mark.parametrize("name", CORPORA)
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_every_request_finds_what_grew_finds(

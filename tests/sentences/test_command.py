@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.cli.app import run
@@ -160,7 +161,7 @@ def test_a_bank_without_runs(
 def test_a_number_is_an_id_before_it_is_a_name(
     shell: Shell, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    corpus, bank = tmp_path / "numbered.conllu", tmp_path / "bank.duckdb"
+    corpus, bank = tmp_path / "numbered.conllu", new_banks.put(tmp_path / "bank.duckdb")
     corpus.write_text(
         "".join(
             f"# sent_id = {name}\n1\t{form}\t_\tX\t_\t_\t0\troot\t_\t_\n"

@@ -11,6 +11,7 @@ from sentence_pictures import read
 
 from attnbank.ingest.store.saved import Relation, save
 from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError
 
 SENTENCES = ("sample_story-1", "sample_story-2", "sample_story-3")
 HEADS = ((1, 1), (2, 4), (3, 2))
@@ -90,3 +91,14 @@ def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) ->
     assert shown.rows["looks_at"].to_list() == before["looks_at"].to_list()
     (panel,) = shown.panels
     assert panel.gold.select("from_position", "to_position").rows() == [(2, 6), (11, 14)]
+
+
+def test_words_are_marked_by_their_indexes(shown_bank: Path, run_names: dict[str, str]) -> None:
+    """As the words that a request finds are, in one sentence that is named."""
+    with open_bank(shown_bank) as bank:
+        shown = bank.show(SENTENCES[0], "2-4", run=run_names["single"], matched=(2, 5))
+        words = shown.panels[0].words
+        assert words.filter("is_matched")["index"].to_list() == [2, 5]
+        assert list(shown.marked.values()) == [frozenset({2, 5})]
+        with pytest.raises(CallError, match=r"has no word 99\.\nIts words are 1 to 15"):
+            bank.show(SENTENCES[0], "2-4", matched=[2, 99])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +43,57 @@ def in_shell(shell: str, bank: Path, statement: str) -> list[dict[str, Any]]:
     return rows
 
 
+def all_in_shell(shell: str, bank: Path, statements: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """The same of several statements, in one process."""
+    done = subprocess.run(
+        [shell, "-readonly", str(bank), "-json", "-bail"],
+        input="".join(f"{each};\nselect {at} as end;\n" for at, each in enumerate(statements)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    printed = re.split(r'^\[\{"end":(\d+)\}\]$', done.stdout, flags=re.MULTILINE)
+    assert printed[1::2] == [str(at) for at in range(len(statements))]
+    return [json.loads(each.strip() or "[]") for each in printed[: len(statements) * 2 : 2]]
+
+
 def in_python(bank: Path, statement: str) -> list[dict[str, Any]]:
     """What it gives in Python."""
     with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.query(f"select to_json(t) as row from ({statement}) as t").fetchall()
+        return rows_of(connection, statement)
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
+    rows = connection.query(f"select to_json(t) as row from ({statement}) as t").fetchall()
     return [json.loads(row[0]) for row in rows]
+
+
+def everything_of(analysis: Analysis) -> str:
+    return f"select * from {analysis.relation} order by all"
+
+
+@pytest.fixture(scope="module")
+def of_shell(full_bank: Path, shell: str) -> dict[str, list[dict[str, Any]]]:
+    """What each analysis gives in the shell."""
+    known = analyses().values()
+    rows = all_in_shell(shell, full_bank, [everything_of(each) for each in known])
+    return {each.name: found for each, found in zip(known, rows, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def connection(full_bank: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(str(full_bank), read_only=True) as connection:
+        yield connection
 
 
 @every
 def test_an_analysis_answers_the_same_in_both(
-    analysis: Analysis, full_bank: Path, shell: str
+    analysis: Analysis,
+    connection: duckdb.DuckDBPyConnection,
+    of_shell: dict[str, list[dict[str, Any]]],
 ) -> None:
-    statement = f"select * from {analysis.relation} order by all"
-    new, old = in_python(full_bank, statement), in_shell(shell, full_bank, statement)
+    new, old = rows_of(connection, everything_of(analysis)), of_shell[analysis.name]
     assert new
     assert [list(row) for row in old] == [list(row) for row in new]
     assert _equal(old, new)

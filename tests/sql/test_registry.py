@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 import sqlglot
 from case_bank import make_bank
 
-from attnbank.queries import analyses, open_bank
+from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank import formats
 from attnbank.sql.header import Analysis, HeaderError, RunChoice, parse
@@ -38,9 +38,10 @@ every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bank without words, not to be written to."""
-    return make_bank(tmp_path_factory.mktemp("banks") / "empty.duckdb", {})
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bank]:
+    """A bank without words."""
+    with open_bank(make_bank(tmp_path_factory.mktemp("banks") / "empty.duckdb", {})) as bank:
+        yield bank
 
 
 def test_a_header_is_read() -> None:
@@ -101,26 +102,22 @@ def test_a_faulty_header_is_told(old: str, new: str, message: str) -> None:
 
 
 @every
-def test_header_and_statement_have_the_same_columns(analysis: Analysis, empty: Path) -> None:
-    with open_bank(empty) as bank:
-        described = bank.connection.query(f"describe {with_defaults(analysis, {})}").fetchall()
-        found = [(row[0], row[1]) for row in described]
-        told = [
-            (column.name, bank.connection.query(f"select typeof(cast(null as {column.type}))"))
-            for column in analysis.columns
-        ]
-        assert found == [(name, type_.fetchall()[0][0]) for name, type_ in told]
+def test_header_and_statement_have_the_same_columns(analysis: Analysis, empty: Bank) -> None:
+    described = empty.connection.query(f"describe {with_defaults(analysis, {})}").fetchall()
+    found = [(row[0], row[1]) for row in described]
+    types = ", ".join(f"typeof(cast(null as {each.type}))" for each in analysis.columns)
+    (told,) = empty.connection.execute(f"select {types}").fetchall()
+    assert found == list(zip((each.name for each in analysis.columns), told, strict=True))
 
 
 @every
-def test_macro_and_header_have_the_same_parameters(analysis: Analysis, empty: Path) -> None:
-    with open_bank(empty) as bank:
-        found = bank.connection.execute(
-            "select parameters from duckdb_functions()"
-            " where function_name = ? and function_type = 'table_macro'",
-            [analysis.name],
-        ).fetchall()
-        assert found == [([parameter.name for parameter in analysis.parameters],)]
+def test_macro_and_header_have_the_same_parameters(analysis: Analysis, empty: Bank) -> None:
+    found = empty.connection.execute(
+        "select parameters from duckdb_functions()"
+        " where function_name = ? and function_type = 'table_macro'",
+        [analysis.name],
+    ).fetchall()
+    assert found == [([parameter.name for parameter in analysis.parameters],)]
 
 
 @every

@@ -379,6 +379,7 @@ def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
     assert ingest(_asked(folder, device="cpu", replace=True)).state == "new"
 
 
+@pytest.mark.usual("device", "transformers")
 @pytest.mark.parametrize("what", ["device", "attnbank", "transformers"])
 def test_half_a_run_is_not_finished_by_other_means(
     folder: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, what: str

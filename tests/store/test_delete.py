@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import old_banks
 import pytest
 from case_bank import make_bank
@@ -126,7 +127,7 @@ def test_tables_of_the_user_go_too(bank: Path) -> None:
 def test_no_id_is_given_again(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    bank, model = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
     press = IngestOptions((str(sample / "press.conllu"),), bank, model)
     stories = IngestOptions((str(sample / "stories.conllu"),), bank, model)
     probe = ProbeOptions(epochs=1, resamples=2)
@@ -156,7 +157,7 @@ def test_a_replaced_run_inherits_nothing(
     tiny_model: Callable[[str], Path],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    bank, model = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
     options = IngestOptions((str(sample / "stories.conllu"),), bank, model)
     ingest(options)
     compute(bank, "head_distance")

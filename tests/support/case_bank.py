@@ -7,10 +7,8 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
+import duckdb
 import new_banks
-from duckdb import DuckDBPyConnection
-
-from attnbank.sql.bank.opening import open_to_write
 
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that get one row, with id 1, if a case does not give them."""
@@ -30,8 +28,7 @@ _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05
 
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank with the rows of `given`, which has a CSV text per table."""
-    connection = open_to_write(new_banks.put(path), "test")
-    try:
+    with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
         for table in ALWAYS:
             if table not in given:
@@ -39,8 +36,6 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
         for table, text in given.items():
             _insert(connection, table, read_rows(text))
         connection.execute("commit")
-    finally:
-        connection.close()
     return path
 
 
@@ -55,7 +50,7 @@ def read_rows(text: str) -> list[dict[str, str]]:
     return rows
 
 
-def _insert(connection: DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
     if not _COLUMNS:  # kept for all banks, since this takes longer than inserting the rows
         for name, *column in connection.execute(
             "select table_name, column_name, data_type, is_nullable from duckdb_columns()"

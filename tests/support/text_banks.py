@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import new_banks
+
 from attnbank.ingest import IngestOptions
 from attnbank.ingest.progress import unheard
 from attnbank.ingest.store import corpus
-from attnbank.sql import provenance
 from attnbank.sql.bank.opening import open_to_write
 
 
 def make_text_bank(path: Path, *corpora: Path) -> Path:
     """Write corpora into a bank, each with the stem of its file as its name."""
-    connection = open_to_write(path, provenance.version())
+    connection = open_to_write(new_banks.put(path), "test")
     try:
         for each in corpora:
             found = corpus.find(IngestOptions((str(each),), path, "none", name=each.stem))

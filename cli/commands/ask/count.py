@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +12,6 @@ from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
 from attnbank.cli.printing import say
-
-if TYPE_CHECKING:
-    import polars as pl
-
-_MOST_COLUMNS = 12
-"""The most values of a second key for a cross table; with more, there is one row per pair."""
 
 
 @output_options
@@ -82,6 +75,7 @@ def command(
       attnbank count 'pattern { V -[obj]-> O }' --by O.upos
     """
     from attnbank.cli.output import check_output, is_for_people, write_frame
+    from attnbank.queries.formats.crossing import can_be_crossed, crossed
     from attnbank.queries.patterns import (
         Choice,
         RunFacts,
@@ -125,35 +119,12 @@ def command(
                 shlex.join(["attnbank", "find", listing(text, by, row), *options]) for row in rows
             ]
             found = found.with_columns(pl.Series("find", finds, pl.String))
-        elif people and len(keys) == 2 and found[keys[1]].n_unique() <= _MOST_COLUMNS:
-            found = _crossed(found, *keys)
+        elif people and can_be_crossed(found, keys):
+            found = crossed(found, *keys)
         found = found if limit is None else found.head(limit)
         write_frame(ctx, found, format_, output, title=title, wraps=show)
 
     read_apart(ctx, answer)
-
-
-def _crossed(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
-    """A cross table of counts: one row per value of key `rows`, one column per value of `columns`.
-
-    The last column, `n`, is the total of the row.
-    """
-    import polars as pl
-
-    values = found.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)
-    words = {None: "none", True: "yes", False: "no"}
-    names = {
-        value: words[value] if value is None or isinstance(value, bool) else str(value)
-        for value in values[columns]
-    }
-    table = found.select(pl.col(rows).unique(maintain_order=True))
-    for value, name in names.items():
-        own = pl.col(columns).is_null() if value is None else pl.col(columns) == value
-        part = found.filter(own).select(rows, pl.col("n").alias(f"{columns}={name}"))
-        table = table.join(part, on=rows, how="left", nulls_equal=True, maintain_order="left")
-    table = table.with_columns(pl.exclude(rows).fill_null(0))
-    total = table.select(pl.sum_horizontal(pl.exclude(rows)).alias("n"))
-    return pl.concat([table, total], how="horizontal").sort("n", descending=True)
 
 
 command.name = "count"

@@ -167,8 +167,8 @@ def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     """The hits with the texts left and right cut to the width of the terminal, the hits aligned."""
     import polars as pl
 
-    from attnbank.cli.formats.table import cut, cut_start, display_width
     from attnbank.queries.directions import is_right_to_left
+    from attnbank.queries.formats.table import cut, cut_start, display_width
 
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)

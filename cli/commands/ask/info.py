@@ -11,8 +11,8 @@ import click
 from attnbank.cli.apart import read_apart
 from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
-from attnbank.cli.printing import shown
 from attnbank.cli.unknown import unknown_lines
+from attnbank.sql.outputs.lines import shown
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
 from attnbank.cli.options import BankCommand, bank_path, open_named_bank
 from attnbank.sql.errors import CallError
-from attnbank.sql.outputs import files as outputs
-
-ENDINGS = (".html", ".htm")
 
 
 @click.command(cls=BankCommand)
@@ -40,32 +35,27 @@ def command(ctx: click.Context, output: str | None, run: str | None, quiet: bool
     Example:
       attnbank report -o report.html
     """
-    path = _checked(output)
-    outputs.check_output(path, bank_path(ctx))
-    from attnbank.cli.report.page import need_packages
+    if output is None or output == "-":
+        raise CallError("A report goes to a file.", "Type: attnbank report -o report.html")
+    path = output
+    from attnbank.queries.report.page import need_packages
+    from attnbank.queries.report.reporting import check_place
 
+    check_place(path, bank_path(ctx))
     need_packages()
 
     def answer() -> None:
         from attnbank.cli.progress import ProgressDisplay
-        from attnbank.cli.report.page import page
         from attnbank.ingest.progress import Progress
 
         with open_named_bank(ctx) as bank, ProgressDisplay(quiet=quiet) as display:
-            text = page(bank, run, lambda done, total: display(Progress("answering", done, total)))
-        with outputs.output_file(path, bank_path(ctx)) as file:
-            file.write(text.encode(errors="backslashreplace"))
+            bank.report(
+                path,
+                run=run,
+                on_section=lambda done, total: display(Progress("answering", done, total)),
+            )
 
     read_apart(ctx, answer)
-
-
-def _checked(output: str | None) -> str:
-    """The name of the file. Raises CallError if none is given, or if it does not end in .html."""
-    if output is None or output == "-":
-        raise CallError("A report goes to a file.", "Type: attnbank report -o report.html")
-    if Path(output).suffix.lower() not in ENDINGS:
-        raise CallError(f"A report is a page; {output} does not end in .html.", "End it in .html.")
-    return output
 
 
 command.name = "report"

@@ -274,7 +274,7 @@ def _heading(shown: Shown) -> Iterator[str]:
 
 def _commented(lines: Iterable[str], format_: str) -> Iterator[str]:
     """Lines above a table in a format: LaTeX comments, or Markdown paragraphs without markup."""
-    from attnbank.cli.printing import shown
+    from attnbank.sql.outputs.lines import shown
 
     for line in map(shown, lines):
         if format_ == "markdown":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attnbank.cli.explorer.grids import DIRECTIONS, MEASURES, grid
+from attnbank.cli.explorer.paging import paging
 from attnbank.cli.explorer.tables import Link, table_of
 from attnbank.cli.explorer.views.heads import relations
 from attnbank.cli.explorer.visit import Page, Visit, link
@@ -39,7 +40,10 @@ def view(visit: Visit) -> Page:
         frame = answer.frame
         if frame.height:
             shown["named"] = first or frame["run_a"][0], second or frame["run_b"][0]
-        shown["table"] = table_of(frame.drop("run_a", "run_b"), _to_heads(shown["named"]))
+        part = paging(visit, frame.height)
+        shown["table"] = table_of(
+            frame.drop("run_a", "run_b"), _to_heads(shown["named"]), part=part
+        )
     except AttnbankError as error:
         shown["error"] = error
     asked = by, relation, direction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnbank.cli.explorer.paging import paging
 from attnbank.cli.explorer.tables import table_of
 from attnbank.cli.explorer.visit import Page, Visit, link
 
@@ -10,7 +11,7 @@ _OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "wo
 
 
 def view(visit: Visit) -> Page:
-    """The contents as `attnbank info` has them."""
+    """Show what is in the bank, as `attnbank info` does."""
     found = visit.opened.once("info", visit.bank.info)
     runs = found.runs.select(name for name in _OF_RUNS if name in found.runs.columns)
     return Page(
@@ -20,13 +21,20 @@ def view(visit: Visit) -> Page:
             "run": visit.run,
             "size": f"{found.bytes / 1e6:,.1f} MB",
             "format": found.format,
-            "runs_table": table_of(runs, {"name": lambda row: link("/", run=row["name"])}),
+            "runs_table": table_of(
+                runs,
+                {"name": lambda row: link("/", run=row["name"])},
+                part=paging(visit, runs.height, name="runs"),
+            ),
             "tables": [
-                ("Which run answers where none is named", table_of(visit.bank.choices())),
-                ("Corpora", table_of(found.corpora)),
-                ("Models", table_of(found.models)),
-                ("Left out", table_of(found.skipped)),
-                ("Tables", table_of(found.tables)),
+                (told, table_of(frame, part=paging(visit, frame.height, name=name)))
+                for told, name, frame in (
+                    ("Which run answers where none is named", "choices", visit.bank.choices()),
+                    ("Corpora", "corpora", found.corpora),
+                    ("Models", "models", found.models),
+                    ("Left out", "left_out", found.skipped),
+                    ("Tables", "tables", found.tables),
+                )
             ],
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import fmean
 from typing import Any, TypeVar
@@ -14,12 +14,14 @@ from attnbank.cli.explorer.grids import DIRECTIONS
 from attnbank.cli.explorer.tables import Table, table_of
 from attnbank.cli.explorer.views.heads import relations
 from attnbank.cli.explorer.visit import Page, Visit, link
-from attnbank.sql import registry
+from attnbank.queries.sentences.working import at_work
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
 _BEST = 10
+_VALUES = 5
+"""Values of each breakdown of the errors that are shown."""
 _LEAST = 10
 """Dependents that a relation has at least to be listed, as the default of best_head has it."""
 _SURFACE = (
@@ -33,10 +35,13 @@ _SURFACE = (
 
 
 def view(visit: Visit) -> Page:
-    """The page of the head that the address names."""
+    """Show the head that the address names.
+
+    Raises CallError where it is none of the model's, QueryError where nothing is known of it. A
+    part that the bank has no answer for is listed with the reason.
+    """
     layer, head = _pair(visit.parts["head"])
     name = f"{layer}-{head}"
-    found: dict[str, Any] = {}
     parts: list[tuple[str, str]] = []
     surface = _surface(visit, layer, head, parts)
     best = _asked(parts, "Relations", partial(_relations, visit, layer, head))
@@ -48,18 +53,10 @@ def view(visit: Visit) -> Page:
         direction = visit.text("direction", best.frame["direction"][0])
     relation = relation or "all"
     run = visit.run if best is None else best.run
-    found["right"] = found["wrong"] = found["errors"] = None
+    found: dict[str, Any] = {"right": None, "wrong": None, "errors": None}
     if best is not None:
-        for kind in ("right", "wrong"):
-            is_right = kind == "right"
-            found[kind] = _asked(
-                parts,
-                "Examples",
-                partial(_examples, visit, name, relation, direction, run, is_right),
-            )
-        found["errors"] = _asked(
-            parts, "Errors", partial(_errors, visit, name, relation, direction)
-        )
+        made = _asked(parts, "Examples", partial(_at_work, visit, name, relation, direction, run))
+        found |= made or {}
     return Page(
         "head.html",
         f"Head {name}",
@@ -199,46 +196,34 @@ def _nearest(visit: Visit, layer: int, head: int) -> Table:
     return table_of(pl.concat(sides).sort("nats_a_token", "layer", "head").head(5), run=visit.run)
 
 
-def _errors(visit: Visit, name: str, relation: str, direction: str) -> Table:
-    """What the head finds instead of the gold head, where it is wrong."""
-    answer = visit.ask(
-        "head_error", head=name, relation=relation, direction=direction, run=visit.run
-    )
-    frame = answer.frame.select("breakdown", "value", "n", "share", "errors", "dependents")
-    return table_of(
-        frame.sort("breakdown", "n", descending=[False, True], maintain_order=True)
-        .group_by("breakdown", maintain_order=True)
-        .head(5)
-    )
-
-
-def _examples(
-    visit: Visit, name: str, relation: str, direction: str, run: str | None, is_right: bool
-) -> list[dict[str, Any]]:
-    """Words of the relation whose head is found, or is not, each in its sentence."""
+def _at_work(
+    visit: Visit, name: str, relation: str, direction: str, run: str | None
+) -> dict[str, Any]:
+    """Words of the relation whose head is found, or is not, and what is found where it is not."""
     layer, head = _pair(name)
 
-    def read() -> list[dict[str, Any]]:
-        frame = visit.bank.sql(
-            registry.statement("explorer/judged"),
-            {
-                "run": run,
-                "relation": relation,
-                "layer": layer,
-                "head": head,
-                "direction": direction,
-                "is_right": is_right,
-                "most": _EXAMPLES,
-            },
-            seconds=visit.desk.seconds,
-            memory=visit.desk.memory,
-        )
-        hits = frame.select("sent_id", "sentence", "dependent", "gold")
-        lines = visit.bank.concordance(hits, 8)
-        return [
-            {**line, "found": row["found_form"], "id": row["sentence"]}
-            for line, row in zip(lines.to_dicts(), frame.to_dicts(), strict=True)
-        ]
+    def read() -> dict[str, Any]:
+        found = at_work(visit.bank, layer, head, relation, direction, run, _EXAMPLES)
+        errors = found.errors.group_by("breakdown", maintain_order=True).head(_VALUES)
+        return {
+            "right": _examples(visit, found.right),
+            "wrong": _examples(visit, found.wrong),
+            "errors": table_of(errors),
+        }
 
-    key = ("examples", name, relation, direction, run, is_right)
-    return visit.opened.once(key, read)
+    return visit.opened.once(("at work", name, relation, direction, run), read)
+
+
+def _examples(visit: Visit, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Examples as a concordance has them, with the address of each, where its words are marked."""
+    lines = visit.bank.concordance(rows.drop("found"), 8)
+    return [
+        {**line, "found": row["found"], "id": row["sentence"], "hit": _hit(row)}
+        for line, row in zip(lines.to_dicts(), rows.to_dicts(), strict=True)
+    ]
+
+
+def _hit(row: Mapping[str, Any]) -> str:
+    """The dependent and its head as the address of a sentence says which words are marked."""
+    words = sorted({each for each in (row["dependent"], row["gold"]) if each})
+    return f"{row['sentence']}:{','.join(map(str, words))}"

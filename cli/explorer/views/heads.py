@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnbank.cli.explorer.grids import DIRECTIONS, MEASURES, Grid, grid
+from attnbank.cli.explorer.paging import paging
 from attnbank.cli.explorer.tables import table_of
 from attnbank.cli.explorer.visit import Page, Visit, link
 from attnbank.sql.errors import AttnbankError
@@ -28,7 +29,7 @@ _COLOURS = 6
 
 
 def view(visit: Visit) -> Page:
-    """The grid, coloured by what the address names."""
+    """Show the grid of heads, coloured by what the address names."""
     by = visit.chosen("by", MEASURES)
     relation = visit.text("relation", "all")
     direction = visit.chosen("direction", DIRECTIONS)
@@ -101,7 +102,7 @@ class Point:
 
 
 def view_map(visit: Visit) -> Page:
-    """The map of figure 6, each head a link."""
+    """Show the map of figure 6, on which each head is a link."""
     shown: dict[str, Any] = {"run": visit.run, "runs": visit.runs(), "error": None, "points": []}
     try:
         answer = visit.ask("figure_6", run=visit.run)
@@ -120,7 +121,7 @@ def view_map(visit: Visit) -> Page:
             "kinds": [(*_mark(kind, kinds), kind) for kind in kinds],
             "wide": _WIDE,
             "high": _HIGH,
-            "table": table_of(answer.frame, run=visit.run),
+            "table": table_of(answer.frame, run=visit.run, part=paging(visit, answer.frame.height)),
             "to_head": lambda name: link(f"/head/{name}", run=visit.run),
         },
     )

@@ -10,7 +10,7 @@ from attnbank.queries.pictures.sentence.svg import draw
 
 
 def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
-    """The panels as an HTML document. Raises CallError for an unknown theme."""
+    """Draw the panels as an HTML document. Raises CallError for an unknown theme."""
     drawn = draw(panels, facts, theme)
     title = drawn[drawn.index("<title>") + len("<title>") : drawn.index("</title>")]
     rules = "".join(_rules(panels))

@@ -41,7 +41,7 @@ THEMES = tuple(_THEMES)
 
 
 def palette(theme: str) -> Palette:
-    """The colours of a theme. Raises CallError for an unknown one."""
+    """Return the colours of a theme. Raises CallError for an unknown one."""
     if theme not in _THEMES:
         raise CallError(f"There is no theme {theme}.", f"Say {' or '.join(THEMES)}.")
     return _THEMES[theme]

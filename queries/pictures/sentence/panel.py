@@ -31,7 +31,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """The head as the paper writes it."""
+        """Return the head as the paper writes it: 3-1."""
         return f"{self.layer}-{self.head}"
 
 

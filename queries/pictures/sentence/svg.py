@@ -37,7 +37,7 @@ _FAINTEST = 0.45
 
 
 def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
-    """The panels as one SVG document. Raises CallError for an unknown theme."""
+    """Draw the panels as one SVG document. Raises CallError for an unknown theme."""
     colours = palette(theme)
     wide = max(place.x + place.width for place in places(panels, 0.0)) + MARGIN
     trees = [tree_width(tree) + 2 * MARGIN for tree in facts.trees.values()]
@@ -78,7 +78,7 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
 
 
 def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
-    """What stands below the title: whose attention it is, and what is drawn how."""
+    """Return the lines below the title: whose attention it is, and what is drawn how."""
     yield f"Run {facts.run}: model {facts.model}, corpus {facts.corpus}."
     drawn = "The stronger a line, the larger the weight, from the left word to the right one"
     yield f"{drawn}; weights under {facts.least:g} are not drawn." if facts.least else f"{drawn}."

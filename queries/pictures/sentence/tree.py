@@ -19,7 +19,7 @@ LEAST = 0.55
 
 
 def tree_width(tree: Tree) -> float:
-    """How wide a picture must be for a tree, margins left out."""
+    """Return how many pixels wide a picture must be for a tree, margins left out."""
     longest = _longest(tree)
     return LEAST * (max(60, 6 * longest) + len(tree.words) * _distance(longest))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from attnbank.cli.formats.table import columns_as_text
+from attnbank.queries.formats.table import columns_as_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from attnbank.cli.humanize import number
-from attnbank.cli.printing import shown
+from attnbank.sql.outputs.lines import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,49 +16,53 @@ Facts = list[tuple[str, str]]
 
 
 def of_runs(origin: Origin) -> list[tuple[str, Facts]]:
-    """For each run its name, and terms with their values in plain words."""
+    """Return for each run its name, and terms with their values in plain words."""
     return [(shown(row["name"]), list(_run(row, origin))) for row in _rows(origin.runs)]
 
 
 def of_models(origin: Origin) -> list[tuple[str, Facts]]:
-    """The same for each model."""
+    """Return for each model its name, and terms with their values in plain words."""
     return [(_model_name(row), list(_model(row))) for row in _rows(origin.models)]
 
 
 def of_corpora(origin: Origin) -> list[tuple[str, Facts]]:
-    """The same for each corpus."""
+    """Return for each corpus its name, and terms with their values in plain words."""
     return [(row["name"], list(_corpus(row))) for row in _rows(origin.corpora)]
 
 
 def left_out(origin: Origin) -> list[str]:
-    """What the runs left out, and why: a line for each reason."""
+    """Return what the runs left out, and why, as a line for each reason."""
     return [
-        f"{number(row['n'])} {row['reason']} "
+        f"{_number(row['n'])} {row['reason']} "
         f"({row['run'] or 'every run over ' + row['corpus']}); the first: {row['example']}"
         for row in _rows(origin.skipped)
     ]
 
 
 def departures(origin: Origin) -> list[str]:
-    """Where a source departs from its format without harm: a line for each reason."""
+    """Return where a source departs from its format without harm, as a line for each reason."""
     return [
-        f"{number(row['n'])} {row['reason']} (corpus {row['corpus']}); the first: {row['example']}"
+        f"{_number(row['n'])} {row['reason']} (corpus {row['corpus']}); the first: {row['example']}"
         for row in _rows(origin.departures)
     ]
 
 
 def setup(origin: Origin) -> str:
-    """Model and corpus of the runs in one sentence, to stand beside what a paper measured on."""
+    """Name the models and corpora of the runs, to stand beside what a paper measured on."""
     models = [
         f"{row['name']} ({row['layers']} layers of {row['heads']} heads"
         f"{'' if row['random_seed'] is None else ', random weights'})"
         for row in _rows(origin.models)
     ]
     corpora = [
-        f"{row['name']} ({number(row['sentences'])} sentences, {number(row['words'])} words)"
+        f"{row['name']} ({_number(row['sentences'])} sentences, {_number(row['words'])} words)"
         for row in _rows(origin.corpora)
     ]
     return f"{' and '.join(models)} over {' and '.join(corpora)}"
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"
 
 
 def _rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
@@ -84,8 +87,8 @@ def _run(row: dict[str, Any], origin: Origin) -> Iterator[tuple[str, str]]:
     rounded = "" if row["decimals"] is None else f", rounded to {row['decimals']} decimals"
     yield (
         "held",
-        f"{number(row['sentences'])} sentences, {number(row['words'])} words,"
-        f" {number(row['weights'])} weights{rounded}",
+        f"{_number(row['sentences'])} sentences, {_number(row['words'])} words,"
+        f" {_number(row['weights'])} weights{rounded}",
     )
     yield (
         "when",
@@ -146,7 +149,7 @@ def _corpus(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "annotation", f"{row['annotation']}{silver}; format {row['format']}"
     yield (
         "extent",
-        f"{number(row['documents'])} documents, {number(row['sentences'])} sentences,"
-        f" {number(row['words'])} words, {number(row['mentions'])} mentions",
+        f"{_number(row['documents'])} documents, {_number(row['sentences'])} sentences,"
+        f" {_number(row['words'])} words, {_number(row['mentions'])} mentions",
     )
     yield "SHA-256", row["sha256"]

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+def csv_text(frame: pl.DataFrame, separator: str = ",", *, header: bool = True) -> str:
+    """The rows as CSV: None is an empty cell, an empty text is "".
+
+    Where there is one column, None is "" too: readers pass over an empty line.
+    """
+    return csv_columns(frame).write_csv(
+        include_header=header,
+        separator=separator,
+        null_value='""' if frame.width == 1 else None,
+    )
+
+
 def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with JSON texts instead of lists and records, which CSV does not have."""
     import polars as pl

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.cli.formats.table import Column, columns_as_text
+from attnbank.queries.formats.table import Column, columns_as_text
+from attnbank.queries.formats.values import csv_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +41,10 @@ class Table:
 
 
 def table_of(frame: pl.DataFrame, caption: str, file: str, *, cuts: bool = True) -> Table:
-    """A frame as a table. What names the run alone stands above it, and is in the CSV."""
+    """Lay a frame out as a table; with `cuts` a long one has its first rows alone.
+
+    Columns that name runs stand above the table, and are in the CSV alone.
+    """
     shown = frame.drop(_NEVER, strict=False)
     shown = shown.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else shown
     columns = columns_as_text(shown)
@@ -64,8 +67,5 @@ def _kind(column: Column) -> str:
 
 def csv_address(frame: pl.DataFrame) -> str:
     """All rows as CSV, as -f csv writes them, in an address that has the file in it."""
-    from attnbank.cli.output import write
-
-    file = io.BytesIO()
-    write(frame, "csv", file)
-    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(file.getvalue()).decode()}"
+    coded = base64.b64encode(csv_text(frame).encode()).decode()
+    return f"data:text/csv;charset=utf-8;base64,{coded}"

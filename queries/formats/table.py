@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnbank.cli.printing import shown
 from attnbank.queries.directions import isolated
+from attnbank.sql.outputs.lines import shown
 
 if TYPE_CHECKING:
     import polars as pl

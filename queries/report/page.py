@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attnbank.cli.printing import shown
-from attnbank.cli.report import facts
-from attnbank.cli.report.inline import dark_rules, inline
-from attnbank.cli.report.tables import Table, table_of
+from attnbank.queries.report import facts
+from attnbank.queries.report.inline import dark_rules, inline
+from attnbank.queries.report.tables import Table, table_of
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 from attnbank.queries.sections.origin import Origin, origin
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.extras import need
+from attnbank.sql.outputs.lines import shown
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
+    from attnbank.queries.report.reporting import OnSection
     from attnbank.queries.sections import Chapter, Section
     from attnbank.queries.sections.kinds import Comparison, Drawn
-
-OnSection = Callable[[int, int], None]
-"""Is called with how many sections are done, and how many there are."""
 
 
 @dataclass(frozen=True)
 class Laid:
-    """A section that was answered, laid out."""
+    """A section that was answered, laid out: texts, tables, and the picture as SVG for a page.
+
+    `number` is the prefix of the ids in it. `pictured` has the rows of the picture where they are
+    not those of the section; `compared` has published figures beside those of the bank.
+    """
 
     key: str
     number: str
@@ -56,11 +60,7 @@ class Laid:
     setup: str
 
 
-def _unheard(done: int, total: int) -> None:
-    """Tell nobody."""
-
-
-def page(bank: Bank, run: str | int | None = None, on_section: OnSection = _unheard) -> str:
+def page(bank: Bank, run: str | int | None, on_section: OnSection) -> str:
     """The report on a bank as an HTML document; with `run` on that run of words over sentences.
 
     What the bank cannot answer is listed in it. Raises CallError where there is no such run,
@@ -108,7 +108,38 @@ def page(bank: Bank, run: str | int | None = None, on_section: OnSection = _unhe
             if isinstance(each, Missing)
         ],
         answered=len(answered),
+        times=times(answered),
+        total=f"{sum(each.seconds for each in answered):.1f}",
+        compute=shown(shlex.join(["attnbank", "-b", str(bank.path), "compute", "--all"])),
     )
+
+
+def times(answered: Sequence[Answer]) -> Table:
+    """How many seconds each section took, and whether its rows were computed or read.
+
+    The seconds are those of asking: the rows, those of the picture, and what they are compared
+    with. Drawing is not among them.
+    """
+    return Table(
+        caption="Seconds for each section",
+        names=("section", "seconds", "rows"),
+        kinds=("long", "number", "long"),
+        rows=[
+            (
+                each.section.title,
+                f"{each.seconds:.2f}",
+                "computed" if each.kept is None else f"kept since {_minute(each.kept)}",
+            )
+            for each in answered
+        ],
+        total=len(answered),
+        csv="",
+        file="",
+    )
+
+
+def _minute(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
 def need_packages() -> None:
@@ -167,7 +198,7 @@ def _section(found: Answer, every: Origin, prefix: str) -> Laid:
         paper="" if analysis is None else f"{analysis.paper[:1].upper()}{analysis.paper[1:]}",
         reading=section.reading,
         runs=tuple(map(shown, found.runs)),
-        kept="" if found.kept is None else f"{found.kept:%Y-%m-%d %H:%M} UTC",
+        kept="" if found.kept is None else _minute(found.kept),
         formulas=() if analysis is None else analysis.formulas,
         notes=found.notes,
         columns=()
@@ -220,4 +251,4 @@ def _style() -> str:
 
 
 def _source(name: str) -> str:
-    return (files("attnbank.cli.report") / name).read_text(encoding="utf-8")
+    return (files("attnbank.queries.report") / name).read_text(encoding="utf-8")

@@ -1,0 +1,84 @@
+"""A browser of the system for slow tests; they are skipped where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A Chromium or Chrome without a window."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@contextmanager
+def explored(bank: Path) -> Iterator[str]:
+    """The address that `attnbank explore` prints for a bank, while it runs."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "-b", str(bank), "explore", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".src")},
+        # A shell without a terminal has its children ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert running.stdout is not None
+    first = running.stdout.readline()
+    assert first.startswith("The explorer is at http://127.0.0.1:"), first
+    yield first.split()[-1]
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate(timeout=20)
+    assert rest.splitlines()[-1] == "The explorer is closed."
+    assert running.returncode == 0
+
+
+class Visitor:
+    """A page of the browser; `said` collects what its console and its scripts complain about."""
+
+    def __init__(self, browser: Any, address: str, width: int, scheme: str, **more: Any) -> None:
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme, **more)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(f"dialog {dialog.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.home = address.split("/?")[0]
+        self.page.goto(address)
+
+    def see(self, path: str, **values: object) -> Any:
+        """Go to a page."""
+        self.page.goto(f"{self.home}{path}" + (f"?{urlencode(values)}" if values else ""))
+        return self.page
+
+
+def faults(page: Any) -> list[tuple[str, str]]:
+    """What axe finds to be a serious fault of accessibility: the rule, and where it is broken."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page).response["violations"]
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    return [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]
