@@ -221,9 +221,41 @@ class InputTokenizer:
                     if number == self.unknown and unknown is not None:
                         token = unknown  # Unigram reports the unknown text itself instead
                     words[own[index]].append(Piece(number, token, own[index]))
+        for text, pieces in zip(texts, found, strict=True):
+            for at, (way, word) in enumerate(text):
+                if way is self.reading.joined and len(word.split()) > 1:
+                    pieces[at] = self._with_space_inside(word, at) or pieces[at]
         return [
             _whole([word for _, word in text], pieces)
             for text, pieces in zip(texts, found, strict=True)
+        ]
+
+    def _with_space_inside(self, word: str, index: int) -> list[Piece] | None:
+        """The pieces of a word with white space inside (20 000) that none stands before.
+
+        Some tokenizers write white space only if they write it before the word, too. So the pieces
+        from the first white space on are those that the word has after white space, and only those
+        before it are pieces of a word that follows another. None if a piece is of both.
+        """
+        spaced = self.reading.spaced
+        end = next(at for at, sign in enumerate(word) if sign.isspace())
+        edge = len(spaced.before) + end
+        whole = spaced.tokenizer.encode(
+            [spaced.before + word], is_pretokenized=True, add_special_tokens=False
+        )
+        rest = [at for at, (start, _) in enumerate(whole.offsets) if start >= edge]
+        if any(stop > edge for at, (_, stop) in enumerate(whole.offsets) if at not in rest):
+            return None
+        joined = self.reading.joined
+        first = joined.tokenizer.encode(
+            [joined.before + word[:end]], is_pretokenized=True, add_special_tokens=False
+        )
+        pieces = list(zip(first.ids, first.tokens, strict=True))
+        pieces += [(whole.ids[at], whole.tokens[at]) for at in rest]
+        unknown = None if self.unknown is None else self.tokenizer.id_to_token(self.unknown)
+        return [
+            Piece(id, text if id != self.unknown or unknown is None else unknown, index)
+            for id, text in pieces
         ]
 
     def _frame(self, segments: int) -> SpecialTokens:
