@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import new_banks
 import pytest
 
 from attnbank.cli.app import run
@@ -25,6 +26,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory, mentions: Path) -> Parts:
     def make(context: str) -> Bank:
         if context not in made:
             path = tmp_path_factory.mktemp("parts") / "bank.duckdb"
+            new_banks.put(path)
             options = ["--model", "minilm", "--multiword", "parts", "--context", context]
             assert run(["-b", str(path), "ingest", str(mentions), *options]) == 0
             made[context] = path

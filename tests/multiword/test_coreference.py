@@ -95,6 +95,7 @@ def test_where_mentions_and_their_antecedents_stand(documents: Case) -> None:
     assert found == expected
 
 
+@pytest.mark.usual("written-mentions")
 @pytest.mark.parametrize("candidates", ["mentions", "words"])
 def test_where_each_head_looks(documents: Case, candidates: str) -> None:
     judged = coreference.judged(documents.corpus, documents.inputs)
@@ -113,6 +114,7 @@ def test_where_each_head_looks(documents: Case, candidates: str) -> None:
     assert found == {key: (at, at in right[key[0]]) for key, at in expected.items()}
 
 
+@pytest.mark.usual("written-mentions")
 @pytest.mark.parametrize("candidates", ["mentions", "words"])
 def test_accuracy(documents: Case, candidates: str) -> None:
     judged = coreference.judged(documents.corpus, documents.inputs)

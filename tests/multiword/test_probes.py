@@ -48,6 +48,7 @@ def test_right_branching_is_the_next_position(case: Case, tmp_path: Path) -> Non
     assert found == _expected(case, probes.right_branching)
 
 
+@pytest.mark.slow
 def test_what_a_trained_probe_finds(chosen: Case, tmp_path: Path) -> None:
     copy, found = _trained(chosen, tmp_path, "attention")
     layers, heads = chosen.inputs[0].maps.shape[:2]

@@ -90,6 +90,7 @@ def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
         assert pieces == slow
 
 
+@pytest.mark.slow
 def test_wordpiece(read: Make, written: Path) -> None:
     """What the normalizer makes of a word is what its pieces are put together."""
     folder = Path(place_of(MINILM, None)[0])
@@ -97,28 +98,6 @@ def test_wordpiece(read: Make, written: Path) -> None:
     for text, pieces, _ in _positions(read(written, folder)):
         plain = "".join(normalizer.normalize_str(text).split())
         assert _fits([each.removeprefix("##") for each in pieces], "[UNK]", plain), (text, pieces)
-
-
-def test_parts_spell_a_token_by_their_characters(
-    read: Make, tmp_path: Path, multilingual_model: Path
-) -> None:
-    """Composed and decomposed are different spellings, as capitals are."""
-    blocks = []
-    tokens = ["été", unicodedata.normalize("NFD", "été"), "Été"]
-    for number, form in enumerate(tokens, start=1):
-        parts = unicodedata.normalize("NFC", "été")
-        rows = [f"1-2\t{form}" + "\t_" * 8]
-        rows.append(f"1\t{parts[:2]}\tx\tX\t_\t_\t0\troot\t_\t_")
-        rows.append(f"2\t{parts[2:]}\tx\tX\t_\t_\t1\tdep\t_\t_")
-        blocks.append("\n".join([f"# sent_id = {number}", *rows]))
-    source = tmp_path / "spelled.conllu"
-    source.write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
-    case = read(source, multilingual_model)
-    assert case.rows("select text from position where kind = 'word' order by word") == [
-        ("ét",), ("é",), (tokens[1],), (tokens[2],),
-    ]  # fmt: skip
-    spelled = case.rows("select is_spelled from multiword_token order by first_word")
-    assert spelled == [(True,), (False,), (False,)]
 
 
 @pytest.mark.slow

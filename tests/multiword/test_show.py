@@ -11,6 +11,7 @@ from multiword_cases import Case
 from attnbank.cli.app import run
 
 
+@pytest.mark.slow
 def test_a_row_for_each_word(documents: Case, capfd: pytest.CaptureFixture[str]) -> None:
     """Whether a head finds an arc within a position is not asked; of others it is, word by word."""
     judged = {arc.word.place: arc for arc in documents.judged}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import new_banks
 import pytest
 from multiword_cases import Case
 
@@ -39,6 +41,13 @@ TEXT = """# newdoc id = one
 3	lo	él	PRON	_	_	1	obj	_	_
 
 """
+COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "été") for form in ("NFC", "NFD"))
+SPELLED = "".join(
+    f"# sent_id = {name}\n1-2\t{form}\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    f"1\t{COMPOSED[:2]}\tx\tX\t_\t_\t0\troot\t_\t_\n"
+    f"2\t{COMPOSED[2:]}\tx\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    for name, form in (("s3", COMPOSED), ("s4", DECOMPOSED), ("s5", COMPOSED.capitalize()))
+)
 
 
 def test_the_words_of_a_token(case: Case) -> None:
@@ -106,8 +115,9 @@ Told = tuple[Path, dict[str, str]]
 def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> Told:
     """A bank of the text above in three runs, and what was told of each by the commands."""
     folder = tmp_path_factory.mktemp("told")
-    (folder / "text.conllu").write_text(TEXT, encoding="utf-8")
+    (folder / "text.conllu").write_text(TEXT + SPELLED, encoding="utf-8")
     bank, said = folder / "bank.duckdb", {}
+    new_banks.put(bank)
     given = ["-b", str(bank), "ingest", str(folder / "text.conllu"), "--model"]
     for name, options in (("written", []), ("parts", ["--multiword", "parts"]),
                           ("token", ["--unit", "token"])):  # fmt: skip
@@ -124,14 +134,17 @@ def _sql(bank: Path, statement: str) -> list[tuple[Any, ...]]:
 
 
 def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -> None:
-    """Dámelo is one position with two arcs inside; don't is read as do and n't."""
+    """Dámelo is one position with two arcs inside; don't is read as do and n't.
+
+    Composed and decomposed letters are different spellings, as capitals are.
+    """
     bank, said = told
-    assert re.search(r"\b2 dependencies .*\(inside-token\)", said["written"])
+    assert re.search(r"\b4 dependencies .*\(inside-token\)", said["written"])
     assert re.search(r"\b1 empty node", said["written"])
     assert run(["-b", str(bank), "info"]) == 0
     info = capfd.readouterr()[0]
-    assert re.search(r"read as written; 2 dependencies inside them are left out", info)
-    assert re.search(r"\b2 of 3 multiword tokens .*\b1 empty node", info)
+    assert re.search(r"read as written; 4 dependencies inside them are left out", info)
+    assert re.search(r"\b4 of 6 multiword tokens .*\b1 empty node", info)
     rows = _sql(
         bank,
         "select position, text, word, last_word from position"
@@ -142,6 +155,8 @@ def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -
         (1, "Il", 1, None), (2, "vient", 2, None), (3, "du", 3, 4), (4, "port", 5, None),
         (5, ",", 6, None), (6, "do", 7, None), (7, "n't", 8, None), (8, "he", 9, None),
         (9, "?", 10, None), (1, "Dámelo", 11, 13),
+        (1, COMPOSED[:2], 14, None), (2, COMPOSED[2:], 15, None), (1, DECOMPOSED, 16, 17),
+        (1, COMPOSED.capitalize(), 18, 19),
     ]  # fmt: skip
 
 
@@ -156,7 +171,7 @@ def test_parts_have_positions_of_their_own(told: Told) -> None:
         " group by all",
     )
     ((name, mode, positions, shared),) = rows
-    assert (name.split("/")[-1], mode, positions, shared) == ("parts", "parts", 13, 0)
+    assert (name.split("/")[-1], mode, positions, shared) == ("parts", "parts", 19, 0)
 
 
 def test_each_piece_of_a_token_has_its_words(told: Told) -> None:
@@ -168,7 +183,7 @@ def test_each_piece_of_a_token_has_its_words(told: Told) -> None:
     )
     assert [(word, last) for word, last, _ in rows] == [
         (1, None), (2, None), (3, 4), (5, None), (6, None), (7, None), (8, None), (9, None),
-        (10, None), (11, 13),
+        (10, None), (11, 13), (14, None), (15, None), (16, 17), (18, 19),
     ]  # fmt: skip
     texts = {word: text for word, _, text in rows}
     assert texts[3] == "▁du" and texts[7] == "▁do"
@@ -176,8 +191,8 @@ def test_each_piece_of_a_token_has_its_words(told: Told) -> None:
 
 
 def test_roots_count_and_inner_arcs_do_not(told: Told) -> None:
-    """In the row all: the ten words of the first sentence, and of the second its root alone."""
+    """In the row all: ten words of the first sentence, two of the third, of others the root."""
     bank, _ = told
     ((name,),) = _sql(bank, "select name from run where id = 1")
     rows = _sql(bank, f"select distinct n from head_accuracy(relation := 'all', run := '{name}')")
-    assert rows == [(11,)]
+    assert rows == [(15,)]

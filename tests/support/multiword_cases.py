@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import new_banks
 import numpy as np
 from multiword import passes, text, trees
 
@@ -107,6 +108,7 @@ def make(
     *args: str,
 ) -> Case:
     """Fill a bank by the command, and read the same text slowly."""
+    new_banks.put(bank)
     options = ["--multiword", mode, "--context", context, *args]
     assert run(["-b", str(bank), "ingest", str(source), "--model", str(model), *options]) == 0
     corpus = text.read(source, written=mode == "written")
