@@ -154,16 +154,25 @@ def _nothing(name: str) -> pl.DataFrame:
 
 
 def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
-    """The best head on the pairs; warns if the words of a pair are not in one input of the run."""
+    """The best head on the pairs; warns of pairs that are not judged.
+
+    Their words are not in one input of the run, or share a position of it.
+    """
     found = bank.query("best_head_test", relation=RELATION, run=run)
     whole = pairs.select("word", "head_word").n_unique()
     judged = found["n"][0] if found.height else 0
     if judged < whole:
+        named = found["run"][0] if found.height else run
+        inside = bank.connection.execute(
+            registry.statement("patterns/pairs_inside"), {"relation": RELATION, "run": named}
+        ).fetchall()[0][0]
+        outside = whole - judged - inside
+        told = [f"{outside:,} of the {whole:,} pairs stand in no input of the run"] * (outside > 0)
+        told += [f"{inside:,} of the {whole:,} pairs are of words that share a position"] * (
+            inside > 0
+        )
         warnings.warn(
-            f"{whole - judged:,} of the {whole:,} pairs stand in no input of the run; the others"
-            " are judged.",
-            AttnbankWarning,
-            stacklevel=5,
+            f"{', and '.join(told)}; the others are judged.", AttnbankWarning, stacklevel=5
         )
     return found
 

@@ -76,7 +76,6 @@ with_head as (
         and clitic.head_index = dependent.index
     where dependent.head_index is not null
         and $saved is null
-        and (gold_head.position is null or gold_head.position <> dependent.position)
 ),
 
 saved as (
@@ -113,6 +112,7 @@ judged as (
         with_head.position,
         with_head.head_position
     from with_head
+    where with_head.head_position is null or with_head.head_position <> with_head.position
     union all
     select
         saved.run,

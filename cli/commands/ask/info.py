@@ -130,7 +130,9 @@ def _tokens_of_run(row: dict[str, Any]) -> list[str]:
     if row["multiword"] == "parts":
         return ["  of multiword tokens the parts were read, not what is written"]
     inner = row["inner_dependencies"]
-    left_out = f"; {number(inner)} dependencies inside them are left out" if inner else ""
+    left_out = (
+        f"; {number(inner)} dependencies in them are left out (inside-token)" if inner else ""
+    )
     return [f"  multiword tokens were read as written{left_out}"]
 
 
@@ -193,7 +195,7 @@ def _tokens_of_corpus(row: dict[str, Any]) -> list[str]:
             " tokens are not what their words spell"
         )
     if row["empty_nodes"]:
-        told.append(f"{number(row['empty_nodes'])} empty nodes")
+        told.append(f"{number(row['empty_nodes'])} empty node{'s' * (row['empty_nodes'] > 1)}")
     return [f"  {', '.join(told)}"] if told else []
 
 

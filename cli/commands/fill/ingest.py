@@ -339,7 +339,10 @@ def _words_lines(inner: int, empty_nodes: int) -> list[str]:
             " position; analyses of heads leave them out (inside-token)"
         )
     if empty_nodes:
-        lines.append(f"  {number(empty_nodes)} empty nodes of the enhanced graph are no words")
+        nodes = "empty node of the enhanced graph is no word"
+        if empty_nodes > 1:
+            nodes = "empty nodes of the enhanced graph are no words"
+        lines.append(f"  {number(empty_nodes)} {nodes}")
     return lines
 
 
