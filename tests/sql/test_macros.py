@@ -110,7 +110,8 @@ def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> Non
         if name == "attention_weight":
             statement = f"select * from {name} where sequence = 1 and layer = 2 and head = 3"
         new, old = in_python(full_bank, statement), in_shell(shell, full_bank, statement)
-        assert len(new) > 10, name
+        # English tokens are what their words spell, so that no dependency is inside one.
+        assert len(new) > 10 or name == "inner_dependency", name
         assert _equal(old, new)
 
 

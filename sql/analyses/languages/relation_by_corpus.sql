@@ -39,6 +39,13 @@
 -- column run varchar: name of the run over the corpus
 with
 
+chosen_run as (
+    select chosen.id
+    from chosen_run(
+        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
+    ) as chosen
+),
+
 scored as (
     select
         hit.corpus,
@@ -130,6 +137,7 @@ left join corpus_offset(
 ) as baseline
     on baseline.corpus = best.corpus
     and baseline.relation = best.relation
+where exists (select chosen_run.id from chosen_run)
 order by
     sum(best.n) over (partition by best.relation) desc,
     best.relation,
