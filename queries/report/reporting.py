@@ -23,19 +23,25 @@ OnSection = Callable[[int, int], None]
 class Reports(OpenBank):
     """The part of a Bank that writes reports."""
 
-    @overload
-    def report(
-        self, path: str | Path, *, run: str | int | None = None, on_section: OnSection | None = None
-    ) -> None: ...
+    if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 
-    @overload
-    def report(
-        self,
-        path: None = None,
-        *,
-        run: str | int | None = None,
-        on_section: OnSection | None = None,
-    ) -> str: ...
+        @overload
+        def report(
+            self,
+            path: str | Path,
+            *,
+            run: str | int | None = None,
+            on_section: OnSection | None = None,
+        ) -> None: ...
+
+        @overload
+        def report(
+            self,
+            path: None = None,
+            *,
+            run: str | int | None = None,
+            on_section: OnSection | None = None,
+        ) -> str: ...
 
     def report(
         self,

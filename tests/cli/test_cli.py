@@ -235,6 +235,19 @@ def test_an_ingest_says_what_it_did(
     assert f"Next: attnbank -b {bank} query special_tokens" in both(capsys)[1]
 
 
+def test_a_process_that_ingested_ends_in_silence(
+    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """DuckDB tells what of it is still in use when the process ends, as by functions of typing."""
+    done = subprocess.run(
+        [sys.executable, "-m", "attnbank", "-b", str(tmp_path / "bank.duckdb"), "ingest",
+         str(sample / "stories.conllu"), "--model", str(tiny_model("bert"))],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not done.stdout
+    assert done.stderr.splitlines()[-1].startswith("Next: attnbank")
+
+
 def test_what_is_wrong_with_a_corpus_is_listed(
     tiny_model: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
