@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from keyword import iskeyword
 from typing import NoReturn
 
 import click
@@ -19,7 +20,7 @@ COMMANDS = {
     "plot": "see", "show": "see", "report": "see", "explore": "see", "find": "ask", "count": "ask",
     "score": "ask", "save": "keep", "saved": "keep", "use": "keep", "compute": "fill",
     "probe": "fill", "sql": "ask", "shell": "ask", "schema": "ask", "export": "keep",
-    "upgrade": "keep", "delete": "keep",
+    "import": "keep", "upgrade": "keep", "delete": "keep",
 }  # fmt: skip
 """The commands, in the order in which the help lists them, and the folder of each."""
 
@@ -35,7 +36,8 @@ class App(BankGroup):
         """The command with that name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        place = f"attnbank.cli.commands.{COMMANDS[cmd_name]}.{cmd_name}"
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        place = f"attnbank.cli.commands.{COMMANDS[cmd_name]}.{module}"
         command = import_module(place).command
         assert isinstance(command, click.Command)
         return command

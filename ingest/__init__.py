@@ -1,7 +1,8 @@
 """From annotated text and a model to rows in a bank.
 
 `ingest(IngestOptions(...))` does all of it; `estimate` counts what it would write. Heavy packages
-(torch, transformers, spacy) are imported only when one of the two is used.
+(torch, transformers, spacy) are imported only when one of the two is used. `import_export` makes a
+bank of an export, and needs none of them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from attnbank.sql.extras import need
 if TYPE_CHECKING:
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.run import estimate, ingest
+    from attnbank.ingest.store.importing import import_export
 
-__all__ = ["IngestOptions", "estimate", "ingest"]
+__all__ = ["IngestOptions", "estimate", "import_export", "ingest"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,6 +31,10 @@ def __getattr__(name: str) -> Any:
         from attnbank.ingest.options import IngestOptions
 
         return IngestOptions
+    if name == "import_export":
+        from attnbank.ingest.store.importing import import_export
+
+        return import_export
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

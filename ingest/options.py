@@ -44,7 +44,8 @@ class IngestOptions:
 
     `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, only
     the first such input of each document), or a pair of segments. `limit` takes that many inputs
-    at random; `seed` is the seed of this sample and of the pairs.
+    at random; `seed` is the seed of this sample and of the pairs. `shard` takes a part of the
+    documents, always the same ones: 3/16 is the third of 16 parts, each into a bank of its own.
 
     `unit` and `subword` say what a position is and how the pieces of a word are merged (section 4.1
     of the paper). `multiword` says how a multiword token that its words do not spell (French "du"
@@ -74,6 +75,7 @@ class IngestOptions:
     unit: Unit = "word"
     subword: Subword = "mean"
     multiword: Multiword = "written"
+    shard: str | None = None
     max_tokens: int | None = None
     truncate: bool = False
     limit: int | None = None

@@ -10,6 +10,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.masked.passes import masked_passes
 from attnbank.ingest.models import loading as models
@@ -197,6 +198,11 @@ def _check_options(options: IngestOptions) -> None:
     if options.limit is not None and options.limit < 1:
         raise CallError("--limit must be positive.", "Leave it out for every input.")
     _check_masked_options(options)
+    if read_shard(options.shard) is not None and options.limit is not None:
+        raise CallError(
+            "--limit draws from the whole corpus, and --shard reads a part of it.",
+            "Leave one of them out.",
+        )
 
 
 def _check_texts_and_numbers(options: IngestOptions) -> None:

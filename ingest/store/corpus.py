@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
+from attnbank.ingest.corpora.shards import of_shard, read_shard
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
 from attnbank.ingest.options import IngestOptions
@@ -35,10 +37,10 @@ class Corpus:
     bad: tuple[Problem, ...] = ()  # of files that are left out whole
 
     def items(self) -> Iterator[Sentence | Problem]:
-        """Its sentences and its problems, read from the files."""
+        """Its sentences and its problems, read from the files; of a shard, those of the shard."""
         asked = self.options
-        yield from self.bad
-        yield from read(self.sources, asked.format, asked.spacy, asked.split, strict=asked.strict)
+        found = read(self.sources, asked.format, asked.spacy, asked.split, strict=asked.strict)
+        return of_shard(chain(self.bad, found), read_shard(asked.shard))
 
 
 def find(options: IngestOptions) -> Corpus:
@@ -48,6 +50,7 @@ def find(options: IngestOptions) -> Corpus:
     sources = find_sources(options.corpora, options.format, bad=asked)
     formats = sorted({format_of(each, options.format, options.spacy) for each in sources})
     annotator, files = None, None
+    shard = read_shard(options.shard)
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
 
@@ -65,6 +68,7 @@ def find(options: IngestOptions) -> Corpus:
             if options.language is None
             else language_tag(options.language)
         ),
+        shard=None if shard is None else str(shard),
     )
     return Corpus(sources, facts, options, tuple(bad))
 
@@ -81,7 +85,10 @@ def _stem(path: Path) -> str:
 
 
 def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped."""
+    """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped.
+
+    Raises CallError for a shard that no document belongs to.
+    """
     problems: list[Problem] = []
     sentences = 0
     for item in corpus.items():
@@ -93,6 +100,12 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
             on_progress(Progress("checking", sentences, None))
     if problems and not corpus.options.skip_bad:
         raise CorpusError(problems, "Mend them, or leave these sentences out with --skip-bad.")
+    if not sentences and corpus.facts.shard is not None:
+        raise CallError(
+            f"The shard {corpus.facts.shard} of {corpus.facts.name} has no sentence: the corpus has"
+            " fewer documents than shards.",
+            "Divide it into fewer shards.",
+        )
     if not sentences:
         raise CorpusError(problems, "No sentence is left to ingest.")
     return problems
@@ -142,16 +155,23 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
     """
     facts = corpus.facts
     row = connection.execute(
-        "select id, sha256, format, annotator, annotator_sha256, language from corpus"
+        "select id, sha256, format, annotator, annotator_sha256, language, shard from corpus"
         " where name = ?",
         [facts.name],
     ).fetchone()
     if row is None:
         return None
-    id, sha256, format, annotator, files, language = row
+    id, sha256, format, annotator, files, language, shard = row
     its = f"The bank has another corpus called {facts.name}:"
     if sha256 != facts.sha256:
         raise CallError(f"{its} its content differs from this one's.", _OWN_NAME.capitalize())
+    if shard != facts.shard:
+        held = "all of it" if shard is None else f"its shard {shard}"
+        asked = "all of it" if facts.shard is None else f"its shard {facts.shard}"
+        raise CallError(
+            f"The bank has {held} as the corpus {facts.name}, and this would be {asked}.",
+            "Give each shard a bank of its own (-b FILE).",
+        )
     if format != facts.format:
         fact = f"{its} it was read as {format}, and this one is read as {facts.format}."
         raise CallError(fact, _OWN_NAME.capitalize())

@@ -26,6 +26,7 @@ class CorpusFacts:
     annotator: str | None
     annotator_sha256: str | None = None
     language: str | None = None  # a BCP 47 tag
+    shard: str | None = None  # 3/16: the third of 16 parts of its documents
 
 
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
@@ -104,9 +105,9 @@ def write_corpus(
     corpus = ids["corpus"]
     connection.execute(
         "insert into corpus (id, name, format, path, sha256, annotation, annotator,"
-        " annotator_sha256, language) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " annotator_sha256, language, shard) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [corpus, facts.name, facts.format, facts.path, facts.sha256, facts.annotation,
-         facts.annotator, facts.annotator_sha256, facts.language],
+         facts.annotator, facts.annotator_sha256, facts.language, facts.shard],
     )  # fmt: skip
     tables = _Tables()
     document, sentence, word = ids["document"] - 1, ids["sentence"], ids["word"]
@@ -127,7 +128,7 @@ def write_corpus(
             entities = {}
             start = item.document
             tables.document.add(
-                document, corpus, documents, start.name, start.split, start.file,
+                document, corpus, start.index or documents, start.name, start.split, start.file,
                 list(start.metadata.items()),
             )  # fmt: skip
         in_document += 1

@@ -8,6 +8,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.options import IngestOptions
@@ -203,6 +204,8 @@ def _run_name(
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
     choice = _shape(options)
+    if choice["shard"] is not None:
+        parts.append(f"shard{choice['shard'].replace('/', 'of')}")
     if options.truncate:
         parts.append("truncated")
     if choice["limit"] is not None:
@@ -262,8 +265,10 @@ def _shape(options: IngestOptions) -> dict[str, str | None]:
 
     None where they do not: a seed that nothing is drawn with has no effect.
     """
+    shard = read_shard(options.shard)
     drawn = options.context == "pair" or options.limit is not None
     return {
+        "shard": None if shard is None else str(shard),
         "truncate": "true" if options.truncate else None,
         "limit": None if options.limit is None else str(options.limit),
         "seed": str(options.seed) if drawn else None,

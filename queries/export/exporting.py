@@ -16,6 +16,7 @@ from attnbank.queries.sandbox.processes import end, has_spoken
 from attnbank.sql.bank.explaining import broken_off
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.outputs.folders import Part, check_folder, output_folder
+from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
 from attnbank.sql.quoting import literal
 
 PATIENCE = 120.0
@@ -34,7 +35,8 @@ def export(bank: Bank, folder: Path, *, run: str | None = None, force: bool = Fa
     """Write a bank, or one run of it with its corpus and model, as Parquet files.
 
     Beside them are `schema.sql` and `load.sql`, with which any DuckDB shell makes a bank from the
-    folder. The folder appears only when everything is written. With `force` an earlier export in
+    folder, and `manifest.json`, which counts the rows and has a digest of every file. The folder
+    appears only when everything is written. With `force` an earlier export in
     it is replaced, and other files in it stay. Returns the paths of the files that were written.
 
     Raises CallError for an unknown run, if `folder` is something other than a folder, and if it is
@@ -64,6 +66,7 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
 
     The latter are TABLE/run=N/rows.parquet, and count even if load.sql is missing.
     """
+    has_manifest = is_manifest(folder / MANIFEST)
     read = ""
     with suppress(OSError):
         read = (folder / LOAD).read_text(encoding="utf-8", errors="replace")
@@ -71,6 +74,8 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
     def is_own(place: Path) -> bool:
         if place.name in (LOAD, SCHEMA):
             return len(place.parts) == 1
+        if place == Path(MANIFEST):
+            return has_manifest
         is_part = len(place.parts) == 3 and place.parts[1].startswith("run=")
         return literal(place.as_posix()) in read or (is_part and place.name == "rows.parquet")
 

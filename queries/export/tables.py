@@ -20,12 +20,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from attnbank.sql import macros, registry
+from attnbank.sql import macros, provenance, registry
 from attnbank.sql.bank import formats, kept
 from attnbank.sql.bank.explaining import explain, is_full_disk
 from attnbank.sql.bank.opening import fingerprint, open_to_export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.outputs.files import unwritten
+from attnbank.sql.outputs.manifests import (
+    MANIFEST,
+    ExportedFile,
+    ExportedTable,
+    Manifest,
+    exported_file,
+)
 from attnbank.sql.quoting import literal, quoted
 from attnbank.sql.suggest import did_you_mean, listed
 
@@ -72,7 +79,7 @@ class _Table:
     schema: str
     name: str
     columns: dict[str, str]
-    files: list[str]
+    files: list[ExportedFile]
 
     @property
     def place(self) -> str:
@@ -121,7 +128,7 @@ def _end_with_parent() -> None:
 
 
 def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
-    """Write the tables of a bank, or of one run of it, into an empty folder, `load.sql` last.
+    """Write the tables of a bank, or of one run of it, into an empty folder, the manifest last.
 
     `named` is the folder as the user named it, for the errors. Raises CallError for an unknown run,
     BankError for a bank that cannot be read, AttnbankError if the disk is full.
@@ -139,9 +146,12 @@ def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
         if is_full_disk(error):
             raise _full(named) from error
         raise explain(error, path, "nothing was exported", "type the same command again") from error
+    except OSError as error:  # a file could not be read again for its digest
+        raise unwritten(named, error) from error
     try:
         (folder / SCHEMA).write_text(_schema(tables), encoding="utf-8")
         (folder / LOAD).write_text(_load(tables), encoding="utf-8")
+        (folder / MANIFEST).write_text(_manifest(tables).text(), encoding="utf-8")
     except OSError as error:
         raise unwritten(named, error) from error
 
@@ -191,18 +201,17 @@ def _write(
         whole = f"{table.stem}.parquet"
         if (table.schema, table.name) == ("main", "bank"):
             now = literal(fingerprint())
-            _copy(connection, f"select * replace ({now} as analyses) from bank", folder / whole)
+            select = f"select * replace ({now} as analyses) from bank"
         elif "sequence" in table.columns and "run" not in table.columns:
             _write_by_run(connection, table, folder, chosen)
             yield table
             continue
-        elif everything:
-            _copy(connection, select, folder / whole)
-        else:
+        elif not everything:
             default = "run in ({runs})" if "run" in table.columns else "true"
             own = _OF_RUNS.get(table.name, default) if table.schema == "main" else default
-            _copy(connection, f"{select} where {own.format(**lists)}", folder / whole)
-        table.files.append(whole)
+            select = f"{select} where {own.format(**lists)}"
+        rows = _copy(connection, select, folder / whole)
+        table.files.append(exported_file(folder, whole, rows))
         yield table
 
 
@@ -231,29 +240,47 @@ def _write_by_run(
     for run in chosen:
         name = f"{table.stem}/run={run.id}/rows.parquet"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        _copy(
+        rows = _copy(
             connection,
             f"select * from {table.place}"
             f" where sequence in (select id from sequence where run = {run.id})",
             folder / name,
             splits_floats=run.is_unrounded or table.name != "attention",
         )
-        table.files.append(name)
+        table.files.append(exported_file(folder, name, rows))
 
 
 def _copy(
     connection: DuckDBPyConnection, select: str, file: Path, *, splits_floats: bool = False
-) -> None:
-    """Write the rows of a SELECT to a Parquet file.
+) -> int:
+    """Write the rows of a SELECT to a Parquet file, and return their number.
 
     With `splits_floats` it is written in version 2 of the format, in which DuckDB splits floats
     into streams of their bytes. That makes unrounded ones a tenth smaller, and rounded ones larger.
     """
     version = "v2" if splits_floats else "v1"
-    connection.execute(
+    ((rows,),) = connection.execute(
         f"copy ({select}) to {literal(str(file))} (format parquet, compression zstd,"
         f" compression_level 3, row_group_size {_ROWS_IN_A_GROUP}, parquet_version {version})"
     ).fetchall()
+    return int(rows)
+
+
+def _manifest(tables: list[_Table]) -> Manifest:
+    return Manifest(
+        registry.FORMAT,
+        provenance.version(),
+        tuple(
+            ExportedTable(
+                each.schema,
+                each.name,
+                sum(file.rows for file in each.files),
+                each.columns,
+                tuple(each.files),
+            )
+            for each in tables
+        ),
+    )
 
 
 def _schema(tables: list[_Table]) -> str:
@@ -300,7 +327,7 @@ def _load(tables: list[_Table]) -> str:
         if not table.files:
             continue
         columns = ", ".join(quoted(column) for column in table.columns)
-        files = ", ".join(literal(each) for each in table.files)
+        files = ", ".join(literal(each.path) for each in table.files)
         lines.append(
             f"insert into {table.place} ({columns})\nselect {columns}\n"
             f"from read_parquet([{files}], hive_partitioning = false);"

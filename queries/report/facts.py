@@ -117,6 +117,7 @@ def _inputs(row: dict[str, Any]) -> str:
 
 def _chosen(row: dict[str, Any]) -> str:
     told = {
+        "shard": "the shard {} of the documents",
         "truncate": "the first input of each document alone",
         "limit": "a sample of {} inputs",
         "seed": "seed {}",

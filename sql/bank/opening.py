@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +19,9 @@ from attnbank.sql.bank.formats import (
     is_empty,
 )
 from attnbank.sql.bank.log import check_log
-from attnbank.sql.bank.places import bank_place, check_is_duckdb, is_alive
-from attnbank.sql.bank.room import own_files, remove_leftover
+from attnbank.sql.bank.making import GUARDED, WRITER, connect, fill, make, unreserved
+from attnbank.sql.bank.places import bank_place, check_is_duckdb
+from attnbank.sql.bank.room import remove_leftover
 from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import BankError
 from attnbank.sql.interrupts import postponed
@@ -33,27 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "fingerprint", "install_beside", "open_to_read", "open_to_write"]
 
-STORAGE = {"storage_compatibility_version": "v1.5.0", "default_block_size": "65536"}
-"""How a bank is stored, so that the DuckDB 1.5 shells that people have can read it. Blocks of
-64 KiB keep small banks small."""
-
-_WRITER = {"max_vacuum_tasks": "0"}
-"""No vacuuming at checkpoints, since that writes existing rows once more beside the old ones:
-computing 2,556 rows made a bank of 153 MB grow to 270 MB. `close_tidily` gives back unused room at
-the end."""
-
-GUARDED = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "allow_persistent_secrets": "false",
-}
-"""Settings of every connection, so that a statement cannot reach extensions, Python variables or
-stored secrets."""
-
 _ALIAS = "attnbank"
-_NEW = ".new"
-_RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 
 
 def open_to_read(
@@ -163,22 +142,17 @@ def open_to_write(
     Close it with `close_tidily`, which gives back unused room. Raises CallError or BankError as
     open_to_read does, and BankError if any other process has the bank open.
     """
-    place = bank_place(path) if makes else existing(path)
-    if place.stem.lower() in _RESERVED:
-        raise BankError(
-            f"A bank cannot be called {place.stem}: DuckDB would confuse it with its schema.",
-            "Give it another name (-b FILE).",
-        )
+    place = unreserved(bank_place(path) if makes else existing(path))
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # it takes less than a second, and may leave nothing behind
-            _make(place, Path(path), created_by)
-    connection = connect(place, _WRITER | (settings or {}), path)
+            make(place, Path(path), created_by)
+    connection = connect(place, WRITER | (settings or {}), path)
     try:
         check_log(place)
         remove_leftover(place)
         with explained(Path(path), "the bank is as it was", "type the same command again"):
             if is_empty(connection) and makes:
-                _fill(connection, created_by)
+                fill(connection, created_by)
             check_format(connection, Path(path))
             check_tables(connection, Path(path))
             if installed(connection) != fingerprint():
@@ -188,57 +162,6 @@ def open_to_write(
         connection.close()
         raise
     return connection
-
-
-def _make(place: Path, shown: Path, created_by: str) -> None:
-    """Make a bank with no rows beside its place, then give it its name."""
-    import duckdb
-
-    new = place.with_name(f".{place.name}.{os.getpid()}{_NEW}")
-    try:
-        _remove_dead(place)
-        _remove_with_log(new)  # left by an earlier process with the same number
-        try:
-            with connect(new, _WRITER, shown) as connection:
-                _fill(connection, created_by)
-        except duckdb.Error as error:
-            raise explain(error, shown, "no bank was made", "type the same command") from error
-        if place.exists() and not place.stat().st_size:
-            place.unlink()
-        try:
-            place.hardlink_to(new)
-        except FileExistsError:
-            pass  # another process was faster: its bank is the bank
-        except OSError:  # a file system without links
-            new.rename(place)
-    except OSError as error:
-        raise BankError(f"{shown} cannot be made: {error.strerror}.", "Check the path.") from error
-    finally:
-        _remove_with_log(new)
-
-
-def _remove_with_log(path: Path) -> None:
-    for each in (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint")):
-        each.unlink(missing_ok=True)
-
-
-def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
-    with transaction(connection):
-        for statement in (*registry.schema(), *macros.install()):
-            connection.execute(statement)
-        connection.execute(
-            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
-            [registry.FORMAT, created_by, fingerprint()],
-        )
-    connection.execute("checkpoint")
-
-
-def _remove_dead(place: Path) -> None:
-    """Remove unfinished banks that killed processes left beside this place."""
-    for each in place.parent.glob(f".{glob.escape(place.name)}.*{_NEW}*"):
-        process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
-        if process.isdecimal() and not is_alive(int(process)):
-            each.unlink(missing_ok=True)
 
 
 def is_new(path: str | Path) -> bool:
@@ -312,34 +235,6 @@ def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
             f"{path} was written by an earlier attnbank and lacks tables or columns of this one.",
             how_to_upgrade(path),
         ) from error
-
-
-def connect(
-    place: Path,
-    settings: Mapping[str, str] | None = None,
-    shown: str | Path | None = None,
-) -> DuckDBPyConnection:
-    """Open the file at a place (`bank_place`) for writing, without checking or changing it.
-
-    No extension is fetched or loaded, and nothing except the bank, its log and its copy can be
-    reached. `shown` is the path as the user wrote it. Raises BankError if DuckDB cannot open it.
-    """
-    import duckdb
-
-    named = Path(place if shown is None else shown)
-    check_is_duckdb(named, place)
-    try:
-        connection = duckdb.connect(str(place), config={**STORAGE, **GUARDED, **(settings or {})})
-    except duckdb.Error as error:
-        raise explain(error, named) from error
-    try:
-        own = ", ".join(literal(str(each)) for each in own_files(place))
-        connection.execute(f"set allowed_paths = [{own}]")
-        connection.execute("set enable_external_access = false")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _how_to_make_one(path: str | Path) -> str:

@@ -10,7 +10,8 @@ from attnbank.sql import registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.explaining import explain, explained
 from attnbank.sql.bank.log import check_log
-from attnbank.sql.bank.opening import connect, existing, reinstall
+from attnbank.sql.bank.making import connect
+from attnbank.sql.bank.opening import existing, reinstall
 from attnbank.sql.bank.room import close_tidily, remove_leftover
 from attnbank.sql.errors import BankError
 from attnbank.sql.quoting import literal, place, quoted

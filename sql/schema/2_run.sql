@@ -60,7 +60,7 @@ comment on column run.subword is 'Attention from a split word: the mean over its
 comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
 comment on column run.decimals is 'Decimals that attention.weights is rounded to; null for unrounded. Table peak is never rounded.';
 comment on column run.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
-comment on column run.options is 'Further options of the run, by name: limit (inputs in its random sample) and seed among them.';
+comment on column run.options is 'Further options of the run, by name: shard (3/16: the part of the documents), limit (inputs in its random sample) and seed among them.';
 comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
 comment on column run.code_version is 'Version of attnbank that wrote the run.';
 comment on column run.libraries is 'Versions of Python and of the libraries that the figures depend on.';

@@ -16,7 +16,7 @@ from writing_commands import Case, at_most_two_lines
 
 NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
-    "-o", "-o parquet", "delete", "use",
+    "import", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
 SIZES = 10
 

@@ -124,6 +124,7 @@ def test_every_reading_command_works(
         ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.svg")],
         ["show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.html")],
         ["export", str(tmp_path / "export")],
+        ["-b", str(tmp_path / "new.duckdb"), "import", str(tmp_path / "export")],
         ["compute", "head_distance"],
         *(["query", name, "-f", "csv"] for name in asked_of),
         ["plot", "best_head", "-o", str(tmp_path / "best_head.json")],
@@ -136,7 +137,7 @@ def test_every_reading_command_works(
 
 def test_every_help_is_there(light: Path) -> None:
     names = ("demo", "ingest", "info", "queries", "query", "compute", "probe", "sql", "shell",
-             "schema", "export", "plot", "report")  # fmt: skip
+             "schema", "export", "import", "plot", "report")  # fmt: skip
     told = _run(light, ["--version"], ["--help"], *([name, "--help"] for name in names))
     assert {status for status, _, _ in told.values()} == {0}
 

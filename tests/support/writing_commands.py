@@ -25,7 +25,7 @@ from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 """
 
-_QUIET = frozenset({"ingest", "compute", "probe", "export", "delete", "demo"})
+_QUIET = frozenset({"ingest", "compute", "probe", "export", "import", "delete", "demo"})
 _TIMES = frozenset({"started", "finished"})
 
 _NUMBERED = {
@@ -70,6 +70,10 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         "export": Command(("export", "parquet"), (one,), done="parquet is not empty"),
         "export --force": Command(
             ("export", "parquet", "--force", "--run", "2"), (one, two, ("export", "parquet"))
+        ),
+        "import": Command(
+            ("import", "parquet", "-b", "copy.duckdb"), (one, ("export", "parquet")),
+            done="a bank copy.duckdb already",
         ),
         "-o": Command(("query", "best_head", "--run", "2", "-o", "out.csv"), (
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),

@@ -139,6 +139,7 @@ def _tokens_of_run(row: dict[str, Any]) -> list[str]:
 def _choices(row: dict[str, Any]) -> list[str]:
     """A line about the further options of a run; no line if there are none."""
     told = {
+        "shard": "the shard {} of the documents",
         "truncate": "the first input of each document alone",
         "limit": "a sample of {} inputs",
         "seed": "seed {}",
@@ -172,13 +173,14 @@ def _corpus(row: dict[str, Any]) -> str:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
+    shard = f", which are its shard {row['shard']}" if row["shard"] else ""
     files = [f"  pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []
     return "\n".join(
         [
             f"corpus {row['id']}  {row['name']}",
             f"  {row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
             f"  {number(row['documents'])} documents, {number(row['sentences'])} sentences,"
-            f" {number(row['words'])} words, {number(row['mentions'])} mentions",
+            f" {number(row['words'])} words, {number(row['mentions'])} mentions{shard}",
             f"  sha256 {row['sha256']}",
             *_tokens_of_corpus(row),
             *files,

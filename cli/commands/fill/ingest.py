@@ -128,6 +128,12 @@ _DEFAULTS = IngestOptions((), Path())
     help="With --context document: keep the first input of each document only, as in the paper.",
 )
 @click.option(
+    "--shard",
+    metavar="K/N",
+    help="Take a part of the documents, always the same ones: 3/16 is every sixteenth from the"
+    " third on. Give each shard a bank of its own.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1, MOST_SEED),
     metavar="N",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -26,9 +27,10 @@ from attnbank.cli.printing import say
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quiet: bool) -> None:
-    """Write the bank as Parquet files, and the SQL that makes a bank of them again.
+    """Write the bank as Parquet files, of which `import` makes a bank again.
 
-    The big tables are divided by run (attention/run=1/...), the others are a file each.
+    The big tables are divided by run (attention/run=1/...), the others are a file each. With them
+    go a manifest, and the SQL that makes a bank of them in the DuckDB shell.
 
     \b
     Example:
@@ -43,8 +45,7 @@ def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quie
         total = size(sum(each.stat().st_size for each in written))
         say(
             f"Wrote {number(len(written))} files, {total}, to {folder}.",
-            "A bank again, in that folder:"
-            ' duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
+            f"A bank again: attnbank -b new.duckdb import {quote(str(folder))}",
             err=True,
         )
 

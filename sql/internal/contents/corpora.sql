@@ -40,6 +40,7 @@ select
     corpus.annotator,
     corpus.annotator_sha256,
     corpus.language,
+    corpus.shard,
     read_from.splits,
     cast(coalesce(read_from.documents, 0) as bigint) as documents,
     cast(coalesce(read_from.sentences, 0) as bigint) as sentences,

@@ -57,6 +57,7 @@ select
     run.max_tokens,
     run.decimals,
     run.batch_tokens,
+    map_extract_value(run.options, 'shard') as shard,
     map_extract_value(run.options, 'truncate') as truncate,
     map_extract_value(run.options, 'limit') as "limit",
     map_extract_value(run.options, 'seed') as seed,

@@ -1,0 +1,161 @@
+"""Shards of a corpus: each document in one bank, always the same, and together all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
+from attnbank.ingest.corpora.shards import of_shard, read_shard
+from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError
+
+COUNT = 3
+
+TEXT = """
+    select document.index as document, document.name, sentence.index as sentence,
+        sentence.text, word.index as word, word.form, word.head_index, word.deprel
+    from word
+    inner join sentence on sentence.id = word.sentence
+    inner join document on document.id = sentence.document
+    order by document.index, sentence.index, word.index
+"""
+WEIGHTS = """
+    select document.index as document, sentence.index as sentence, layer, head, from_position,
+        unnest(range(0, len(weights))) as to_position, unnest(weights) as weight
+    from attention
+    inner join sequence on sequence.id = attention.sequence
+    inner join sentence on sentence.id = sequence.sentence
+    inner join document on document.id = sentence.document
+    order by all
+"""
+
+
+@pytest.fixture(scope="module")
+def banks(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> list[Path]:
+    """A bank of the sample corpus, and one of each of its shards."""
+    folder = tmp_path_factory.mktemp("shards")
+    model = str(tiny_model("bert"))
+    ingest(IngestOptions((str(sample),), folder / "whole.duckdb", model))
+    for number in range(1, COUNT + 1):
+        bank = folder / f"{number}.duckdb"
+        ingest(IngestOptions((str(sample),), bank, model, shard=f"{number}/{COUNT}"))
+    return [folder / "whole.duckdb", *(folder / f"{each}.duckdb" for each in range(1, COUNT + 1))]
+
+
+def _rows(bank: Path, select: str) -> pl.DataFrame:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        found: pl.DataFrame = connection.query(select).pl()
+        return found
+
+
+def test_together_they_hold_every_word_and_every_weight_once(banks: list[Path]) -> None:
+    whole, *shards = banks
+    for select, keys in ((TEXT, ["document", "sentence", "word"]), (WEIGHTS, None)):
+        expected = _rows(whole, select)
+        found = pl.concat([_rows(each, select) for each in shards])
+        found = found.sort(keys or found.columns[:-1])
+        assert_frame_equal(found, expected, abs_tol=1e-5)  # other batches round otherwise
+
+
+def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None:
+    for number, bank in enumerate(banks[1:], start=1):
+        places = _rows(bank, "select index from document order by id")["index"].to_list()
+        assert places == [*range(number, 11, COUNT)]
+
+
+def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
+    banks: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = _rows(banks[0], "from corpus").drop("shard")
+    for number, bank in enumerate(banks[1:], start=1):
+        assert _rows(bank, "from corpus").drop("shard").equals(whole)
+        (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
+        assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
+        assert run(["-b", str(bank), "info"]) == 0
+        told = capsys.readouterr().out
+        assert f"  the shard {number}/{COUNT} of the documents\n" in told
+        assert f"which are its shard {number}/{COUNT}\n" in told
+    assert run(["-b", str(banks[0]), "info"]) == 0
+    assert "the shard" not in capsys.readouterr().out
+
+
+def test_an_analysis_of_a_shard_is_of_its_words(banks: list[Path]) -> None:
+    counts = []
+    for bank in banks:
+        with open_bank(bank) as opened:
+            found = opened.query("best_head", relation="nsubj")
+            counts.append(found["n"].to_list())
+    (whole,), *parts = counts
+    assert whole == sum(part for (part,) in parts) and all(part > 0 for (part,) in parts)
+
+
+def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
+    banks: list[Path], sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model = str(tiny_model("bert"))
+    options = IngestOptions((str(sample),), banks[2], model, shard=f"02/{COUNT}")
+    content = banks[2].read_bytes()
+    assert ingest(options).state == "unchanged"
+    for bank, shard, told in (
+        (banks[2], f"3/{COUNT}", "has its shard 2/3 .* and this would be its shard 3/3"),
+        (banks[2], None, "has its shard 2/3 .* and this would be all of it"),
+        (banks[0], f"2/{COUNT}", "has all of it .* and this would be its shard 2/3"),
+    ):
+        with pytest.raises(CallError, match=f"{told}.*\nGive each shard a bank of its own"):
+            ingest(IngestOptions((str(sample),), bank, model, shard=shard))
+    assert banks[2].read_bytes() == content
+
+
+def test_what_cannot_be_a_shard_is_refused(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model, bank = str(tiny_model("bert")), tmp_path / "new.duckdb"
+    long, arabic = "9" * 5000 + "/3", "\u0661/\u0663"
+    for shard in ("0/3", "4/3", "1", "a/b", "1/0", "-1/3", "1/3 ", long, arabic):
+        with pytest.raises(CallError, match="--shard takes K/N with K from 1 to N"):
+            ingest(IngestOptions((str(sample),), bank, model, shard=shard))
+    with pytest.raises(CallError, match="--limit draws from the whole corpus"):
+        ingest(IngestOptions((str(sample),), bank, model, shard="1/3", limit=2))
+    with pytest.raises(CallError, match="11/11 of sample has no sentence"):
+        ingest(IngestOptions((str(sample),), bank, model, shard="11/11"))
+    assert not bank.exists()
+
+
+@pytest.mark.slow
+def test_a_dry_run_counts_the_shard(
+    banks: list[Path], sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model = str(tiny_model("bert"))
+    found = estimate(IngestOptions((str(sample),), banks[1], model, shard=f"1/{COUNT}"))
+    (held,) = _rows(banks[1], "select count(*), sum(words) from sentence").iter_rows()
+    assert (found.documents, found.sentences, found.words) == (4, *held)
+
+
+def test_what_cannot_be_read_is_in_one_shard_only() -> None:
+    def sentence(start: int | None) -> Sentence:
+        document = None if start is None else DocumentStart(f"same name {start % 2}")
+        return Sentence((Word("a"),), document=document)
+
+    bad = [Problem("bad", f"{number}", "") for number in range(4)]
+    items: list[Sentence | Problem] = [
+        bad[0], sentence(1), bad[1], sentence(None), sentence(2), sentence(3), bad[2],
+        sentence(4), sentence(5), sentence(None), bad[3],
+    ]  # fmt: skip
+    parts = [[*of_shard(items, read_shard(f"{number}/2"))] for number in (1, 2)]
+    assert [[each for each in part if isinstance(each, Problem)] for part in parts] == [bad, []]
+    starts = [
+        [each.document.index for each in part if isinstance(each, Sentence) and each.document]
+        for part in parts
+    ]
+    assert starts == [[1, 3, 5], [2, 4]] and sum(len(each) for each in parts) == len(items)
+    assert read_shard("1/1") is None and [*of_shard(items, None)] == items
