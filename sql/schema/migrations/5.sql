@@ -1,2 +1,0 @@
--- From format 4 to format 5. The new column corpus.shard is added from sql/schema, and is null in existing rows: earlier
--- versions read every document of a corpus.
