@@ -114,6 +114,11 @@ CHANGES: dict[str, list[Change]] = {
         Change(None, 96, SAME),  # what the model takes
     ],
     "multiword": [Change("written", "parts", RUN)],
+    "shard": [
+        Change("1/2", "2/2", "The bank has its shard 1/2 as the corpus copies",
+               {"corpora": ("@copies",)}),
+        Change("1/1", None, SAME),
+    ],
     "language": [
         Change("fr", "FR", SAME),
         Change("fr", None, SAME),
