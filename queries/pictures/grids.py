@@ -82,6 +82,10 @@ def _height(step: float, across: list[str], down: list[str]) -> float:
     return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
 
 
+_FEW = 12
+"""Rows of a matrix up to which its cells are wide enough for a name."""
+
+
 def _beside(count: int) -> int:
     return count if count < 4 else 2
 
@@ -109,7 +113,8 @@ def matrix(scene: Scene, panel: list[Spec]) -> Drawn:
     step = (size.width or 560) / len(order)
     high = (size.height or 560) / len(order)
     if size.width is None:
-        step = high = min(14.0, max(3.0, step // 1))
+        # Heads are many and small; a few corpora have room for their names on both sides.
+        step = high = min(14.0 if len(order) > _FEW else 36.0, max(3.0, step // 1))
     title = scene.caption((column,))
     axes: list[Spec] = [
         names_axis(order, _thing(plot.x), is_across=is_across, theme=scene.theme)
