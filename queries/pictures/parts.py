@@ -143,6 +143,10 @@ def amount_domain(scene: Scene, columns: Sequence[str]) -> list[float]:
     return [0.0, most or 1.0]
 
 
+_END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
+"""How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
+
+
 def amount_color(scene: Scene, columns: Sequence[str], source: str, title: Any) -> Spec:
     """Return the encoding of Vega-Lite for amounts as colours, read from the field `source`."""
     ends = amount_domain(scene, columns)
@@ -161,7 +165,7 @@ def amount_color(scene: Scene, columns: Sequence[str], source: str, title: Any) 
         "field": source,
         "type": "quantitative",
         "scale": scale,
-        "legend": {"title": title, "gradientLength": 140},
+        "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
     }
 
 
