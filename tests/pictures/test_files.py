@@ -15,6 +15,7 @@ import pytest
 from drawn import frame_of_heads, heads, words_of
 
 from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
+from attnbank.sql import registry
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
@@ -194,3 +195,12 @@ def test_the_same_picture_has_the_same_bytes_every_time() -> None:
         if value.startswith("url(#")
     }
     assert used and used <= {*names}
+
+
+def test_a_scale_of_colours_says_where_it_ends() -> None:
+    """Left to itself, Vega writes 1.46 as 1."""
+    frame = pl.DataFrame(
+        {"corpus_a": ["fr", "fr", "he"], "corpus_b": ["he", "tr", "tr"], "distance": [0.2, 1.46, 1]}
+    )
+    svg = as_bytes(specification(registry.find("head_agreement"), frame, FACTS), ".svg").decode()
+    assert ">1.46<" in svg and ">1<" not in svg
