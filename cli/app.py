@@ -20,7 +20,7 @@ COMMANDS = {
     "plot": "see", "show": "see", "report": "see", "explore": "see", "find": "ask", "count": "ask",
     "score": "ask", "save": "keep", "saved": "keep", "use": "keep", "compute": "fill",
     "probe": "fill", "sql": "ask", "shell": "ask", "schema": "ask", "export": "keep",
-    "import": "keep", "upgrade": "keep", "delete": "keep",
+    "import": "keep", "merge": "keep", "upgrade": "keep", "delete": "keep",
 }  # fmt: skip
 """The commands, in the order in which the help lists them, and the folder of each."""
 

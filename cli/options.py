@@ -11,6 +11,7 @@ import click
 
 from attnbank.cli.printing import say
 from attnbank.sql.bank.places import bank_place
+from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -110,6 +111,12 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     return Path(named).expanduser()
 
 
+def refuse_bank(ctx: click.Context, remedy: str) -> None:
+    """Raise CallError if -b was given to a command that does not work on one bank."""
+    if _BANK in ctx.meta:
+        raise CallError("This command takes no -b.", remedy)
+
+
 def debugs(ctx: click.Context) -> bool:
     """Whether --debug was given: then tracebacks are printed."""
     return bool(ctx.meta.get(_DEBUG, False))
@@ -185,8 +192,10 @@ trust_option = click.option(
 def output_options(command: _Decorated) -> _Decorated:
     """Add -f and -o, which say in which format results go where."""
     from attnbank.cli.output import ENDINGS, FORMATS
+    from attnbank.cli.provenance import provenance_option
 
     endings = ", ".join(ENDINGS)
+    command = provenance_option(command)
     command = click.option(
         "-o",
         "--output",

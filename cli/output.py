@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
+from attnbank.cli import provenance
 from attnbank.cli.options import bank_path
 from attnbank.cli.printing import Terminal, closed, say
 from attnbank.queries.formats.values import csv_text, json_rows
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.outputs import files as outputs
+from attnbank.sql.outputs.origins import KEY
 from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ def write_frames(
     whole = itertools.chain([] if first is None else [first], parts)
     with destination(ctx, output, binary=chosen == "parquet") as file:
         if not is_for_people(chosen):
-            _write_for_programs(whole, chosen, file)
+            _write_for_programs(whole, chosen, file, provenance.text(ctx))
         else:
             if title is not None:
                 _write_lines(_titled(title, chosen), file)
@@ -182,11 +184,13 @@ def write(
         _write_for_programs(iter([frame]), format_, file)
 
 
-def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: BinaryIO) -> None:
-    """Write frames one after another, as one result."""
+def _write_for_programs(
+    frames: Iterator[pl.DataFrame], format_: str, file: BinaryIO, origin: str | None = None
+) -> None:
+    """Write frames one after another, as one result; `origin` says in Parquet what made it."""
     parts = (part for frame in frames for part in _parts(frame))
     if format_ == "parquet":
-        _write_parquet(frames, file)
+        _write_parquet(frames, file, origin)
     elif format_ in ("csv", "tsv"):
         separator = "," if format_ == "csv" else "\t"
         for at, part in enumerate(parts):
@@ -198,7 +202,9 @@ def _write_for_programs(frames: Iterator[pl.DataFrame], format_: str, file: Bina
         _write_lines(_json_lines(parts), file)
 
 
-def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
+def _write_parquet(
+    frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str | None = None
+) -> None:
     """Write frames as one Parquet file; all get the schema of the first.
 
     Raises QueryError if the values of a later frame do not fit it.
@@ -223,6 +229,8 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO) -> None:
                 ) from error
     finally:
         if writer is not None:
+            if origin is not None:
+                writer.add_key_value_metadata({KEY: origin})
             writer.close()
 
 
@@ -250,6 +258,7 @@ def check_output(ctx: click.Context, format_: str | None, output: str | None) ->
     Raises CallError as `choose_format` does, and if no file can be written there.
     """
     chosen = choose_format(format_, output)
+    provenance.check(ctx, output)
     if output is not None and output != "-":
         outputs.check_output(output, bank_path(ctx))
     return chosen
@@ -260,8 +269,10 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
     """Standard output, or the file of -o, which is replaced only when it is complete.
 
     Raises CallError if no file can be written there, or if a terminal would get binary data;
-    AttnbankError if standard output is closed or the file cannot be written.
+    AttnbankError if standard output is closed or the file cannot be written. With --provenance a
+    file that is not `binary` gets another one beside it, which says what made it.
     """
+    provenance.check(ctx, output)
     if output is None or output == "-":
         if "stdout" in closed:
             raise AttnbankError("Standard output is closed.", "Give -o FILE.")
@@ -274,6 +285,8 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
         return
     with outputs.output_file(output, bank_path(ctx)) as file:
         yield file
+    if not binary:  # Parquet says it itself
+        provenance.beside(ctx, output)
 
 
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:

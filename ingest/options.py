@@ -10,6 +10,7 @@ from attnbank.ingest.corpora.document import Problem
 
 if TYPE_CHECKING:  # importing torch and tokenizers would slow down the command line's help
     from attnbank.ingest.attention.pooling import Subword
+    from attnbank.ingest.attention.rows import Keep
     from attnbank.ingest.inputs.spans import Multiword
     from attnbank.ingest.masked.ablation import Ablate
     from attnbank.ingest.masked.interventions import Replacement
@@ -23,6 +24,7 @@ UNITS = ("word", "token")
 SUBWORDS = ("mean", "first")
 ABLATIONS = ("heads", "layers")
 MULTIWORDS = ("written", "parts")
+KEPT = ("weights", "peaks")
 REPLACEMENTS = ("uniform", "zero")
 MOST_RANDOM = 2**31 - 1
 """The largest seed of random weights, and the largest count: their columns are INTEGER."""
@@ -51,7 +53,9 @@ class IngestOptions:
     of the paper). `multiword` says how a multiword token that its words do not spell (French "du"
     for "de" and "le") is read: as it is written, so that its words share a position, or as its
     parts. `language` is the language of the corpus, a BCP 47 tag; None takes it from the names of
-    the files. `decimals` rounds the weights; None keeps them as they are. `max_tokens` counts
+    the files. `keep` says what is kept of each attention map: all its weights, or only its peaks
+    and sums, which take less room. `decimals` rounds the weights; None keeps them as they are.
+    `max_tokens` counts
     special tokens too; None means 128 for documents and pairs, as in the paper, and the model's own
     limit for sentences. `batch_tokens` is the budget of one forward pass in padded tokens.
 
@@ -75,6 +79,7 @@ class IngestOptions:
     unit: Unit = "word"
     subword: Subword = "mean"
     multiword: Multiword = "written"
+    keep: Keep = "weights"
     shard: str | None = None
     max_tokens: int | None = None
     truncate: bool = False
@@ -122,7 +127,8 @@ class Report:
     of a resumed one; `sentences` are those in its inputs. `unknown_words` are the words with a
     piece that the tokenizer's vocabulary lacks; None for a run of an older version, which did not
     count them. `inner_dependencies` are between two words of one multiword token, so that no head
-    can find them; `empty_nodes` are nodes of the corpus that are not words. `skipped` has the
+    can find them; `empty_nodes` are nodes of the corpus that are not words. `keep` says what is
+    kept of the weights: all of them, or only peaks and sums. `skipped` has the
     number of sentences left out by reason, `problems` what could not be read. `replaced` is what
     was deleted with the run that this one replaces, if any.
     """
@@ -138,6 +144,7 @@ class Report:
     unknown_words: int | None = None
     inner_dependencies: int = 0
     empty_nodes: int = 0
+    keep: Keep = "weights"
     skipped: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)

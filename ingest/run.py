@@ -20,6 +20,7 @@ from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
     DEFAULT_MAX_TOKENS,
+    KEPT,
     MOST_RANDOM,
     MOST_SEED,
     MULTIWORDS,
@@ -33,7 +34,7 @@ from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
-from attnbank.ingest.store.pipeline import run_batches
+from attnbank.ingest.store.pipeline import BatchRunner, run_batches
 from attnbank.ingest.store.writer import WRITER, counting, writing
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.opening import open_to_write
@@ -41,7 +42,8 @@ from attnbank.sql.errors import CallError
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
-_BYTES_PER_PEAK = 8.0
+_BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
+_BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
@@ -56,6 +58,11 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     options that do not fit, ModelError for a model that does not return its attention, BankError if
     the bank cannot be written.
     """
+    return fill(options, on_progress, run_batches)
+
+
+def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRunner) -> Report:
+    """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
     _check_options(options)
     corpus = corpora.find(options)
     problems = corpora.check_before(options.bank, corpus, on_progress)
@@ -90,10 +97,10 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
         planner = _planner(options, model.input_tokenizer, max_tokens, run.batch_tokens)
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, model.input_tokenizer.unknown,
+            options.context, model.input_tokenizer.unknown, options.keep,
         )  # fmt: skip
         with kept_memory():
-            run_batches(
+            runs_batches(
                 connection, model, planner, facts, run.batches, Counter(on_progress), masked
             )
         runs.finish_run(connection, run.id)
@@ -125,7 +132,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         found.documents = _count(connection, "select count(*) from document")
         found.departures = _departures(connection, corpus_id)
         found.empty_nodes = _count(connection, "select coalesce(sum(empty_nodes), 0) from sentence")
-        peaks = 0
+        places = 0
         for problem in problems:
             found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
         counted = 0
@@ -143,12 +150,13 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
                 found.unknown_words += each.encoded.words_with(described.input_tokenizer.unknown)
                 found.pieces += len(each.encoded.ids)
                 found.weights += maps * len(each.encoded.positions) ** 2
-                peaks += maps * len(each.encoded.positions)
+                places += maps * len(each.encoded.positions)
         connection.close()
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
-    per_weight += _BYTES_PER_GRADIENT * options.gradients
-    found.bytes = text + round(found.weights * per_weight + peaks * _BYTES_PER_PEAK)
+    per_weight = per_weight * (options.keep == "weights") + _BYTES_PER_GRADIENT * options.gradients
+    sums = places * _BYTES_PER_POSITION + found.inputs * maps * _BYTES_PER_MAP
+    found.bytes = text + round(found.weights * per_weight + sums)
     return found
 
 
@@ -161,6 +169,18 @@ def _check_options(options: IngestOptions) -> None:
     _check_texts_and_numbers(options)
     if options.decimals is not None and not 1 <= options.decimals <= 7:
         raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
+    if options.keep not in KEPT:
+        raise CallError(f"--keep takes no {options.keep}.", f"Use {' or '.join(KEPT)}.")
+    if options.keep == "peaks" and options.decimals is not None:
+        raise CallError(
+            "--decimals rounds the weights, and --keep peaks keeps none.",
+            "Leave one of them out.",
+        )
+    if options.keep == "peaks" and options.gradients:
+        raise CallError(
+            "--gradients keeps a gradient for every weight, and --keep peaks keeps no weights.",
+            "Leave one of them out.",
+        )
     if options.batch_tokens < 1:
         raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
     if options.context == "pair" and options.unit == "word":
@@ -304,7 +324,7 @@ def _report(
     """The report on a run, counted from its rows in the bank."""
     totals = connection.execute(registry.statement("ingest/run_totals"), {"run": run.id}).fetchone()
     named = connection.execute(
-        "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id from run"
+        "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id, run.keep from run"
         " inner join corpus on corpus.id = run.corpus where run.id = ?",
         [run.id],
     ).fetchone()
@@ -324,6 +344,7 @@ def _report(
         unknown_words=named[3],
         inner_dependencies=totals[5],
         empty_nodes=totals[6],
+        keep=named[5],
         skipped=dict(skipped),
         problems=problems,
         departures=_departures(connection, named[4]),

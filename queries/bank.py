@@ -16,7 +16,6 @@ from attnbank.queries.kept import KeptAnswers
 from attnbank.queries.own import as_declared, join
 from attnbank.queries.pictures.plotting import Plots
 from attnbank.queries.report.reporting import Reports
-from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of, query_error
 from attnbank.queries.sandbox import select as sandbox
 from attnbank.queries.sandbox.isolated import Isolated, check_limits
@@ -55,7 +54,7 @@ def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.ME
     return Bank(path, (seconds, memory))
 
 
-class Bank(KeptAnswers, Plots, Reports, Requests, Scores, Sentences):
+class Bank(KeptAnswers, Plots, Reports, Scores, Sentences):
     """A bank that is open for reading. Results are Polars frames.
 
     Threads can share a Bank: each gets its own connection. After it is closed, everything except
@@ -197,6 +196,10 @@ class Bank(KeptAnswers, Plots, Reports, Requests, Scores, Sentences):
         """What is in the bank: runs, models, corpora, tables, what was left out."""
         with self._answering():
             return contents.read(self.connection, self.path)
+
+    def saved(self) -> pl.DataFrame:
+        """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
+        return contents.saved(self.connection)
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The tables, views, analyses and functions with their comments.

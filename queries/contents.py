@@ -19,6 +19,8 @@ from attnbank.sql.suggest import did_you_mean, listed
 _BYTES_UNROUNDED = 3.8
 _BYTES_ROUNDED = 2.5
 """Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals."""
+_BYTES_OF_SUMS = 40.0
+"""Bytes that the peaks and sums take for each position of a map, as measured on sentences."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,15 @@ def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
     """The runs, one row each, with their options and how much they hold.
 
     The column `bytes` estimates the part of the file that a run takes: the size of the file is
-    divided in proportion to the weights, of which rounded ones count less.
+    divided in proportion to the weights, of which rounded ones count less, and the sums.
     """
     found = _statement(connection, "contents/runs")
     each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     size = bank_place(path).stat().st_size
     return (
-        found.with_columns(share=pl.col("weights") * each)
+        found.with_columns(
+            share=pl.col("weights") * each + pl.col("distributions") * _BYTES_OF_SUMS
+        )
         .with_columns(share=pl.col("share") / pl.col("share").sum())
         .with_columns(
             bytes=(pl.col("share").fill_nan(0.0) * size).round().cast(pl.Int64),

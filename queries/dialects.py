@@ -35,8 +35,22 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
         )
     analysis = registry.find(name)
     given = parameters.check(analysis, values)
-    arguments = {each: _expression(quoting.value(given[each])) for each in given}
-    tree = _Inliner().statement(analysis, arguments)
+    return _written(_Inliner().statement(analysis, _literals(given)), dialect)
+
+
+def written_out(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
+    """A SELECT of the package's own for another engine, with the values of its `$name` filled in.
+
+    It may call the macros and views of a bank, like the statement of an analysis.
+    """
+    return _written(_Inliner().filled(statement, _literals(values)), dialect)
+
+
+def _literals(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
+    return {each: _expression(quoting.value(values[each])) for each in values}
+
+
+def _written(tree: exp.Expr, dialect: str) -> str:
     if dialect == "spark":
         tree = tree.transform(for_spark, copy=False)
     return tree.sql(dialect=dialect, pretty=True, copy=False)
@@ -51,6 +65,7 @@ _SPARK = {
     "list_extract": "try_element_at({0}, cast({1} as int))",
     "list_position": "nullif(array_position({0}, {1}), 0)",
     "list_select": "transform({1}, place -> try_element_at({0}, cast(place as int)))",
+    "map_extract_value": "try_element_at({0}, {1})",
     "list_sum": "aggregate({0}, cast(0 as double), (total, each) -> total + each)",
 }
 """How Spark writes those functions of DuckDB that sqlglot does not translate."""
@@ -89,11 +104,15 @@ class _Inliner:
         """The statement of an analysis with its arguments filled in, reading only tables."""
         filled = {each.name: _expression(each.default) for each in analysis.parameters}
         filled.update(arguments)
+        return self.filled(analysis.statement, filled)
+
+    def filled(self, statement: str, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
+        """Any statement with an argument in place of each parameter, reading only tables."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            return filled[node.name].copy() if isinstance(node, exp.Placeholder) else node
+            return arguments[node.name].copy() if isinstance(node, exp.Placeholder) else node
 
-        return self._without_macros(_statement(analysis.statement).transform(replaced))
+        return self._without_macros(_statement(statement).transform(replaced))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""

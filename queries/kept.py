@@ -18,7 +18,7 @@ from attnbank.queries.results import frame_of_arrow
 from attnbank.sql import registry
 from attnbank.sql.bank import kept
 from attnbank.sql.header import Analysis
-from attnbank.sql.runs import Run, choose_run
+from attnbank.sql.runs import Run, choose_run, settled
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class KeptAnswers(OpenBank):
         as `choose_run`.
         """
         named = [each.name for each in analysis.parameters if each.names_run]
-        key = analysis.run, tuple((name, given.get(name)) for name in named)
+        choice = None if analysis.run is None else settled(self.connection, analysis, given)
+        key = choice, tuple((name, given.get(name)) for name in named)
         if key not in self._chosen:
             self._chosen[key] = choose_run(self.connection, self.path, analysis, given)
         return self._chosen[key]

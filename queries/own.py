@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.header import OWN, Analysis, parse
-from attnbank.sql.reading import statements
+from attnbank.sql.reading import sources, statements
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +25,7 @@ VARIABLE = "ATTNBANK_QUERIES"
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
 """The most files in a folder, and the most bytes in a file."""
+_WEIGHTS = frozenset({"attention", "attention_weight"})
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -101,4 +102,20 @@ def _read(path: Path) -> Analysis:
     if len(statements(analysis.body)) != 1:
         raise CallError("below the header there is no single SELECT.", _HOW)
     _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
+    _check_weights(analysis)
     return analysis
+
+
+def _check_weights(analysis: Analysis) -> None:
+    """Raise CallError where a run without weights could be chosen for what reads them.
+
+    Such a run would give an answer without rows.
+    """
+    if analysis.run is None or analysis.run.weights is not None:
+        return
+    read = sources(analysis.body) & _WEIGHTS
+    if read:
+        raise CallError(
+            f"it reads {min(read)}, which runs of --keep peaks do not have.",
+            "Say so: -- weights: true, and chosen_run(..., reads_weights := true)",
+        )

@@ -1,4 +1,4 @@
-"""The methods of Bank that take a request in Grew's language."""
+"""The methods of Bank that take a request in Grew's language, which exports on Spark have, too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.connections.opened import OpenBank
+from attnbank.queries.connections.asking import Asking
 from attnbank.queries.sandbox.isolated import check_limits
 from attnbank.queries.sandbox.select import MEMORY
 from attnbank.sql.errors import AttnbankWarning
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnbank.queries.patterns import Choice, RunFacts
 
 
-class Requests(OpenBank):
+class Requests(Asking):
     """The part of a Bank that finds and counts what a request describes."""
 
     def find(
@@ -99,11 +99,14 @@ class Requests(OpenBank):
         """
         from attnbank.queries.patterns import finding
 
-        with self._answering():
+        with self.answering():
             asked = None if run is None else str(run)
             is_wide = finding.is_document(within)
-            reads = finding.asks_about_attention(request, columns)
-            return finding.choose(self.connection, self.path, asked, reads=reads, is_wide=is_wide)
+            checked = finding.described(request, columns)
+            return finding.choose(
+                self.connection, self.path, asked, reads=checked.attends, is_wide=is_wide,
+                weights=checked.reads_weights,
+            )  # fmt: skip
 
     def hits(
         self,
@@ -125,15 +128,15 @@ class Requests(OpenBank):
         check_limits(timeout, memory)
         asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
         if choice.corpus is not None:
-            with self._answering():
+            with self.answering():
                 finding.check_corpus(self.connection, choice.corpus)
         if choice.run is not None:
             self._tell_of_run(choice.run)
-        found = self._sandboxed("find", timeout, memory).run(asked.statement)
+        found = self.found_by(asked.statement, timeout, memory)
         if choice.sample is not None:
             found = asked.in_order(found, choice)
         if not found.height and choice.limit != 0:
-            with self._answering():
+            with self.answering():
                 for told in finding.unknown_names(self.connection, asked.checked):
                     warnings.warn(told, AttnbankWarning, stacklevel=3)
         return found
@@ -142,7 +145,7 @@ class Requests(OpenBank):
         """Warn if the run whose attention is asked about has not read every sentence."""
         from attnbank.queries.patterns import finding
 
-        with self._answering():
+        with self.answering():
             count = finding.left_out(self.connection, run.id)
         if not run.is_finished:
             told = f"The run {run.name} is not finished: the hits are of its first part."
@@ -160,5 +163,5 @@ class Requests(OpenBank):
         """
         from attnbank.queries.patterns import concordance
 
-        with self._answering():
+        with self.answering():
             return concordance.lines(self.connection, found, context)

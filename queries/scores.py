@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 import polars as pl
 
+from attnbank.queries.requests import Requests
 from attnbank.queries.sandbox.select import MEMORY
 
-if TYPE_CHECKING:
-    from attnbank.queries.bank import Bank
 
-
-class Scores:
+class Scores(Requests):
     """The part of a Bank that judges heads on pairs of words."""
 
     def score(
@@ -44,18 +40,17 @@ class Scores:
         """
         from attnbank.queries.patterns import scoring
 
-        bank = cast("Bank", self)
         pairs, keys, _ = scoring.pairs_of(
-            bank, request, dependent, head,
+            self, request, dependent, head,
             by=by, corpus=corpus, run=run, within=within, timeout=timeout, memory=memory,
         )  # fmt: skip
-        with bank._answering():
-            name = scoring.run_over(bank, within, run)
+        with self.answering():
+            name = scoring.run_over(self, within, run)
         if every:
-            return scoring.every_head(bank, pairs, name)
+            return scoring.every_head(self, pairs, name)
         if by:
-            return scoring.best_in_groups(bank, pairs, keys, name)
-        return scoring.best_heads(bank, pairs, name)
+            return scoring.best_in_groups(self, pairs, keys, name)
+        return scoring.best_heads(self, pairs, name)
 
     def pairs(
         self,
@@ -76,13 +71,7 @@ class Scores:
         from attnbank.queries.patterns import scoring
 
         pairs, _, statement = scoring.pairs_of(
-            cast("Bank", self), request, dependent, head,
+            self, request, dependent, head,
             run=run, within=within, timeout=timeout, memory=memory,
         )  # fmt: skip
         return pairs, statement
-
-    def saved(self) -> pl.DataFrame:
-        """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
-        from attnbank.queries import contents
-
-        return contents.saved(cast("Bank", self).connection)

@@ -16,10 +16,11 @@ from attnbank.sql.quoting import literal
 OWN = "own"
 """The section of every analysis that a user wrote, and that does not come with attnbank."""
 
+_ONCE = frozenset({"title", "paper", "grain", "run", "weights", "plot", "empty"})
 _RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
 _HEADER_LINE = re.compile(r"--\s?(.*)")
 _HEADER_ENTRY = re.compile(
-    r"(title|paper|grain|formula|run|plot|empty|note|param|column)(?::|\s)\s*(.*)"
+    r"(title|paper|grain|formula|run|weights|plot|empty|note|param|column)(?::|\s)\s*(.*)"
 )
 _NEEDED = {
     "grid": ("color",),
@@ -94,6 +95,9 @@ class RunChoice:
     mentions, gradients or losses). A run that the user does not name must also have the `usual`
     context, and a run that the analysis `favours` (context/unit) is taken before others. None
     means that any value will do.
+
+    `weights` is the condition, SQL over the parameters, under which the analysis reads every
+    weight, which runs of --keep peaks do not have; None if it never does.
     """
 
     unit: str | None = None
@@ -101,6 +105,7 @@ class RunChoice:
     needs: str | None = None
     usual: str | None = None
     favours: str | None = None
+    weights: str | None = None
 
 
 @dataclass(frozen=True)
@@ -222,7 +227,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
             parameters.append(Parameter(word, type_, default, allowed, told))
         elif key == "column":
             columns.append(Column(*_match(_COLUMN, name, key, value)))
-        elif key in single or key not in {"title", "paper", "grain", "run", "plot", "empty"}:
+        elif key in single or key not in _ONCE:
             raise HeaderError(f"{name}.sql: header line '{key}' is unknown or stands twice.")
         else:
             single[key] = value
@@ -237,7 +242,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
         paper=single.get("paper", ""),
         grain=single["grain"],
         formulas=tuple(repeated["formula"]),
-        run=_run_choice(name, single["run"]) if "run" in single else None,
+        run=_run_choice(name, section, single) if "run" in single else None,
         plot=_plot(name, single["plot"], columns) if "plot" in single else None,
         empty=single.get("empty"),
         notes=tuple(repeated["note"]),
@@ -267,15 +272,21 @@ def _split(text: str) -> tuple[list[tuple[str, str]], str]:
     return entries, "\n".join(lines[at:]).strip().rstrip(";")
 
 
-def _run_choice(name: str, text: str) -> RunChoice:
-    """Read `unit=word contexts=document,sentence`, the header line `run`."""
+def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
+    """Read `unit=word contexts=document,sentence`, the header line `run`, and the line `weights`.
+
+    A condition is SQL that runs outside of any sandbox, so a user's own file may only say `true`.
+    """
     found: dict[str, Any] = {}
-    for part in text.split():
+    for part in single["run"].split():
         key, equals, value = part.partition("=")
         if not equals or not value or key in found or key not in _RUN_CHOICE:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
         found[key] = tuple(value.split(",")) if key == "contexts" else value
-    return RunChoice(**found)
+    weights = single.get("weights")
+    if section == OWN and weights not in (None, "true"):
+        raise HeaderError(f"{name}.sql: the header line 'weights' can only be: -- weights: true")
+    return RunChoice(**found, weights=weights)
 
 
 def _plot(name: str, text: str, columns: list[Column]) -> Plot:

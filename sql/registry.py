@@ -18,7 +18,7 @@ from attnbank.sql.suggest import did_you_mean
 DIALECTS = ("duckdb", "spark")
 """The engines that an analysis's statement can be written for."""
 
-FORMAT = 4
+FORMAT = 5
 """The version of the schema that this attnbank writes; a bank's is in its table `bank`."""
 
 

@@ -10,18 +10,28 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from duckdb import DuckDBPyConnection
 
 from attnbank.sql import registry
+from attnbank.sql.bank.opening import empty
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
-from attnbank.sql.header import Analysis, RunChoice
+from attnbank.sql.header import Analysis, Parameter, RunChoice
 from attnbank.sql.quoting import value as quoted_value
 from attnbank.sql.suggest import did_you_mean, listed
 
+PEAKS = "only its peaks and sums are kept"
 RANDOM = "its weights are random"
-"""The reason that `run_fit` gives for not choosing a run of random weights by itself."""
+"""Reasons that `run_fit` gives: for not reading a run, and for not choosing one by itself."""
+
+
+class Asked(Protocol):
+    """What answers a SELECT here: a connection of DuckDB, or an export that is open on Spark."""
+
+    def execute(self, query: str, parameters: Any = ..., /) -> Any:
+        """Run a statement; the rows are what `fetchall` of the result returns."""
+        ...
 
 
 class UnfinishedRunWarning(AttnbankWarning):
@@ -59,6 +69,11 @@ class Fit:
     misfit: str | None
     reserve: str | None
 
+    @property
+    def keeps_peaks(self) -> bool:
+        """Whether the run cannot be read because it does not keep the weights."""
+        return self.misfit == PEAKS
+
     def __str__(self) -> str:
         """The run's name, followed by what speaks against it, if anything, in brackets."""
         reason = self.misfit or self.reserve
@@ -66,7 +81,7 @@ class Fit:
 
 
 def choose_run(
-    connection: DuckDBPyConnection, path: Path, analysis: Analysis, given: Mapping[str, Any]
+    connection: Asked, path: Path, analysis: Analysis, given: Mapping[str, Any]
 ) -> Run | None:
     """The run that the analysis reads with these values; None if it does not read exactly one run.
 
@@ -75,7 +90,8 @@ def choose_run(
     """
     if analysis.run is None:
         return None
-    fits = run_fits(connection, analysis.run)
+    choice = settled(connection, analysis, given)
+    fits = run_fits(connection, choice)
     for parameter in analysis.parameters:
         asked = given.get(parameter.name)
         if asked is not None and parameter.names_run:
@@ -84,12 +100,43 @@ def choose_run(
     usable = [each for each in fits if each.misfit is None and each.reserve is None]
     if asked is None and not usable:
         raise _none_fits(path, analysis, fits)
-    return chosen_run(connection, analysis.run, asked, len(usable) if asked is None else 1)
+    return chosen_run(connection, choice, asked, len(usable) if asked is None else 1)
 
 
-def chosen_run(
-    connection: DuckDBPyConnection, choice: RunChoice, asked: str | None, among: int = 1
-) -> Run:
+def settled(
+    connection: Asked, analysis: Analysis, given: Mapping[str, Any] | None = None
+) -> RunChoice:
+    """How an analysis of one run chooses it, with these values of its parameters.
+
+    Whether it reads every weight may depend on them; in what is returned it does not any more.
+    """
+    choice = analysis.run
+    assert choice is not None
+    if choice.weights in (None, "true"):
+        return choice
+    # It reads no table: for Spark an empty database tells.
+    asked = connection if isinstance(connection, DuckDBPyConnection) else empty()
+    (condition,) = asked.extract_statements(f"select {choice.weights}")
+    values = {
+        each.name: given[each.name]
+        if given is not None and each.name in given
+        else _default(asked, each)
+        for each in analysis.parameters
+        if each.name in condition.named_parameters
+    }
+    found = asked.execute(condition, values).fetchall()
+    return replace(choice, weights="true" if found == [(True,)] else None)
+
+
+def _default(connection: DuckDBPyConnection, parameter: Parameter) -> Any:
+    """The value that a parameter has if none is given."""
+    ((found,),) = connection.execute(
+        f"select cast({parameter.default} as {parameter.type})"
+    ).fetchall()
+    return found
+
+
+def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: int = 1) -> Run:
     """The run of that name or id, or, if `asked` is None, the one that the bank chooses.
 
     The caller has made sure that there is one. Raises BankError if the run's corpus or model is
@@ -112,9 +159,12 @@ def chosen_run(
     return replace(Run(*found[0]), among=among)
 
 
-def run_fits(connection: DuckDBPyConnection, choice: RunChoice) -> list[Fit]:
-    """Every run of the bank in the order of ids, with what speaks against reading it."""
-    without = RunChoice(choice.unit, choice.contexts, choice.needs, choice.usual)
+def run_fits(connection: Asked, choice: RunChoice) -> list[Fit]:
+    """Every run of the bank in the order of ids, with what speaks against reading it.
+
+    The choice is one that does not depend on parameters: `settled`.
+    """
+    without = replace(choice, favours=None)
     rows = connection.execute(
         "select fit.id, fit.name, fit.misfit, fit.reserve"
         f" from run_fit({arguments(without)}) as fit order by fit.id"
@@ -131,16 +181,21 @@ def arguments(choice: RunChoice) -> str:
         "equipped": choice.needs,
         "usual": choice.usual,
         "favours": choice.favours,
+        "reads_weights": choice.weights,
     }
     return ", ".join(
-        f"{name} := {f'runs_with_{value}()' if name == 'equipped' else quoted_value(value)}"
-        for name, value in values.items()
-        if value is not None
+        f"{name} := {_written(name, value)}" for name, value in values.items() if value is not None
     )
 
 
+def _written(name: str, value: Any) -> str:
+    if name == "equipped":
+        return f"runs_with_{value}()"
+    return str(value) if name == "reads_weights" else quoted_value(value)
+
+
 def check_relation(
-    connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any], run: Run
+    connection: Asked, analysis: Analysis, given: Mapping[str, Any], run: Run
 ) -> None:
     """Raise CallError if a relation is asked for that is neither in the corpus nor saved.
 
@@ -188,7 +243,7 @@ def _check_named(
     if is_read and all(each.misfit is not None for each in found):
         raise CallError(
             f"{analysis.name} cannot read the run {asked}: {found[0].misfit}.",
-            _that_fit(analysis, able) if able else _how_to_ingest(path, analysis),
+            _that_fit(analysis, able) if able else _how_to_ingest(path, analysis, fits),
         )
 
 
@@ -201,10 +256,10 @@ def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
             f"Name one of these (--run, run=): {listed(map(str, able))}.",
         )
     if not fits:
-        return QueryError(f"{path} has no run.", _how_to_ingest(path, analysis))
+        return QueryError(f"{path} has no run.", _how_to_ingest(path, analysis, fits))
     return QueryError(
         f"{analysis.name} can read no run of {path}: {listed(map(str, fits), 8)}.",
-        _how_to_ingest(path, analysis),
+        _how_to_ingest(path, analysis, fits),
     )
 
 
@@ -214,7 +269,7 @@ def _that_fit(analysis: Analysis, names: list[str]) -> str:
     return f"Runs that fit {analysis.name}: {listed(names)}."
 
 
-def _how_to_ingest(path: Path, analysis: Analysis) -> str:
+def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
     """What to type to make a run that the analysis then reads by default."""
     choice = analysis.run
     assert choice is not None
@@ -228,4 +283,6 @@ def _how_to_ingest(path: Path, analysis: Analysis) -> str:
     }.get(choice.needs or "", "")
     if choice.usual not in (None, "sentence"):
         options += f" --context {choice.usual}"
+    if any(each.keeps_peaks for each in fits):
+        options += " --keep weights"
     return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"

@@ -1,9 +1,10 @@
-"""The rows of one batch: sequences, positions, attention and peaks, as Arrow tables."""
+"""The rows of one batch: sequences, positions, attention, its sums and peaks, as Arrow tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, is_odd, peaks, pool
+from attnbank.ingest.attention.sums import TOTALS, MapSums, Positions, map_sums
 from attnbank.ingest.inputs.plan import Batch, Input, Skip
 from attnbank.ingest.inputs.spans import Span
 from attnbank.ingest.masked.passes import Measured
@@ -34,6 +36,10 @@ _SKIPPED = schema(
 )
 
 
+Keep = Literal["weights", "peaks"]
+"""What is kept of a map: all its weights, or only its sums and peaks."""
+
+
 @dataclass(frozen=True)
 class RunFacts:
     """What the rows of a run share."""
@@ -45,6 +51,7 @@ class RunFacts:
     decimals: int | None
     context: str = "sentence"
     unknown: int | None = None  # id of the piece for what the vocabulary lacks
+    keep: Keep = "weights"
 
 
 @dataclass
@@ -61,8 +68,8 @@ class BatchRows:
 
     @property
     def rows(self) -> int:
-        """Rows of table attention."""
-        return len(self.tables["attention"]) if "attention" in self.tables else 0
+        """Rows of the longest of its tables."""
+        return max((len(each) for each in self.tables.values()), default=0)
 
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -97,7 +104,7 @@ def rows_of(
     weights = 0
     if batch.inputs:
         bare = [measured is not None and not each for each in _masked(batch, measured)]
-        found = _merged(batch.inputs, attentions, facts.subword, bare)
+        found = _merged(batch.inputs, attentions, facts, bare)
         kept = found.kept
         for at, each in enumerate(batch.inputs):
             if at in found.odd:
@@ -108,14 +115,13 @@ def rows_of(
             inputs = [batch.inputs[at] for at in kept]
             sizes = np.array([len(each.encoded.positions) for each in inputs])
             index = _Index(facts, inputs, sizes, len(attentions), attentions[0].shape[1])
-            values = found.weights
-            if facts.decimals is not None:
-                values = np.round(values, facts.decimals)
-            weights = len(values)
+            weights = len(found.weights)
             rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
-            tables["attention"] = index.distributions("weights", values)
+            if facts.keep == "weights":
+                tables["attention"] = index.distributions("weights", found.weights)
+            tables["attention_map"] = index.attention_map(found.sums)
             tables["peak"] = index.peak(found.peaks, found.candidates)
             if measured is not None and measured.gradients is not None:
                 gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
@@ -144,10 +150,11 @@ def rows_of(
 class _Merged:
     """The attention of the inputs that are kept, their peaks, and the inputs to leave out."""
 
-    weights: np.ndarray  # float32, in the order (sequence, layer, head, from, to)
+    weights: np.ndarray  # float32, in the order (sequence, layer, head, from, to); or none
     kept: list[int]
     odd: set[int]
     peaks: list[Peaks]
+    sums: list[MapSums]
     candidates: list[np.ndarray]  # the positions of each input that have peaks
 
 
@@ -157,15 +164,19 @@ def _masked(batch: Batch, measured: Measured | None) -> Sequence[int]:
 
 
 def _merged(
-    inputs: Sequence[Input], attentions: Sequence[Tensor], subword: Subword, bare: list[bool]
+    inputs: Sequence[Input], attentions: Sequence[Tensor], facts: RunFacts, bare: list[bool]
 ) -> _Merged:
-    """Merge the pieces of each input and find its peaks."""
+    """Merge the pieces of each input, find its peaks, and sum its maps up.
+
+    Peaks are those of unrounded weights, sums those of the weights as they are stored.
+    """
     layers = [each.detach().float().cpu().numpy() for each in attentions]
     heads = layers[0].shape[1]
     maps = len(layers) * heads
     sizes = [len(each.encoded.positions) for each in inputs]
-    weights = np.empty(maps * sum(size**2 for size in sizes), dtype=np.float32)
-    found = _Merged(weights, [], set(), [], [])
+    room = (sum if facts.keep == "weights" else max)(size**2 for size in sizes)
+    weights = np.empty(maps * room, dtype=np.float32)
+    found = _Merged(weights, [], set(), [], [], [])
     filled = 0
     for at, (one, size) in enumerate(zip(inputs, sizes, strict=True)):
         positions = one.encoded.positions
@@ -178,14 +189,18 @@ def _merged(
         for layer, each in enumerate(layers):
             attention[layer] = each[at, :, :tokens, :tokens]
         block = weights[filled : filled + maps * size**2].reshape(maps, size, size)
-        pool(attention.reshape(maps, tokens, tokens), pieces, subword, block)
+        pool(attention.reshape(maps, tokens, tokens), pieces, facts.subword, block)
         if is_odd(block):
             found.odd.add(at)
         elif not bare[at]:
-            filled += block.size
             found.kept.append(at)
             found.peaks.append(peaks(block, pieces.candidates))
             found.candidates.append(pieces.candidates)
+            if facts.decimals is not None:
+                np.round(block, facts.decimals, out=block)
+            found.sums.append(map_sums(block, Positions.of(positions)))
+            if facts.keep == "weights":
+                filled += block.size
     found.weights = weights[:filled]
     return found
 
@@ -232,8 +247,7 @@ class _Index:
         """One row per distribution; `values` are all the weights (column `name`) in order."""
         sequence, layer, head, position = self._columns([np.arange(size) for size in self.sizes])
         lengths = np.repeat(self.sizes, self.layers * self.heads * self.sizes)
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        weights = pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+        weights = _lists(lengths, pa.array(values))
         return pa.table(
             {
                 "sequence": sequence,
@@ -243,6 +257,26 @@ class _Index:
                 name: weights,
             }
         )
+
+    def attention_map(self, found: list[MapSums]) -> pa.Table:
+        """One row per map: the sums of each input."""
+        maps = self.layers * self.heads
+        totals = np.concatenate([each.totals for each in found])
+        columns = {name: pa.array(totals[:, at]) for at, name in enumerate(TOTALS)}
+        last = totals[:, -1]
+        columns[TOTALS[-1]] = pa.array(last, mask=np.isnan(last))
+        offsets = np.concatenate([each.offsets for each in found])
+        columns["offsets"] = _lists(
+            np.full(len(offsets), offsets.shape[1]), pa.array(offsets.reshape(-1))
+        )
+        lengths = np.repeat(self.sizes, maps)
+        is_sep = np.concatenate([each.largest_positions.reshape(-1) for each in found]) < 0
+        for name in ("received", "given", "largest_positions", "largest_weights"):
+            values = np.concatenate([getattr(each, name).reshape(-1) for each in found])
+            is_missing = is_sep if name.startswith("largest") else None
+            columns[name] = _lists(lengths, pa.array(values, mask=is_missing))
+        sequence, layer, head, _ = self._columns([np.zeros(1)] * len(self.sizes))
+        return pa.table({"sequence": sequence, "layer": layer, "head": head, **columns})
 
     def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
         """One row per word (token): the peaks of each input at its candidate positions."""
@@ -263,6 +297,12 @@ class _Index:
                 "most_attending_weight": pa.array(attending_weight, mask=attending < 0),
             }
         )
+
+
+def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
+    """A column of lists of these lengths, of all their values in order."""
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), values)
 
 
 def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:

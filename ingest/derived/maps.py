@@ -24,7 +24,7 @@ def choose_run(connection: DuckDBPyConnection, run: str | int | None = None) -> 
     That is the bank's own choice, else the newest finished run of trained weights, of token pairs
     before others. Raises CallError if there is no such run, or none that may be chosen.
     """
-    fits = run_fits(connection, RunChoice())
+    fits = run_fits(connection, RunChoice(weights="true"))
     asked = None if run is None else str(run)
     if asked is not None and not any(asked in (str(each.id), each.name) for each in fits):
         raise CallError(
@@ -33,14 +33,26 @@ def choose_run(connection: DuckDBPyConnection, run: str | int | None = None) -> 
             if fits
             else "It holds none: attnbank ingest CORPUS...",
         )
-    if asked is None and all(each.reserve is not None for each in fits):
+    named = [each for each in fits if asked in (str(each.id), each.name)]
+    if named and all(each.misfit is not None for each in named):
+        raise CallError(
+            f"The maps of the run {asked} cannot be read: {named[0].misfit}.",
+            "Ingest the corpus again: attnbank ingest CORPUS --keep weights",
+        )
+    if asked is None and all(each.misfit or each.reserve for each in fits):
+        able = [str(each) for each in fits if each.misfit is None]
+        if fits and not able:
+            raise CallError(
+                f"The bank holds no maps that can be read: {listed(map(str, fits))}.",
+                "Ingest a corpus again: attnbank ingest CORPUS --keep weights",
+            )
         raise CallError(
             "The bank holds no finished run of trained weights.",
-            f"Name one (--run, run=): {listed(map(str, fits))}."
-            if fits
+            f"Name one (--run, run=): {listed(able)}."
+            if able
             else "Fill it: attnbank ingest CORPUS...",
         )
-    return chosen_run(connection, RunChoice(favours="pair/token"), asked)
+    return chosen_run(connection, RunChoice(favours="pair/token", weights="true"), asked)
 
 
 @dataclass(frozen=True)

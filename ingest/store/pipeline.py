@@ -33,6 +33,10 @@ WEIGHTS_AT_ONCE = 16_000_000
 """Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
 checkpoint costs too much to be had for less."""
 
+_TABLES = (
+    "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
+)  # fmt: skip
+
 _Item = TypeVar("_Item")
 
 
@@ -107,6 +111,23 @@ class Worker(threading.Thread):
         except BaseException as error:
             self.error = error
             self._stop_all.set()
+
+
+class BatchRunner(Protocol):
+    """What runs the batches of a run after the first `done` ones, and writes their rows."""
+
+    def __call__(
+        self,
+        connection: DuckDBPyConnection,
+        model: Model,
+        planner: Planner,
+        facts: RunFacts,
+        done: int,
+        progress: BatchProgress,
+        masked: MaskedPasses | None = None,
+        /,
+    ) -> None:
+        """Raise what goes wrong; the bank then holds whole batches."""
 
 
 class BatchProgress(Protocol):
@@ -255,8 +276,8 @@ class Writer:
         """Take the rows of the next batch; commit when enough are gathered."""
         self._pending.append(rows)
         weights = sum(each.weights for each in self._pending)
-        distributions = sum(each.rows for each in self._pending)
-        if distributions >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
+        longest = sum(each.rows for each in self._pending)
+        if longest >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
@@ -265,7 +286,7 @@ class Writer:
             return
         pending, self._pending = self._pending, []
         with transaction(self._connection):
-            for table in ("sequence", "position", "attention", "gradient", "peak", "skipped"):
+            for table in _TABLES:
                 parts = [each.tables[table] for each in pending if table in each.tables]
                 if parts:
                     insert(self._connection, table, pa.concat_tables(parts))

@@ -77,11 +77,11 @@ def find_run(
         " code_version, libraries from run"
         " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
         f" and max_tokens = ? and decimals is not distinct from ? and reading = ?{others}"
-        " and (multiword = ? or (multiword is null and ?))"
+        " and (multiword = ? or (multiword is null and ?)) and keep = ?"
         " order by id desc",
         [corpus, model, options.context, options.unit, options.subword, max_tokens,
          options.decimals, reading.VERSION, *shape.values(),
-         options.multiword, _is_as_before(connection, corpus, options)],
+         options.multiword, _is_as_before(connection, corpus, options), options.keep],
     ).fetchone()  # fmt: skip
     if found is None:
         return None
@@ -158,12 +158,12 @@ def start_run(
     connection.execute(
         "insert into run (id, name, model, corpus, context, unit, subword, max_tokens, decimals,"
         " batch_tokens, options, device, code_version, libraries, first_sequence, batches, started,"
-        " reading, unknown_words, multiword)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " reading, unknown_words, multiword, keep)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [run.id, run.name, model, corpus, options.context, options.unit, options.subword,
          max_tokens, options.decimals, run.batch_tokens, _options(options), device,
          provenance.version(), provenance.libraries(*_LIBRARIES), run.first_sequence, 0,
-         provenance.now(), reading.VERSION, 0, options.multiword],
+         provenance.now(), reading.VERSION, 0, options.multiword, options.keep],
     )  # fmt: skip
     return run
 
@@ -203,6 +203,8 @@ def _run_name(
         parts.append(f"max{options.max_tokens}")
     if options.decimals is not None:
         parts.append(f"{options.decimals}d")
+    if options.keep != "weights":
+        parts.append(options.keep)
     choice = _shape(options)
     if choice["shard"] is not None:
         parts.append(f"shard{choice['shard'].replace('/', 'of')}")

@@ -78,7 +78,7 @@ def save(bank: Path, relation: Relation, pairs: pa.Table, *, replace: bool = Fal
                 " head_word from pairs_to_save",
                 [relation.name],
             )
-            _show(connection, relation)
+            show(connection, relation)
         connection.unregister("pairs_to_save")
         counted = connection.execute(
             "select count(*) from saved_pair where relation = ?", [relation.name]
@@ -124,7 +124,7 @@ def _check_free(connection: DuckDBPyConnection, relation: Relation, *, replace: 
         )
 
 
-def _show(connection: DuckDBPyConnection, relation: Relation) -> None:
+def show(connection: DuckDBPyConnection, relation: Relation) -> None:
     """Make the view of a saved relation: its pairs, with their sentences and forms."""
     connection.execute(f"create schema if not exists {SCHEMA}")
     view = f"{SCHEMA}.{quoted(relation.name)}"

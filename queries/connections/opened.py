@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
+import polars as pl
 
+from attnbank.queries.connections.asking import Asking
 from attnbank.queries.connections.cursors import Cursors
+from attnbank.queries.results import frame_of
 from attnbank.queries.sandbox import select as sandbox
-from attnbank.queries.sandbox.isolated import Isolated
+from attnbank.queries.sandbox.isolated import Isolated, check_limits
 from attnbank.sql.bank.explaining import explained
 from attnbank.sql.bank.opening import install_beside, open_to_ask
 from attnbank.sql.runs import Run
 
 
-class OpenBank:
+class OpenBank(Asking):
     """The open connections of a bank, which the base classes of Bank share."""
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
@@ -89,6 +92,33 @@ class OpenBank:
                 if self._seconds is None:
                     raise
                 raise sandbox.out_of_time(self._seconds) from error
+
+    def answering(self) -> AbstractContextManager[None]:
+        """As `Asking.answering`: errors are a BankError or a QueryError."""
+        return self._answering()
+
+    def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `Asking.found_by`, in the sandbox of requests."""
+        check_limits(seconds, memory)
+        return self._sandboxed("find", seconds, memory).run(statement)
+
+    def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `Asking.frame_of`, on the connection of the calling thread."""
+        return frame_of(self.connection.query(statement, params=values))
+
+    @contextmanager
+    def beside(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
+        """As `Asking.beside`, with a temporary table, which hides the bank's own."""
+        connection = self.connection
+        connection.register("rows_of_request", rows.to_arrow())
+        try:
+            connection.execute(f"create temporary table {name} as from rows_of_request")
+        finally:
+            connection.unregister("rows_of_request")
+        try:
+            yield
+        finally:
+            connection.execute(f"drop table temp.{name}")
 
     def _sandboxed(self, use: str, seconds: float, memory: int) -> sandbox.Sandbox:
         """The sandbox with these limits (seconds, bytes); the last one of each `use` stays open."""

@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnbank.queries.bank import Bank
-from attnbank.queries.export.tables import LOAD, SCHEMA
 from attnbank.queries.sandbox.processes import end, has_spoken
 from attnbank.sql.bank.explaining import broken_off
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.outputs.folders import Part, check_folder, output_folder
 from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
+from attnbank.sql.outputs.tables import LOAD, SCHEMA
 from attnbank.sql.quoting import literal
 
 PATIENCE = 120.0
@@ -27,17 +27,25 @@ _LAST_STEPS = 10.0
 
 PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    " from attnbank.queries.export.tables import main; main()"
+    " from attnbank.sql.outputs.tables import main; main()"
 )
 
 
-def export(bank: Bank, folder: Path, *, run: str | None = None, force: bool = False) -> list[Path]:
+def export(
+    bank: Bank,
+    folder: Path,
+    *,
+    run: str | None = None,
+    force: bool = False,
+    origin: str | None = None,
+) -> list[Path]:
     """Write a bank, or one run of it with its corpus and model, as Parquet files.
 
     Beside them are `schema.sql` and `load.sql`, with which any DuckDB shell makes a bank from the
     folder, and `manifest.json`, which counts the rows and has a digest of every file. The folder
     appears only when everything is written. With `force` an earlier export in
-    it is replaced, and other files in it stay. Returns the paths of the files that were written.
+    it is replaced, and other files in it stay. `origin`, a text, goes into the metadata of every
+    Parquet file, under the key attnbank. Returns the paths of the files that were written.
 
     Raises CallError for an unknown run, if `folder` is something other than a folder, and if it is
     not empty (unless `force`); BankError if the bank is damaged; AttnbankError if the folder cannot
@@ -45,7 +53,7 @@ def export(bank: Bank, folder: Path, *, run: str | None = None, force: bool = Fa
     """
     target = check_export(folder, bank.path, force=force)
     with output_folder(target, owns=_owns) as part:
-        _in_a_process(bank.path, part, run, str(folder))
+        _in_a_process(bank.path, part, run, str(folder), origin)
         names = [each.relative_to(part.folder) for each in sorted(part.folder.rglob("*.*"))]
     return [folder / name for name in names]
 
@@ -82,7 +90,7 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
     return is_own
 
 
-def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
+def _in_a_process(bank: Path, part: Part, run: str | None, named: str, origin: str | None) -> None:
     """Write the tables in a separate process (`tables.main`), and end that process if it hangs.
 
     Raises the errors that the process reports, and BankError if it hangs or crashes. `named` is the
@@ -103,6 +111,7 @@ def _in_a_process(bank: Path, part: Part, run: str | None, named: str) -> None:
             "folder": str(part.folder),
             "run": run,
             "named": named,
+            "origin": origin,
         }
         with suppress(BrokenPipeError):
             process.stdin.write(f"{json.dumps(asked)}\n".encode())

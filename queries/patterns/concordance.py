@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
+from attnbank.sql.runs import Asked
 
 Word = tuple[str, bool]
 """What is written, and whether white space follows it."""
@@ -33,7 +33,7 @@ class _Sentence:
 _SENTENCES_AT_ONCE = 10_000
 
 
-def lines(connection: DuckDBPyConnection, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
+def lines(connection: Asked, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
     """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
     `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
@@ -84,7 +84,7 @@ def _line(
     return (after, hit, before) if is_right_to_left(hit) else (before, hit, after)
 
 
-def _words(connection: DuckDBPyConnection, sentences: Sequence[int]) -> dict[int, _Sentence]:
+def _words(connection: Asked, sentences: Sequence[int]) -> dict[int, _Sentence]:
     """The words of some sentences, by the sentence's id."""
     found: dict[int, _Sentence] = {}
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):

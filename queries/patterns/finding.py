@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 from sqlglot import exp
 
 from attnbank.queries.dialects import for_spark
@@ -29,7 +28,7 @@ from attnbank.sql import header
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import DIALECTS
-from attnbank.sql.runs import Run, choose_run
+from attnbank.sql.runs import Asked, Run, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
 
 _HEADER = """-- title: What a request with attention reads
@@ -149,19 +148,30 @@ def asks_about_attention(request: str, columns: str = "") -> bool:
 
     Raises RequestError for what cannot be read.
     """
-    return check(read(request), _keys(columns)).attends
+    return described(request, columns).attends
+
+
+def described(request: str, columns: str = "") -> Checked:
+    """A request and the columns that describe its hits, with every name resolved.
+
+    Raises RequestError for what cannot be read.
+    """
+    return check(read(request), _keys(columns))
 
 
 def choose(
-    connection: DuckDBPyConnection, path: Path, asked: str | None, *, reads: bool, is_wide: bool
-) -> Run | None:
+    connection: Asked, path: Path, asked: str | None, *, reads: bool, is_wide: bool,
+    weights: bool = False,
+) -> Run | None:  # fmt: skip
     """The run that a request reads; None unless it `reads` attention.
 
-    It is chosen as for an analysis of words, in whole documents if `is_wide`. Raises as
-    `choose_run` does, and CallError if a run is named and the request reads none.
+    It is chosen as for an analysis of words, in whole documents if `is_wide`; a request that reads
+    `weights` needs a run that kept them all. Raises as `choose_run` does, and CallError if a run is
+    named and the request reads none.
     """
     if reads:
-        return choose_run(connection, path, _as_analysis(is_wide), {"run": asked})
+        analysis = _as_analysis(is_wide, weights)
+        return choose_run(connection, path, analysis, {"run": asked})
     if asked is not None:
         raise CallError(
             "The request asks about no attention, and so reads no run.",
@@ -177,17 +187,20 @@ def _keys(text: str) -> tuple[tree.Key, ...]:
 
 
 @cache
-def _as_analysis(is_wide: bool) -> Analysis:
+def _as_analysis(is_wide: bool, weights: bool) -> Analysis:
     """An analysis that stands for a request, only so that `choose_run` can choose its run."""
     usual = "document" if is_wide else "sentence"
-    return header.parse("find", "patterns", _HEADER.replace("usual=sentence", f"usual={usual}"))
+    made = header.parse("find", "patterns", _HEADER)
+    assert made.run is not None
+    choice = replace(made.run, usual=usual, weights="true" if weights else None)
+    return replace(made, run=choice)
 
 
-def left_out(connection: DuckDBPyConnection, run: int) -> int:
+def left_out(connection: Asked, run: int) -> int:
     """How many sentences of its corpus a run left out, wholly or in part."""
     rows = connection.execute(
-        "select count(distinct skipped.sentence) from skipped where skipped.run = ?"
-        " and skipped.sentence is not null", [run]
+        "select count(distinct skipped.sentence) from skipped where skipped.run = $run"
+        " and skipped.sentence is not null", {"run": run}
     ).fetchall()  # fmt: skip
     return int(rows[0][0])
 
@@ -263,7 +276,7 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
     return ", ".join(keys)
 
 
-def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
+def check_corpus(connection: Asked, name: str) -> None:
     """Raise CallError if the bank has no corpus with that name."""
     known = [row[0] for row in connection.execute("select name from corpus order by id").fetchall()]
     if name not in known:
@@ -273,7 +286,7 @@ def check_corpus(connection: DuckDBPyConnection, name: str) -> None:
         )
 
 
-def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
+def unknown_names(connection: Asked, checked: Checked) -> Iterator[str]:
     """Why a request may have found nothing: relations, features and metadata that nothing has."""
     labels = dict.fromkeys(_labels(checked))
     if labels:
@@ -297,7 +310,7 @@ def unknown_names(connection: DuckDBPyConnection, checked: Checked) -> Iterator[
     yield from _without_metadata(connection, checked)
 
 
-def _without_metadata(connection: DuckDBPyConnection, checked: Checked) -> Iterator[str]:
+def _without_metadata(connection: Asked, checked: Checked) -> Iterator[str]:
     """A warning for each key of metadata that is asked for and no sentence or document has."""
     tests = [each.feature for each in checked.sentence_tests]
     references = [

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import sqlglot
-from duckdb import DuckDBPyConnection
 from sqlglot import exp
 
 from attnbank.queries.patterns.finding import (
@@ -28,13 +27,12 @@ from attnbank.queries.patterns.finding import (
 )
 from attnbank.queries.patterns.select.attention import RunFacts
 from attnbank.queries.patterns.select.building import Choice
-from attnbank.queries.results import frame_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.suggest import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from attnbank.queries.bank import Bank
+    from attnbank.queries.requests import Requests
 
 RELATION = "(request)"
 """The name under which the pairs of a request are judged; no relation of a corpus has spaces or
@@ -47,7 +45,7 @@ _GROUPED = (
 
 
 def pairs_of(
-    bank: Bank,
+    bank: Requests,
     request: str,
     dependent: str,
     head: str,
@@ -76,14 +74,14 @@ def pairs_of(
     statement = pairs_statement(asked, dependent, head, is_wide=is_wide)
     if corpus is not None:
         check_corpus(bank.connection, corpus)
-    pairs = bank.sql(statement, seconds=timeout, memory=memory)
+    pairs = bank.found_by(statement, timeout, memory)
     if not pairs.height:
         for told in unknown_names(bank.connection, asked.checked):
             warnings.warn(told, AttnbankWarning, stacklevel=4)
     return pairs, [str(each) for each in asked.checked.keys], statement
 
 
-def run_over(bank: Bank, within: str, run: str | int | None) -> str | None:
+def run_over(bank: Requests, within: str, run: str | int | None) -> str | None:
     """The run whose heads are judged; None if the analysis is to choose it.
 
     Unless a run is named, pairs within documents are judged in a run that reads documents.
@@ -96,14 +94,14 @@ def run_over(bank: Bank, within: str, run: str | int | None) -> str | None:
     return None if found is None else str(found.id)
 
 
-def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def best_heads(bank: Requests, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on some pairs, tested: one row for the run, and one for its random control.
 
     The columns are those of `best_head_test`, without `relation`.
     """
     if not pairs.height:
         return _nothing("best_head_test").drop("relation")
-    with judged_as_relation(bank.connection, pairs):
+    with judged_as_relation(bank, pairs):
         found = _tested(bank, pairs, run)
         if not found.height:
             return found.drop("relation")
@@ -113,16 +111,16 @@ def best_heads(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame
     return pl.concat([found, *more]).drop("relation")
 
 
-def every_head(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def every_head(bank: Requests, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """Every head, in both directions, on some pairs: the rows of head_score."""
     if not pairs.height:
         return _nothing("head_score")
-    with judged_as_relation(bank.connection, pairs):
+    with judged_as_relation(bank, pairs):
         return bank.query("head_score", relation=RELATION, run=run)
 
 
 def best_in_groups(
-    bank: Bank, pairs: pl.DataFrame, keys: Sequence[str], run: str | None
+    bank: Requests, pairs: pl.DataFrame, keys: Sequence[str], run: str | None
 ) -> pl.DataFrame:
     """How often the best head of all pairs is right in each group of them, the largest first.
 
@@ -131,17 +129,15 @@ def best_in_groups(
     """
     if not pairs.height:
         return pl.DataFrame(schema=[*keys, *_GROUPED])
-    with judged_as_relation(bank.connection, pairs):
+    with judged_as_relation(bank, pairs):
         best = _tested(bank, pairs, run)
         if not best.height:
             return pl.DataFrame(schema=[*keys, *_GROUPED])
         (row,) = best.to_dicts()
         told = {name: row[name] for name in ("layer", "head", "direction", "offset", "run")}
-        with grouped(bank.connection, pairs, keys) as groups:
+        with grouped(bank, pairs, keys) as groups:
             statement = registry.statement("patterns/score_groups")
-            counted = frame_of(
-                bank.connection.query(statement, params=told | {"relation": RELATION})
-            )
+            counted = bank.frame_of(statement, told | {"relation": RELATION})
     found = counted.join(groups, on="number", how="left", maintain_order="left").drop("number")
     return found.select(*keys, pl.exclude(keys)).with_columns(
         pl.lit(value).alias(name) for name, value in told.items()
@@ -153,7 +149,7 @@ def _nothing(name: str) -> pl.DataFrame:
     return pl.DataFrame(schema=[each.name for each in registry.find(name).columns])
 
 
-def _tested(bank: Bank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def _tested(bank: Requests, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on the pairs; warns of pairs that are not judged.
 
     Their words are not in one input of the run, or share a position of it.
@@ -221,36 +217,21 @@ def pairs_statement(question: Question, dependent: str, head: str, *, is_wide: b
 
 
 @contextmanager
-def judged_as_relation(connection: DuckDBPyConnection, pairs: pl.DataFrame) -> Iterator[None]:
-    """Within, this connection has a saved relation RELATION with these pairs, each counted once."""
+def judged_as_relation(bank: Requests, pairs: pl.DataFrame) -> Iterator[None]:
+    """Within, RELATION is a saved relation with these pairs, each counted once."""
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
-    with _table(connection, "saved_pair", rows.select("relation", "word", "head_word")):
+    with bank.beside("saved_pair", rows.select("relation", "word", "head_word")):
         yield
 
 
 @contextmanager
-def grouped(
-    connection: DuckDBPyConnection, pairs: pl.DataFrame, keys: Sequence[str]
-) -> Iterator[pl.DataFrame]:
+def grouped(bank: Requests, pairs: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Within, the temporary table asked_group has the number of each pair's group.
 
     Yields the groups: one row per combination of keys, with its number.
     """
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
-    groups = groups.with_row_index("number")
+    groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=list(keys), how="inner", nulls_equal=True)
-    with _table(connection, "asked_group", rows.select("word", "head_word", "number")):
+    with bank.beside("asked_group", rows.select("word", "head_word", "number")):
         yield groups
-
-
-@contextmanager
-def _table(connection: DuckDBPyConnection, name: str, rows: pl.DataFrame) -> Iterator[None]:
-    connection.register("rows_of_request", rows.to_arrow())
-    try:
-        connection.execute(f"create temporary table {name} as from rows_of_request")
-    finally:
-        connection.unregister("rows_of_request")
-    try:
-        yield
-    finally:
-        connection.execute(f"drop table temp.{name}")

@@ -85,10 +85,11 @@ def _run(row: dict[str, Any], origin: Origin) -> Iterator[tuple[str, str]]:
     if chosen:
         yield "options", chosen
     rounded = "" if row["decimals"] is None else f", rounded to {row['decimals']} decimals"
+    is_whole = row["keep"] != "peaks"
+    held = f"{_number(row['weights'])} weights{rounded}" if is_whole else "only peaks and sums"
     yield (
         "held",
-        f"{_number(row['sentences'])} sentences, {_number(row['words'])} words,"
-        f" {_number(row['weights'])} weights{rounded}",
+        f"{_number(row['sentences'])} sentences, {_number(row['words'])} words, {held}",
     )
     yield (
         "when",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
-from attnbank.sql.runs import run_fits
+from attnbank.sql.runs import run_fits, settled
 
 if TYPE_CHECKING:
     from attnbank.queries.bank import Bank
@@ -90,7 +90,8 @@ def values_for(bank: Bank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         if not of.is_named or first.corpus == main.corpus:
             return {}
     with bank._answering():
-        able = {each.id for each in run_fits(bank.connection, choice) if each.misfit is None}
+        fits = run_fits(bank.connection, settled(bank.connection, analysis))
+    able = {each.id for each in fits if each.misfit is None}
     same = [
         each
         for each in of.runs

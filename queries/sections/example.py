@@ -54,9 +54,12 @@ def example(bank: Bank, section: Section, of: Subject) -> Answer | Missing:
     relation, head, direction, run = chosen
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told at its place
-        shown = bank.show(
-            number, head, run=run, relation=relation, direction=direction, special=True
-        )
+        try:
+            shown = bank.show(
+                number, head, run=run, relation=relation, direction=direction, special=True
+            )
+        except CallError as error:  # the run keeps peaks and sums alone
+            return Missing(section, error.fact, error.remedy)
     typed = ["attnbank", "-b", str(bank.path), "show", str(number), "--head", head]
     typed += ["--relation", relation, "--run", run]
     if direction != "dependent_to_head":

@@ -21,6 +21,7 @@ _DAMAGED = (
     "corrupt",
     "checksum",
     "could not read enough bytes",
+    ": invalid argument",  # a place that no file has
     "no more data remaining",
     "read from closed file",
     "failed to deserialize",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ GUARDED = {
 stored secrets."""
 
 _NEW = ".new"
+_AGAIN = "type the same command"
 _RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 
 
@@ -48,13 +50,15 @@ def connect(
     place: Path,
     settings: Mapping[str, str] | None = None,
     shown: str | Path | None = None,
-    reads: Path | None = None,
+    reads: Sequence[Path] = (),
+    told: tuple[str, ...] = (),
 ) -> DuckDBPyConnection:
     """Open the file at a place (`bank_place`) for writing, without checking or changing it.
 
     No extension is fetched or loaded, and nothing except the bank, its log and its copy can be
-    reached, and the files below the folder `reads`, if there is one. `shown` is the path as the
-    user wrote it. Raises BankError if DuckDB cannot open it.
+    reached, and what `reads` names: files, and folders with all that is below them. `shown` is the
+    path as the user wrote it, `told` is what an error says if the disk is full (as `explain` takes
+    it). Raises BankError if DuckDB cannot open it.
     """
     import duckdb
 
@@ -63,17 +67,32 @@ def connect(
     try:
         connection = duckdb.connect(str(place), config={**STORAGE, **GUARDED, **(settings or {})})
     except duckdb.Error as error:
-        raise explain(error, named) from error
+        raise explain(error, named, *told) from error
     try:
-        own = ", ".join(literal(str(each)) for each in own_files(place))
-        connection.execute(f"set allowed_paths = [{own}]")
-        if reads is not None:
-            connection.execute(f"set allowed_directories = [{literal(str(reads))}]")
-        connection.execute("set enable_external_access = false")
+        _shut(connection, (*own_files(place), *reads))
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def connect_beside(reads: Sequence[Path]) -> DuckDBPyConnection:
+    """A database in memory that can reach nothing except the files and folders of `reads`."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={**GUARDED})
+    _shut(connection, reads)
+    return connection
+
+
+def _shut(connection: DuckDBPyConnection, reads: Sequence[Path]) -> None:
+    """Let a connection reach files, and folders with all that is below them, and nothing else."""
+    folders = [each for each in reads if each.is_dir()]
+    files = [each for each in reads if each not in folders]
+    for setting, paths in (("allowed_paths", files), ("allowed_directories", folders)):
+        listed = ", ".join(literal(str(each)) for each in paths)
+        connection.execute(f"set {setting} = [{listed}]")
+    connection.execute("set enable_external_access = false")
 
 
 def unreserved(place: Path) -> Path:
@@ -87,19 +106,25 @@ def unreserved(place: Path) -> Path:
 
 
 @contextmanager
-def new_bank(path: Path, created_by: str, reads: Path) -> Iterator[DuckDBPyConnection]:
-    """A bank without rows, to be filled from files below the folder `reads`.
+def new_bank(
+    path: Path,
+    created_by: str,
+    reads: Sequence[Path],
+    kept: str = "nothing was imported",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[DuckDBPyConnection]:
+    """A bank without rows, to be filled from the files and the folders that `reads` names.
 
     It appears under its name when the block ends, and is gone if the block raises; what a killed
     process left of one is removed by the next that makes a bank here. Errors of DuckDB become
-    BankErrors. Raises CallError or BankError if there can be no bank at the path, and CallError if
-    something is there already.
+    BankErrors; `kept` says what is so if the disk is full. Raises CallError or BankError if there
+    can be no bank at the path, and CallError if something is there already.
     """
     place = check_free(path)
     with (
         postponed() as interrupts,
-        _beside(place, path, "nothing was imported") as new,
-        connect(new, WRITER, path, reads) as connection,
+        _beside(place, path, kept) as new,
+        connect(new, WRITER | dict(settings or {}), path, reads, (kept, _AGAIN)) as connection,
     ):
         fill(connection, created_by)
         with interrupts.at_once():
@@ -144,7 +169,7 @@ def _beside(place: Path, shown: Path, kept: str) -> Iterator[Path]:
         try:
             yield new
         except duckdb.Error as error:
-            raise explain(error, shown, kept, "type the same command") from error
+            raise explain(error, shown, kept, _AGAIN) from error
     except OSError as error:
         raise BankError(f"{shown} cannot be made: {error.strerror}.", "Check the path.") from error
     finally:
@@ -167,6 +192,7 @@ def _take_name(new: Path, place: Path) -> bool:
 def _remove_with_log(path: Path) -> None:
     for each in (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint")):
         each.unlink(missing_ok=True)
+    shutil.rmtree(f"{path}.tmp", ignore_errors=True)  # what did not fit into memory
 
 
 def fill(connection: DuckDBPyConnection, created_by: str) -> None:
@@ -186,4 +212,7 @@ def _remove_dead(place: Path) -> None:
     for each in place.parent.glob(f".{glob.escape(place.name)}.*{_NEW}*"):
         process = each.name.removeprefix(f".{place.name}.").partition(".")[0]
         if process.isdecimal() and not is_alive(int(process)):
-            each.unlink(missing_ok=True)
+            if each.is_dir():  # what did not fit into memory
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                each.unlink(missing_ok=True)

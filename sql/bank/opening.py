@@ -194,6 +194,13 @@ def existing(path: str | Path) -> Path:
     return place
 
 
+def empty() -> DuckDBPyConnection:
+    """A database in memory that holds nothing, for what reads and writes no bank."""
+    import duckdb
+
+    return duckdb.connect(":memory:")
+
+
 def reinstall(connection: DuckDBPyConnection) -> None:
     """Put this version's functions, views and analyses into a bank; drop those that are no more."""
     for name in _vanished(connection):

@@ -43,7 +43,8 @@ def upgrade(path: str | Path) -> Upgrade:
     """Bring a bank up to this version's format and analyses, in one transaction.
 
     Each step runs `sql/schema/migrations/N.sql`. Then everything that a new bank has and this one
-    lacks is added, since some banks are older than their number says. Only the steps change rows.
+    lacks is added, since some banks are older than their number says, and a table attention_map
+    that is new is filled from attention. Only the steps change rows.
 
     Raises BankError if the file is missing, is no bank, has a newer format, is held by another
     process, or cannot be upgraded. Then the bank is as it was before; so it is if the process is
@@ -87,6 +88,10 @@ def _bring_up(connection: DuckDBPyConnection, path: Path, before: int) -> Upgrad
     had_these_analyses = formats.installed(connection) == formats.fingerprint()
     if not had_these_analyses or now != found:
         reinstall(connection)
+    if "attention_map" not in found:
+        connection.execute(
+            f"insert into attention_map by name {registry.statement('attention_maps')}"
+        )
     connection.execute("update bank set format = ?", [registry.FORMAT])
     added = [
         name if name not in found else f"{name}.{column}"

@@ -1,9 +1,10 @@
 -- The relations that words of a corpus have to their heads, subtypes kept.
-select distinct word.deprel as relation
+select word.deprel as relation
 from word
 inner join sentence on sentence.id = word.sentence
 inner join document on document.id = sentence.document
 where document.corpus = $corpus
     and word.head_index > 0
     and word.deprel is not null
+group by word.deprel
 order by word.deprel

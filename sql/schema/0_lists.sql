@@ -5,6 +5,10 @@ create or replace macro weight_at(weights, at_position) as
 case when at_position >= 0 then cast(list_extract(weights, at_position + 1) as double) end;
 comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
 
+create or replace macro weight_at_offset(offsets, distance) as
+case when distance between -10 and 10 then cast(list_extract(offsets, distance + 11) as double) end;
+comment on macro weight_at_offset is 'The sum of the weights at an offset, of attention_map.offsets; null beyond ten.';
+
 create or replace macro weight_on(weights, list_indexes) as
 coalesce(cast(list_sum(list_select(weights, list_indexes)) as double), cast(0 as double));
 comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 if there are none.';

@@ -32,7 +32,7 @@ comment on column corpus.annotation is 'gold (read from the file), silver (predi
 comment on column corpus.annotator is 'The pipeline that predicted silver annotation, with its version; else null.';
 comment on column corpus.annotator_sha256 is 'SHA-256 of the lines that sha256sum prints of the files of that pipeline; null without one, and in a bank that did not keep it.';
 comment on column corpus.language is 'Language of its text, a BCP 47 tag (fr, he, zh-Hant): as --language says, or from the name of a file of Universal Dependencies; null where neither tells.';
-comment on column corpus.shard is 'Which part of its documents the bank has, as ingest --shard took it: 3/16 is every sixteenth from the third on (document.index is the place in the whole corpus); null for all of them.';
+comment on column corpus.shard is 'Which part of its documents the bank has, as ingest --shard took it: 3/16 is every sixteenth from the third on (document.index is the place in the whole corpus), and 1-3+5/16 are four such shards, merged; null for all of them.';
 
 create table document (
     id integer primary key,

@@ -47,7 +47,8 @@ create table run (
     finished timestamp,
     reading smallint,
     unknown_words integer,
-    multiword varchar
+    multiword varchar,
+    keep varchar
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -71,6 +72,7 @@ comment on column run.finished is 'When its last batch was committed, UTC; null 
 comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in older runs: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
 comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs older than this column.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place. Null in older runs, which read the parts.';
+comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; peaks: only what attention_map and peak hold.';
 
 create table skipped (
     corpus integer not null,

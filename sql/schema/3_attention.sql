@@ -45,12 +45,56 @@ create table attention (
     from_position smallint not null,
     weights float[] not null
 );
-comment on table attention is 'One attention distribution: what one head, at one position, looks at.';
+comment on table attention is 'One attention distribution: what one head, at one position, looks at. Runs of --keep peaks have none (run.keep).';
 comment on column attention.sequence is 'sequence.id of its sequence.';
 comment on column attention.layer is '1-based layer.';
 comment on column attention.head is '1-based head.';
 comment on column attention.from_position is 'position.position that attends.';
 comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1.';
+
+create table attention_map (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    to_cls double not null,
+    to_sep double not null,
+    to_punctuation double not null,
+    to_other double not null,
+    sep_to_sep double not null,
+    word_to_word double not null,
+    same_segment double not null,
+    word_before double not null,
+    word_itself double not null,
+    word_after double not null,
+    entropy double not null,
+    entropy_from_cls double,
+    offsets double[] not null,
+    received double[] not null,
+    given double[] not null,
+    largest_positions smallint[] not null,
+    largest_weights float[] not null
+);
+comment on table attention_map is 'One attention map: all distributions of one head in one input, summed up. Runs of --keep peaks have this, and no rows in attention. Sums are of the weights as run.decimals says, in float64; words are the positions of the kind word or token.';
+comment on column attention_map.sequence is 'sequence.id of its sequence.';
+comment on column attention_map.layer is '1-based layer.';
+comment on column attention_map.head is '1-based head.';
+comment on column attention_map.to_cls is 'Sum of the weights from all positions to [CLS] (kind cls).';
+comment on column attention_map.to_sep is 'Sum of the weights from all positions to [SEP] (kind sep).';
+comment on column attention_map.to_punctuation is 'Sum of the weights from all positions to . and , (as in view placement).';
+comment on column attention_map.to_other is 'Sum of the weights from all positions to all others.';
+comment on column attention_map.sep_to_sep is 'Sum of the weights from [SEP] to [SEP].';
+comment on column attention_map.word_to_word is 'Sum of the weights from words to words, themselves included.';
+comment on column attention_map.same_segment is 'Of word_to_word, what stays in the own segment.';
+comment on column attention_map.word_before is 'Sum of the weights from each position to the one before it, where that is a word.';
+comment on column attention_map.word_itself is 'Sum of the weights of words to themselves.';
+comment on column attention_map.word_after is 'Sum of the weights from each position to the one after it, where that is a word.';
+comment on column attention_map.entropy is 'Mean entropy of the distributions, in nats.';
+comment on column attention_map.entropy_from_cls is 'Mean entropy of those from [CLS], in nats; null where there is none.';
+comment on column attention_map.offsets is 'offsets[k + 11] is the sum of the weights from each position i to i + k, for k from -10 to 10.';
+comment on column attention_map.received is 'received[p + 1] is the sum of the weights from all positions to position p.';
+comment on column attention_map.given is 'given[p + 1] is the sum of the weights from position p to all words but itself.';
+comment on column attention_map.largest_positions is 'largest_positions[p + 1] is the position with the largest weight from p, [SEP] left out, the leftmost of equals; null where p is [SEP].';
+comment on column attention_map.largest_weights is 'largest_weights[p + 1] is that weight; null where p is [SEP].';
 
 create table peak (
     sequence integer not null,

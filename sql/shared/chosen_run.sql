@@ -9,6 +9,7 @@
 -- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
 -- param usual varchar = null: the context of a run that it takes if none is named; null for any
+-- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
 -- column id integer: run.id
 -- column name varchar: name of the run
@@ -32,7 +33,8 @@ candidate as (
             else fit.name
         end as description
     from run_fit(
-        unit := $unit, contexts := $contexts, needs := $needs, equipped := $equipped, usual := $usual
+        unit := $unit, contexts := $contexts, needs := $needs, equipped := $equipped, usual := $usual,
+        reads_weights := $reads_weights
     ) as fit
 ),
 
@@ -63,7 +65,7 @@ where ($asked <> '' or $asked is null) and refuse_unless(
         case $needs
             when 'gradients' then 'ingest CORPUS --context pair --unit token --gradients'
             when 'losses' then 'ingest CORPUS --context pair --unit token --ablate heads'
-            else 'use'
+            else case when $reads_weights then 'ingest CORPUS --keep weights' else 'use' end
         end
     )
 )

@@ -5,6 +5,7 @@
 -- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
 -- param usual varchar = null: the context of a run that it takes if none is named; null for any
+-- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
 -- column id integer: run.id
 -- column name varchar: name of the run
 -- column corpus integer: corpus.id of its corpus
@@ -28,6 +29,7 @@ select
         when $unit is not null and run.unit <> $unit then concat('its positions are ', run.unit, 's')
         when $contexts is not null and not list_contains($contexts, run.context)
             then concat('its inputs are ', run.context, 's')
+        when $reads_weights and run.keep = 'peaks' then 'only its peaks and sums are kept'
         when $needs is null or list_contains($equipped, run.id) then null
         when $needs = 'trees' then 'its corpus has no dependency trees'
         when $needs = 'mentions' then 'its corpus has no mentions'

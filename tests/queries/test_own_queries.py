@@ -108,6 +108,28 @@ def _statement(letters: str, tag: str) -> str:
     return statement.replace("$letters", letters).replace("$tag", f"cast({tag} as varchar)")
 
 
+def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
+    """Or a run of --keep peaks would answer with no rows."""
+    silent = (
+        PER_RUN.replace("from sequence\n", "from attention inner join sequence on true\n")
+        .replace("count(*)", "count(distinct attention.layer)")
+    )  # fmt: skip
+    (folder / "silent.sql").write_text(silent)
+    (folder / "told.sql").write_text(
+        silent.replace("usual=sentence\n", "usual=sentence\n-- weights: true\n").replace(
+            "usual := 'sentence'", "usual := 'sentence', reads_weights := true"
+        )
+    )
+    (folder / "odd.sql").write_text(PER_RUN.replace("-- param", "-- weights: 1 = 1\n-- param"))
+    with open_bank(sample_bank, queries=folder) as bank:
+        with pytest.raises(CallError, match="it reads attention, which runs of --keep peaks") as no:
+            bank.query("silent")
+        assert "-- weights: true" in no.value.remedy
+        assert bank.query("told").rows() == [(6, "sample/minilm")]
+        with pytest.raises(CallError, match="can only be: -- weights: true"):
+            bank.query("odd")
+
+
 def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "query", "long_words"],

@@ -55,6 +55,7 @@ def _differing(corpora: Path, name: str, requests: list[dict[str, Any]]) -> set[
     return {each["id"] for each in requests if not _agrees(each["request"], corpus, each[name])}
 
 
+@pytest.mark.slow
 def test_some_of_grews_hits(corpora: Path) -> None:
     some = _requests(corpora)[::9]
     assert len(some) > 20
@@ -263,6 +264,7 @@ def test_peaks_are_the_bank_s(from_bank: Corpus, sample_bank: Path) -> None:
         assert found == (-1 if peak is None else peak)
 
 
+@pytest.mark.slow
 def test_requests_find_something(from_bank: Corpus) -> None:
     """Those by hand all do, and most of those that are drawn: else they would compare little."""
     assert len(set(SENTENCE)) >= 40

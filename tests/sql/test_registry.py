@@ -14,6 +14,7 @@ from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank import formats
 from attnbank.sql.header import Analysis, HeaderError, RunChoice, parse
+from attnbank.sql.reading import sources
 from attnbank.sql.registry import shared
 from attnbank.sql.runs import arguments
 
@@ -137,11 +138,19 @@ def test_an_analysis_of_a_run_says_how_it_chooses_and_which_answered(analysis: A
             assert len(compared) > 1
             assert [each.name for each in analysis.columns[-len(compared) :]] == compared
         return
-    wanted = f"asked := cast($run as varchar), {arguments(analysis.run)}"
+    wanted = f"asked := $run, {arguments(analysis.run)}"
+    for each in analysis.parameters:  # the statement gives each value its type
+        wanted = re.sub(rf"\${each.name}\b", f"cast(${each.name} as {each.type})", wanted)
     assert [_normal(each.sql(dialect="duckdb")) for each in calls] == [
         _normal(f"chosen_run({wanted})")
     ]
     assert "run" in names and analysis.columns[-1].name == "run"
+
+
+@every
+def test_an_analysis_that_reads_weights_says_when(analysis: Analysis) -> None:
+    if analysis.run is not None and sources(analysis.body) & {"attention", "attention_weight"}:
+        assert analysis.run.weights is not None
 
 
 def _normal(call: str) -> str:

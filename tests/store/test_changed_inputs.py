@@ -154,6 +154,7 @@ CHANGES: dict[str, list[Change]] = {
     ],
     "replace": [Change(False, True, OVER)],
     "gradients": [Change(False, True, RUN, TOKENS)],
+    "keep": [Change("weights", "peaks", RUN, {})],
     "ablate": [Change(None, "heads", RUN, TOKENS), Change("heads", "layers", RUN, TOKENS)],
     "replacement": [
         Change("uniform", "zero", RUN, TOKENS | {"ablate": "layers"}),
@@ -341,6 +342,7 @@ def test_a_corpus_that_changes_in_place(folder: Callable[[str], str]) -> None:
         ingest(options)
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_changes_in_place(folder: Callable[[str], str]) -> None:
     options = _asked(folder, corpora=("@rain.txt",), spacy="@pipeline")
     ingest(options)

@@ -63,6 +63,7 @@ def _of_run(bank: Path, number: int) -> dict[str, int]:
         "sequence": f"run = {number}",
         "position": of_sequence,
         "attention": of_sequence,
+        "attention_map": of_sequence,
         "peak": of_sequence,
         "gradient": of_sequence,
         "ablation": f"run = {number}",

@@ -10,6 +10,8 @@ from pathlib import Path
 import duckdb
 import new_banks
 
+from attnbank.sql import registry
+
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that get one row, with id 1, if a case does not give them."""
 
@@ -27,7 +29,11 @@ _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05
 
 
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
-    """Make a bank with the rows of `given`, which has a CSV text per table."""
+    """Make a bank with the rows of `given`, which has a CSV text per table.
+
+    The sums of attention maps are computed as an upgrade does, where the maps are whole: where the
+    case says how many positions its sequences have.
+    """
     with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
         for table in ALWAYS:
@@ -35,6 +41,10 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
                 _insert(connection, table, [{}])
         for table, text in given.items():
             _insert(connection, table, read_rows(text))
+        if "attention" in given and "positions" in given["sequence"]:
+            connection.execute(
+                f"insert into attention_map by name {registry.statement('attention_maps')}"
+            )
         connection.execute("commit")
     return path
 

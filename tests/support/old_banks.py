@@ -18,6 +18,12 @@ def format_1(path: Path) -> Path:
     return path
 
 
+def format_4(path: Path) -> Path:
+    """Write the bank of format 4 that is kept in the repository to a path."""
+    path.write_bytes(lzma.decompress((_BANKS / "format-4.duckdb.xz").read_bytes()))
+    return path
+
+
 def columns(path: Path) -> dict[str, list[str]]:
     """The names of the columns of every table of a bank, by table."""
     with duckdb.connect(str(path), read_only=True) as connection:

@@ -25,7 +25,7 @@ from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 """
 
-_QUIET = frozenset({"ingest", "compute", "probe", "export", "import", "delete", "demo"})
+_QUIET = frozenset({"ingest", "compute", "probe", "export", "import", "merge", "delete", "demo"})
 _TIMES = frozenset({"started", "finished"})
 
 _NUMBERED = {
@@ -60,6 +60,7 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
     """The commands by name; the corpora and the model are small."""
     one = ("ingest", str(corpus), "-m", str(model), "--batch-tokens", "256")
     two = ("ingest", str(other), "-m", str(model), "--batch-tokens", "256")
+    parts = (*one, "--shard", "1/2", "-b", "1.duckdb"), (*one, "--shard", "2/2", "-b", "2.duckdb")
     probe = ("probe", "attention", "--train-run", "1", "--test-run", "2", "--epochs", "2")
     return {
         "ingest": Command(one),
@@ -74,6 +75,11 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         "import": Command(
             ("import", "parquet", "-b", "copy.duckdb"), (one, ("export", "parquet")),
             done="a bank copy.duckdb already",
+        ),
+        "merge": Command(
+            ("merge", "both.duckdb", "1.duckdb", "2.duckdb"),
+            parts,
+            done="a bank both.duckdb already",
         ),
         "-o": Command(("query", "best_head", "--run", "2", "-o", "out.csv"), (
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),
@@ -147,7 +153,8 @@ def make_case(command: Command, forked: Forked, folder: Path) -> Case:
 def run(forked: Forked, folder: Path, args: tuple[str, ...], **how: Any) -> Ended:
     """Run a command on the bank of a folder."""
     quiet = ["-q"] if args[0] in _QUIET else []
-    return forked.run(["-b", "bank.duckdb", *args, *quiet], folder, setup=SMALL, **how)
+    bank = [] if args[0] == "merge" else ["-b", "bank.duckdb"]  # it names its new bank itself
+    return forked.run([*bank, *args, *quiet], folder, setup=SMALL, **how)
 
 
 def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:

@@ -8,13 +8,15 @@ from dataclasses import replace
 
 import click
 
-from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
-from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
+from attnbank.cli.options import BankCommand, Seconds, output_options
 from attnbank.cli.printing import say
+from attnbank.cli.provenance import is_asked, tell
+from attnbank.cli.spark import Source, engine_option
 
 
 @output_options
+@engine_option
 @click.command(cls=BankCommand)
 @click.argument("request")
 @click.option(
@@ -63,6 +65,9 @@ def command(
     timeout: float,
     show_sql: bool,
     dialect: str,
+    engine: str,
+    data: tuple[str, ...],
+    master: str | None,
     format_: str | None,
     output: str | None,
 ) -> None:
@@ -84,12 +89,13 @@ def command(
         statement,
     )
 
+    source = Source(ctx, engine, data, master)
     text = sys.stdin.read() if request == "-" else request
     people = is_for_people(check_output(ctx, format_, output))
     choice = Choice(corpus, limit, is_wide=within == "document")
     if show_sql:
         if asks_about_attention(text, by):
-            with open_named_bank(ctx) as bank:
+            with source.open() as bank:
                 of = bank.run_of_request(text, run, within, by)
                 choice = replace(choice, run=None if of is None else RunFacts.of(of))
         made = statement(text, columns=by, choice=choice, dialect=dialect, counts=True)
@@ -97,12 +103,15 @@ def command(
         return
 
     def answer() -> None:
-        with open_named_bank(ctx, timeout) as bank:
+        with source.open(timeout) as bank:
             of = bank.run_of_request(text, run, within, by)
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             if people and not show:  # a limit would leave cells of a cross table at 0
                 asked = replace(asked, limit=None)
             found = bank.hits(text, asked, by, "", timeout, counts=True)
+            if is_asked(ctx):
+                made = statement(text, columns=by, choice=asked, counts=True)
+                tell(ctx, bank, None if of is None else of.name, made, request=text)
         keys = [name for name in found.columns if name not in ("n", "share", "run")]
         title = None if of is None or not people else f"Run: {of.name}"
         if show:
@@ -124,7 +133,7 @@ def command(
         found = found if limit is None else found.head(limit)
         write_frame(ctx, found, format_, output, title=title, wraps=show)
 
-    read_apart(ctx, answer)
+    source.read(answer)
 
 
 command.name = "count"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
-from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
+from attnbank.cli.options import BankCommand, Seconds, output_options
 from attnbank.cli.printing import say
+from attnbank.cli.provenance import is_asked, tell
+from attnbank.cli.spark import Source, engine_option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +24,7 @@ _USUAL = 10
 
 
 @output_options
+@engine_option
 @click.command(cls=BankCommand)
 @click.argument("request")
 @click.option(
@@ -99,6 +101,9 @@ def command(
     timeout: float,
     show_sql: bool,
     dialect: str,
+    engine: str,
+    data: tuple[str, ...],
+    master: str | None,
     format_: str | None,
     output: str | None,
 ) -> None:
@@ -128,6 +133,7 @@ def command(
     )
     from attnbank.sql.errors import CallError
 
+    asked_of = Source(ctx, engine, data, master)
     text = sys.stdin.read() if request == "-" else request
     if heads:
         columns = ", ".join(filter(None, (columns, head_keys(text, heads, source, target))))
@@ -139,7 +145,7 @@ def command(
     choice = replace(choice, is_wide=within == "document")
     if show_sql:
         if asks_about_attention(text, f"{columns}, {sort}"):
-            with open_named_bank(ctx) as bank:
+            with asked_of.open() as bank:
                 of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
                 choice = replace(choice, run=None if of is None else RunFacts.of(of))
         made = statement(text, columns=columns, sort=sort, choice=choice, dialect=dialect)
@@ -147,10 +153,13 @@ def command(
         return
 
     def answer() -> None:
-        with open_named_bank(ctx, timeout) as bank:
+        with asked_of.open(timeout) as bank:
             of = bank.run_of_request(text, run, within, f"{columns}, {sort}")
             asked = choice if of is None else replace(choice, run=RunFacts.of(of))
             found = bank.hits(text, asked, columns, sort, timeout)
+            if is_asked(ctx):
+                made = statement(text, columns=columns, sort=sort, choice=asked)
+                tell(ctx, bank, None if of is None else of.name, made, request=text)
             shown = found
             if people:
                 width = terminal_width() if output is None and chosen == "table" else None
@@ -160,7 +169,7 @@ def command(
         title = None if of is None or not people else f"Run: {of.name}"
         write_frames(ctx, iter([shown]), format_, output, count=lambda: found.height, title=title)
 
-    read_apart(ctx, answer)
+    asked_of.read(answer)
 
 
 def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:

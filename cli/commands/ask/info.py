@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.apart import read_apart
-from attnbank.cli.humanize import number, size
+from attnbank.cli.humanize import number, size, unknown_lines
 from attnbank.cli.options import BankCommand, open_named_bank, output_options
-from attnbank.cli.unknown import unknown_lines
 from attnbank.sql.outputs.lines import shown
 
 if TYPE_CHECKING:
@@ -100,7 +99,10 @@ def _run(row: dict[str, Any]) -> str:
     """The paragraph about a run; `row` is a row of the frame of runs."""
     shape = [f"context {row['context']}", f"unit {row['unit']}", f"subword {row['subword']}"]
     shape.append(f"at most {row['max_tokens']} tokens")
-    shape.append(f"{row['decimals']} decimals" if row["decimals"] else "unrounded")
+    is_whole = row["keep"] != "peaks"
+    if is_whole:
+        shape.append(f"{row['decimals']} decimals" if row["decimals"] else "unrounded")
+    held = f"{number(row['weights'])} weights" if is_whole else "peaks and sums of their attention"
     shape.append(f"batches of {number(row['batch_tokens'])} tokens on {row['device']}")
     seed = "" if row["random_seed"] is None else f" (random weights, seed {row['random_seed']})"
     if row["finished"] is None:
@@ -114,7 +116,7 @@ def _run(row: dict[str, Any]) -> str:
             f"  {', '.join(shape)}",
             *_choices(row),
             f"  {number(row['sentences'])} sentences, {number(row['words'])} words,"
-            f" {number(row['weights'])} weights, about {size(row['bytes'])}",
+            f" {held}, about {size(row['bytes'])}",
             *(f"  {line}" for line in unknown_lines(row["words"], row["unknown_words"])),
             *_tokens_of_run(row),
             *([] if (row["reading"] or 1) >= READING else [f"  {_OLD_READING}"]),
@@ -139,7 +141,7 @@ def _tokens_of_run(row: dict[str, Any]) -> list[str]:
 def _choices(row: dict[str, Any]) -> list[str]:
     """A line about the further options of a run; no line if there are none."""
     told = {
-        "shard": "the shard {} of the documents",
+        "shard": "",
         "truncate": "the first input of each document alone",
         "limit": "a sample of {} inputs",
         "seed": "seed {}",
@@ -148,8 +150,14 @@ def _choices(row: dict[str, Any]) -> list[str]:
         "replacement": "replaced by {}",
         "mask_seed": "mask seed {}",
     }
+    told["shard"] = f"the {_shards(row['shard'] or '')} of the documents"
     chosen = [text.format(row[name]) for name, text in told.items() if row[name] is not None]
     return [f"  {', '.join(chosen)}"] if chosen else []
+
+
+def _shards(text: str) -> str:
+    """A shard, 3/5, or the shards that were merged, 1-2+4/5, with the word before it."""
+    return f"shard{'s' if {*text} & {*'+-'} else ''} {text}"
 
 
 def _model(row: dict[str, Any]) -> str:
@@ -173,7 +181,7 @@ def _corpus(row: dict[str, Any]) -> str:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
-    shard = f", which are its shard {row['shard']}" if row["shard"] else ""
+    shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
     files = [f"  pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []
     return "\n".join(
         [

@@ -19,12 +19,16 @@ from attnbank.cli.options import (
     output_options,
 )
 from attnbank.cli.printing import say
+from attnbank.cli.provenance import tell
+from attnbank.cli.spark import check_engine, engine_options
 from attnbank.queries import parameters
 from attnbank.queries.own import VARIABLE, join
 from attnbank.sql.header import OWN, Analysis, Parameter
 from attnbank.sql.registry import every, faults, find
 
 if TYPE_CHECKING:
+    from attnbank.queries import Bank
+    from attnbank.queries.spark import Exported
     from attnbank.sql.runs import Run
 
 _TITLES = {
@@ -157,6 +161,7 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
     """Run an analysis with the values of its options, and write its rows or its SQL."""
     shows_sql, dialect = values.pop("show_sql"), values.pop("dialect")
     format_, output, fresh = values.pop("format_"), values.pop("output"), values.pop("fresh")
+    engine, folders, master = values.pop("engine"), values.pop("data"), values.pop("master")
     given = {name: value for name, value in values.items() if value is not None}
     if shows_sql or dialect:
         _show_sql(analysis, dialect, given)
@@ -164,6 +169,15 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
     from attnbank.cli.output import check_output, write_frame
 
     check_output(ctx, format_, output)
+    if check_engine(engine, folders, master):
+        from attnbank.cli.spark import exported
+
+        with exported(folders, master) as on_spark:
+            frame = on_spark.query(analysis.name, **given)
+            run = on_spark.run_of(analysis.name, **given)
+            _tell(ctx, on_spark, analysis, given, run)
+        write_frame(ctx, frame, format_, output, title=_title(run), hint=analysis.empty)
+        return
 
     def answer() -> None:
         with open_named_bank(ctx) as bank:
@@ -171,12 +185,24 @@ def _run(ctx: click.Context, analysis: Analysis, values: dict[str, Any]) -> None
             frame = bank.query(analysis.name, **given)
             run = bank.run_of(analysis.name, **given)
             kept = None if fresh else bank.kept(analysis.name, **given)
+            told = None if kept is None else kept.told
+            _tell(ctx, bank, analysis, given, run, kept_answer=told)
         title = _title(run)
         if kept is not None:
             title = f"Answer: {kept.told}" if title is None else f"{title}; {kept.told}"
         write_frame(ctx, frame, format_, output, title=title, hint=analysis.empty)
 
     read_apart(ctx, answer)
+
+
+def _tell(
+    ctx: click.Context, source: Bank | Exported, analysis: Analysis, given: dict[str, Any],
+    run: Run | None, **facts: Any,
+) -> None:  # fmt: skip
+    """Note what made the rows of an analysis, for --provenance."""
+    values = {each.name: given.get(each.name, each.default) for each in analysis.parameters}
+    name = None if run is None else run.name
+    tell(ctx, source, name, analysis.text, analysis=analysis.name, parameters=values, **facts)
 
 
 def _title(run: Run | None) -> str | None:
@@ -230,6 +256,7 @@ def _sql_options() -> list[click.Parameter]:
             type=click.Choice(DIALECTS),
             help="Print it for this engine, with no macros and the values filled in.",
         ),
+        *engine_options(),
     ]
 
 

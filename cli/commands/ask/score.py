@@ -6,12 +6,14 @@ import sys
 
 import click
 
-from attnbank.cli.apart import read_apart
 from attnbank.cli.completion import names
-from attnbank.cli.options import BankCommand, Seconds, open_named_bank, output_options
+from attnbank.cli.options import BankCommand, Seconds, output_options
+from attnbank.cli.provenance import tell
+from attnbank.cli.spark import Source, engine_option
 
 
 @output_options
+@engine_option
 @click.command(cls=BankCommand)
 @click.argument("request")
 @click.option(
@@ -58,6 +60,9 @@ def command(
     run: str | None,
     within: str,
     timeout: float,
+    engine: str,
+    data: tuple[str, ...],
+    master: str | None,
     format_: str | None,
     output: str | None,
 ) -> None:
@@ -78,21 +83,23 @@ def command(
 
     if by and every:
         raise CallError("--by and --every were given.", "Give one of them.")
+    source = Source(ctx, engine, data, master)
     text = sys.stdin.read() if request == "-" else request
     check_output(ctx, format_, output)
 
     def answer() -> None:
-        with open_named_bank(ctx) as bank:
+        with source.open() as bank:
             frame = bank.score(
                 text, dependent=dependent, head=head, by=by, every=every, corpus=corpus, run=run,
                 within=within, timeout=timeout,
             )  # fmt: skip
+            tell(ctx, bank, frame["run"][0] if frame.height else None, request=text)
         name = f"Run: {frame['run'][0]}" if (by or every) and frame.height else None
         write_frame(
             ctx, frame, format_, output, title=name, hint="the request finds no pair in the run"
         )
 
-    read_apart(ctx, answer)
+    source.read(answer)
 
 
 command.name = "score"

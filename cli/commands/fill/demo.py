@@ -7,7 +7,8 @@ from shlex import quote
 
 import click
 
-from attnbank.cli.commands.fill.ingest import fill, print_report
+from attnbank.cli.commands.fill.ingest import fill
+from attnbank.cli.commands.fill.reporting import print_report
 from attnbank.cli.options import BankCommand, bank_path, output_options
 from attnbank.cli.printing import say
 from attnbank.ingest.options import IngestOptions

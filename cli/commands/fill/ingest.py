@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnbank.cli.commands.fill.elsewhere import (
+    check_elsewhere,
+    elsewhere_option,
+    ingest_elsewhere,
+    print_next,
+)
+from attnbank.cli.commands.fill.reporting import print_estimate, print_problems, print_report
 from attnbank.cli.completion import models
-from attnbank.cli.humanize import number, size
+from attnbank.cli.humanize import number
 from attnbank.cli.options import BankCommand, bank_path, trust_option
 from attnbank.cli.printing import say
 from attnbank.cli.progress import ProgressDisplay
-from attnbank.cli.unknown import unknown_lines
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.registry import formats
 from attnbank.ingest.options import (
     ABLATIONS,
     CONTEXTS,
     DEFAULT_MODEL,
+    KEPT,
     MOST_RANDOM,
     MOST_SEED,
     MULTIWORDS,
@@ -33,15 +40,14 @@ from attnbank.ingest.options import (
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
-    from attnbank.ingest.corpora.document import Problem
-    from attnbank.ingest.options import Departures, Estimate, Report
+    from attnbank.ingest.options import Estimate, Report
+    from attnbank.ingest.progress import OnProgress
     from attnbank.queries import Bank
 
-MOST_PROBLEMS = 20
-"""The most problems of a corpus that are listed."""
 _DEFAULTS = IngestOptions((), Path())
 
 
+@elsewhere_option
 @click.command(cls=BankCommand)
 @click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", type=click.Path())
 @click.option(
@@ -174,6 +180,14 @@ _DEFAULTS = IngestOptions((), Path())
     help="Seed of the masks of --gradients and --ablate.",
 )
 @click.option(
+    "--keep",
+    type=click.Choice(KEPT),
+    default=_DEFAULTS.keep,
+    show_default=True,
+    help="What is kept of each attention map: all weights, or only its peaks and sums, which take a"
+    " small part of the room of long inputs and answer all analyses but a few.",
+)
+@click.option(
     "--decimals",
     type=click.IntRange(1, 7),
     metavar="N",
@@ -206,7 +220,10 @@ _DEFAULTS = IngestOptions((), Path())
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context
-def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) -> None:
+def command(
+    ctx: click.Context, /, dry_run: bool, quiet: bool, engine: str, to: str | None,
+    master: str | None, **values: Any,
+) -> None:  # fmt: skip
     """Fill a bank with what a model's heads look at in a corpus.
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
@@ -218,9 +235,16 @@ def command(ctx: click.Context, /, dry_run: bool, quiet: bool, **values: Any) ->
     Example:
       attnbank ingest wsj-dev.conllu --model google-bert/bert-base-uncased
     """
+    is_elsewhere = check_elsewhere(engine, to, master)
     options = IngestOptions(bank=bank_path(ctx), **values)
     if dry_run:
-        _print_estimate(_estimate(options, quiet=quiet))
+        print_estimate(_estimate(options, quiet=quiet))
+        return
+    if is_elsewhere and to is not None:
+        report = _fill(lambda shown: ingest_elsewhere(options, to, master, shown), quiet=quiet)
+        if not quiet:
+            print_report(report, Path(to))
+            print_next(to)
         return
     report = fill(options, quiet=quiet)
     if not quiet:
@@ -234,56 +258,16 @@ def fill(options: IngestOptions, *, quiet: bool) -> Report:
     Raises AttnbankError for a Ctrl-C, CorpusError for a corpus with one problem, AttnbankError for
     one with several, and whatever else `ingest` raises.
     """
-    with ProgressDisplay(quiet=quiet) as display, _explained():
-        from attnbank.ingest import ingest
+    from attnbank.ingest import ingest
 
-        report = ingest(options, display)
+    return _fill(lambda shown: ingest(options, shown), quiet=quiet)
+
+
+def _fill(work: Callable[[OnProgress], Report], *, quiet: bool) -> Report:
+    with ProgressDisplay(quiet=quiet) as display, _explained():
+        report = work(display)
     print_problems(report.problems, "left out")
     return report
-
-
-def print_report(report: Report, bank: Path) -> None:
-    """Say what an ingest did, on standard error."""
-    state = {
-        "unchanged": "was in the bank already; nothing was added",
-        "resumed": "is finished; it went on where it had stopped",
-        "new": "is finished",
-    }
-    lines = [
-        f"Run {report.run} {state.get(report.state, report.state)}:",
-        f"  {number(report.sentences)} sentences, {number(report.words)} words,"
-        f" {number(report.weights)} weights; {bank} has {size(bank.stat().st_size)}",
-        *_skipped_lines(report.skipped),
-        *(f"  {line}" for line in _unknown_lines(report)),
-        *_words_lines(report.inner_dependencies, report.empty_nodes),
-        *_departure_lines(report.departures),
-        *_replaced_lines(report),
-    ]
-    say(*lines, err=True)
-
-
-def _replaced_lines(report: Report) -> list[str]:
-    """What was deleted with the replaced run and is not made again by the new one."""
-    if report.replaced is None:
-        return []
-    own = {"run", "sequence", "position", "attention", "peak", "gradient", "skipped", "ablation"}
-    gone = [f"the probe {each}" for each in report.replaced.probes] + [
-        f"{number(rows)} rows of {table}"
-        for table, rows in report.replaced.rows.items()
-        if table not in own and not table.startswith("probe")
-    ]
-    return [f"  deleted with the run that it replaces: {', '.join(gone)}"] if gone else []
-
-
-def print_problems(problems: Sequence[Problem], what: str) -> None:
-    """List problems of a corpus on standard error, at most MOST_PROBLEMS of them."""
-    if not problems:
-        return
-    say(f"{number(len(problems))} {what}:", err=True)
-    for problem in problems[:MOST_PROBLEMS]:
-        say(f"  {problem}", err=True)
-    if len(problems) > MOST_PROBLEMS:
-        say(f"  and {number(len(problems) - MOST_PROBLEMS)} more", err=True)
 
 
 @contextmanager
@@ -316,57 +300,6 @@ def _estimate(options: IngestOptions, *, quiet: bool) -> Estimate:
     return found
 
 
-def _print_estimate(found: Estimate) -> None:
-    say(f"documents  {number(found.documents)}")
-    say(f"sentences  {number(found.sentences)}")
-    say(f"words      {number(found.words)}")
-    say(f"pieces     {number(found.pieces)}  (special tokens counted)")
-    say(f"weights    {number(found.weights)}")
-    say(f"bytes      {number(found.bytes)}  (about {size(found.bytes)})")
-    for line in (
-        *_skipped_lines(found.skipped),
-        *_unknown_lines(found),
-        *_words_lines(0, found.empty_nodes),
-        *_departure_lines(found.departures),
-    ):
-        say(line.strip())
-
-
-def _unknown_lines(found: Report | Estimate) -> list[str]:
-    return unknown_lines(found.words, found.unknown_words) if found.unknown_words else []
-
-
-def _words_lines(inner: int, empty_nodes: int) -> list[str]:
-    """What no head can find: dependencies within a token, and nodes that are no words."""
-    lines = []
-    if inner:
-        lines.append(
-            f"  {number(inner)} dependencies are between words of one token, which share a"
-            " position; analyses of heads leave them out (inside-token)"
-        )
-    if empty_nodes:
-        nodes = "empty node of the enhanced graph is no word"
-        if empty_nodes > 1:
-            nodes = "empty nodes of the enhanced graph are no words"
-        lines.append(f"  {number(empty_nodes)} {nodes}")
-    return lines
-
-
-def _skipped_lines(skipped: dict[str, int]) -> list[str]:
-    if not skipped:
-        return ["  nothing was left out"]
-    reasons = ", ".join(f"{number(count)} {reason}" for reason, count in skipped.items())
-    return [f"  left out: {reasons}"]
-
-
-def _departure_lines(departures: Sequence[Departures]) -> list[str]:
-    return [
-        f"  read all the same: {number(each.count)} {each.id}, the first at {each.place}"
-        f" ({each.fact}); --strict refuses"
-        for each in departures
-    ]
-
-
 _FIRST = ("best_head", "table_2", "special_tokens")
 """Analyses to suggest next, each for another kind of run; the first that fits is taken."""
 
@@ -375,13 +308,12 @@ def _print_next(report: Report, bank: Path) -> None:
     """Print what to type next: an analysis that this run can answer."""
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find
-    from attnbank.sql.runs import RANDOM, run_fits
+    from attnbank.sql.runs import RANDOM, run_fits, settled
 
     what = "queries"
     with open_bank(bank) as opened:
         for name in _FIRST:
-            choice = find(name).run
-            assert choice is not None
+            choice = settled(opened.connection, find(name))
             fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
             if all(each.misfit is None and each.reserve in (None, RANDOM) for each in fits):
                 is_default = fits[0].reserve is None and _run_of(opened, name) == report.run

@@ -11,6 +11,7 @@ from attnbank.cli.completion import names
 from attnbank.cli.humanize import number, size
 from attnbank.cli.options import BankCommand, bank_path, open_named_bank
 from attnbank.cli.printing import say
+from attnbank.cli.provenance import provenance_option, tell_runs, text
 
 
 @click.command(cls=BankCommand)
@@ -24,6 +25,7 @@ from attnbank.cli.printing import say
 @click.option(
     "--force", is_flag=True, help="Replace an earlier export in DIR; other files there stay."
 )
+@provenance_option
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quiet: bool) -> None:
@@ -40,7 +42,8 @@ def command(ctx: click.Context, folder: Path, run: str | None, force: bool, quie
 
     check_export(folder, bank_path(ctx), force=force)
     with open_named_bank(ctx) as bank:
-        written = export(bank, folder, run=run, force=force)
+        tell_runs(ctx, bank, run)
+        written = export(bank, folder, run=run, force=force, origin=text(ctx))
     if not quiet:
         total = size(sum(each.stat().st_size for each in written))
         say(

@@ -113,6 +113,14 @@ class Checked:
         """Whether the request is about attention, and so needs a run."""
         return any(scope.attends for scope in self.scopes()) or any(self.looks())
 
+    @property
+    def reads_weights(self) -> bool:
+        """Whether it reads every weight, and not only the most attended words."""
+        attended = (each for scope in self.scopes() for each in scope.attends)
+        return any(each.sign is not None for each in attended) or any(
+            each.kind == "weight" for each in self.looks()
+        )
+
     def looks(self) -> Iterator[tree.Looks]:
         """The keys that say what a head looks at."""
         return (each for each in (*self.keys, *self.sort) if isinstance(each, tree.Looks))

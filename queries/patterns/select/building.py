@@ -94,7 +94,8 @@ def counts_of(checked: Checked, choice: Choice) -> exp.Select:
         made.append("expressions", terms.named(terms.text(choice.run.name), "run"))
     if keys:
         made.set("group", exp.Group(expressions=[each.copy() for each in keys]))
-    order = [exp.Ordered(this=count.copy(), desc=True)]
+    # By its name: Spark does not sort by an aggregate beside a window.
+    order = [exp.Ordered(this=exp.column(terms.identifier("n")), desc=True)]
     made.set("order", exp.Order(expressions=order + [exp.Ordered(this=k.copy()) for k in keys]))
     if choice.limit is not None:
         made.set("limit", exp.Limit(expression=terms.number(choice.limit)))

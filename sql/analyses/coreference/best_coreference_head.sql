@@ -5,6 +5,7 @@
 -- formula: accuracy(k) = |{m ∈ M(k) : prediction_{head*(k)}(m) ∈ A(m)}| / |M(k)|
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based label=layer,head domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;
@@ -33,7 +34,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := $candidates = 'mentions'
     ) as chosen
 ),
 

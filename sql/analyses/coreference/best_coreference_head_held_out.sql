@@ -6,6 +6,7 @@
 -- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document, or every second input where the corpus is one document. With
@@ -37,7 +38,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := $candidates = 'mentions'
     ) as chosen
 ),
 

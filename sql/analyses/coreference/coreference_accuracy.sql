@@ -6,6 +6,7 @@
 --   A(m) are those of its antecedents and C(m) those of its candidates
 -- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: $candidates = 'mentions'
 -- plot: grid color=accuracy panel=kind domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: of the mentions with an antecedent (same entity, earlier start) in the same input. The paper does not say what
@@ -32,7 +33,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := $candidates = 'mentions'
     ) as chosen
 ),
 

@@ -6,6 +6,7 @@
 --   with prediction and A(m) as in coreference_accuracy
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: $candidates = 'mentions'
 -- plot: lines x=shortest y=accuracy,nearest,head_match,rule_based low=low high=high domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
@@ -38,7 +39,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := $candidates = 'mentions'
     ) as chosen
 ),
 

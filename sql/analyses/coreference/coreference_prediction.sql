@@ -6,6 +6,7 @@
 -- formula: is_right = [predicted_position_h(m) ∈ A(m)], where A(m) are the positions of the head words of its
 --   antecedents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: $candidates = 'mentions'
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the prediction is the candidate that the mention's head word attends to most, the leftmost of equals. The
 --   paper does not say what the candidates are: mentions takes the head words of the mentions that start earlier,
@@ -33,7 +34,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := $candidates = 'mentions'
     ) as chosen
 ),
 

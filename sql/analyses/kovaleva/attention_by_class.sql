@@ -122,6 +122,7 @@ class as (
 input as materialized (
     select
         placement.sequence,
+        placement.positions,
         place_count(placement.words) as n_words,
         mask_of(placement.words, placement.positions) as words
     from placement
@@ -164,83 +165,16 @@ class_total as (
     group by share.number
 ),
 
-attending as (
-    select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        attention.from_position,
-        attention.weights,
-        weight_under(attention.weights, input.words)
-        - weight_at(input.words, attention.from_position)
-        * weight_at(attention.weights, attention.from_position) as given
-    from attention
-    inner join input on input.sequence = attention.sequence
-),
-
-block as (
-    select
-        attending.sequence,
-        attending.layer,
-        attending.head,
-        attending.from_position,
-        attending.weights,
-        attending.given,
-        unnest(range(0, cast(ceil(cast(len(attending.weights) as double) / 16) as integer))) as number
-    from attending
-),
-
--- What each position receives is summed 16 positions at a time: 16 sums in one row take a third of the time that one row
--- for each position takes. What the same positions give is put beside it, so that the weights are read only once:
--- reading them a second time would take a fifth longer. The two lists stand in the same order, whichever that is.
-summed as (
-    select
-        block.sequence,
-        block.layer,
-        block.head,
-        block.number,
-        sum(cast(list_extract(block.weights, 16 * block.number + 1) as double)) as weight_1,
-        sum(cast(list_extract(block.weights, 16 * block.number + 2) as double)) as weight_2,
-        sum(cast(list_extract(block.weights, 16 * block.number + 3) as double)) as weight_3,
-        sum(cast(list_extract(block.weights, 16 * block.number + 4) as double)) as weight_4,
-        sum(cast(list_extract(block.weights, 16 * block.number + 5) as double)) as weight_5,
-        sum(cast(list_extract(block.weights, 16 * block.number + 6) as double)) as weight_6,
-        sum(cast(list_extract(block.weights, 16 * block.number + 7) as double)) as weight_7,
-        sum(cast(list_extract(block.weights, 16 * block.number + 8) as double)) as weight_8,
-        sum(cast(list_extract(block.weights, 16 * block.number + 9) as double)) as weight_9,
-        sum(cast(list_extract(block.weights, 16 * block.number + 10) as double)) as weight_10,
-        sum(cast(list_extract(block.weights, 16 * block.number + 11) as double)) as weight_11,
-        sum(cast(list_extract(block.weights, 16 * block.number + 12) as double)) as weight_12,
-        sum(cast(list_extract(block.weights, 16 * block.number + 13) as double)) as weight_13,
-        sum(cast(list_extract(block.weights, 16 * block.number + 14) as double)) as weight_14,
-        sum(cast(list_extract(block.weights, 16 * block.number + 15) as double)) as weight_15,
-        sum(cast(list_extract(block.weights, 16 * block.number + 16) as double)) as weight_16,
-        list(block.from_position) filter (
-            where cast(floor(cast(block.from_position as double) / 16) as integer) = block.number
-        ) as from_positions,
-        list(block.given) filter (
-            where cast(floor(cast(block.from_position as double) / 16) as integer) = block.number
-        ) as given
-    from block
-    group by block.sequence, block.layer, block.head, block.number
-),
-
 listed as (
     select
-        summed.sequence,
-        summed.layer,
-        summed.head,
-        summed.number,
-        [
-            summed.weight_1, summed.weight_2, summed.weight_3, summed.weight_4,
-            summed.weight_5, summed.weight_6, summed.weight_7, summed.weight_8,
-            summed.weight_9, summed.weight_10, summed.weight_11, summed.weight_12,
-            summed.weight_13, summed.weight_14, summed.weight_15, summed.weight_16
-        ] as received,
-        summed.from_positions,
-        summed.given,
-        unnest(range(0, 16)) as place
-    from summed
+        attention_map.sequence,
+        attention_map.layer,
+        attention_map.head,
+        attention_map.received,
+        attention_map.given,
+        unnest(range(0, cast(input.positions as integer))) as position
+    from attention_map
+    inner join input on input.sequence = attention_map.sequence
 ),
 
 of_position as (
@@ -248,12 +182,9 @@ of_position as (
         listed.sequence,
         listed.layer,
         listed.head,
-        cast(16 * listed.number + listed.place as smallint) as position,
-        weight_at(listed.received, listed.place) as received,
-        list_extract(
-            listed.given,
-            list_position(listed.from_positions, cast(16 * listed.number + listed.place as smallint))
-        ) as given
+        cast(listed.position as smallint) as position,
+        weight_at(listed.received, listed.position) as received,
+        weight_at(listed.given, listed.position) as given
     from listed
 ),
 

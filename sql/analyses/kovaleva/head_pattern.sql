@@ -46,75 +46,14 @@ chosen_run as (
     from chosen_run(asked := $run, favours := 'pair/token') as chosen
 ),
 
-input as materialized (
+input as (
     select
         placement.sequence,
         placement.positions,
-        placement.cls,
-        placement.sep,
-        mask_of(placement.first_segment, placement.positions) as first_segment,
-        mask_of(placement.second_segment, placement.positions) as second_segment,
         cast(place_count(placement.first_segment) as double) as first_words,
         cast(place_count(placement.second_segment) as double) as second_words
     from placement
     inner join chosen_run on chosen_run.id = placement.run
-),
-
-distribution as (
-    select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        weight_on(attention.weights, input.cls) + weight_on(attention.weights, input.sep) as vertical,
-        coalesce(
-            weight_at(attention.weights, attention.from_position - 1)
-            * (
-                weight_at(input.first_segment, attention.from_position - 1)
-                + weight_at(input.second_segment, attention.from_position - 1)
-            ),
-            cast(0 as double)
-        )
-        + case
-            when $itself
-                then coalesce(
-                    weight_at(attention.weights, attention.from_position)
-                    * (
-                        weight_at(input.first_segment, attention.from_position)
-                        + weight_at(input.second_segment, attention.from_position)
-                    ),
-                    cast(0 as double)
-                )
-            else cast(0 as double)
-        end
-        + coalesce(
-            weight_at(attention.weights, attention.from_position + 1)
-            * (
-                weight_at(input.first_segment, attention.from_position + 1)
-                + weight_at(input.second_segment, attention.from_position + 1)
-            ),
-            cast(0 as double)
-        )
-            as diagonal,
-        weight_at(input.first_segment, attention.from_position) as is_first,
-        weight_at(input.second_segment, attention.from_position) as is_second,
-        weight_under(attention.weights, input.first_segment) as to_first,
-        weight_under(attention.weights, input.second_segment) as to_second
-    from attention
-    inner join input on input.sequence = attention.sequence
-),
-
-attention_map as (
-    select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
-        sum(distribution.vertical) as vertical,
-        sum(distribution.diagonal) as diagonal,
-        sum(distribution.is_first * distribution.to_first + distribution.is_second * distribution.to_second) as own,
-        sum((distribution.is_first + distribution.is_second) * (distribution.to_first + distribution.to_second))
-            as either
-    from distribution
-    group by distribution.sequence, distribution.layer, distribution.head
 ),
 
 even as (
@@ -133,11 +72,15 @@ mass as (
     select
         attention_map.layer,
         attention_map.head,
-        attention_map.vertical / even.positions as vertical,
-        attention_map.diagonal / even.positions as diagonal,
+        (attention_map.to_cls + attention_map.to_sep) / even.positions as vertical,
+        (
+            attention_map.word_before
+            + case when $itself then attention_map.word_itself else cast(0 as double) end
+            + attention_map.word_after
+        ) / even.positions as diagonal,
         case
-            when attention_map.either > 0
-                then (attention_map.own / attention_map.either - even.own) / (1 - even.own)
+            when attention_map.word_to_word > 0
+                then (attention_map.same_segment / attention_map.word_to_word - even.own) / (1 - even.own)
         end as block
     from attention_map
     inner join even on even.sequence = attention_map.sequence

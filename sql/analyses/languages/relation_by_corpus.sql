@@ -104,6 +104,13 @@ common as (
             averaged.head,
             averaged.direction
     ) = 1
+),
+
+-- Spark orders by no window function.
+whole as (
+    select best.relation, sum(best.n) as n
+    from best
+    group by best.relation
 )
 
 select
@@ -126,6 +133,7 @@ select
     best.run
 from best
 inner join common on common.relation = best.relation
+inner join whole on whole.relation = best.relation
 inner join scored
     on scored.corpus = best.corpus
     and scored.relation = best.relation
@@ -139,6 +147,6 @@ left join corpus_offset(
     and baseline.relation = best.relation
 where exists (select chosen_run.id from chosen_run)
 order by
-    sum(best.n) over (partition by best.relation) desc,
+    whole.n desc,
     best.relation,
     best.corpus

@@ -4,6 +4,7 @@
 -- formula: 100 × accuracy of coreference_baseline; 100 × accuracy of coreference_accuracy for argmax_h
 --   correct_h(all)
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
+-- weights: true
 -- empty: no mention of the run has an antecedent in its own input
 -- note: with the defaults of coreference_accuracy: a head chooses among the heads of earlier mentions. The paper's row
 --   of a neural coreference system is left out.
@@ -24,7 +25,8 @@ chosen_run as (
     select chosen.id, chosen.name
     from chosen_run(
         asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
+        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
+        reads_weights := true
     ) as chosen
 ),
 

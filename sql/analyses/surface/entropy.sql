@@ -5,6 +5,7 @@
 -- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: favours=pair/token
+-- weights: $smoothing <> 0
 -- plot: grid color=entropy,entropy_from_cls
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.
@@ -23,7 +24,7 @@ with
 
 chosen_run as (
     select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
+    from chosen_run(asked := $run, favours := 'pair/token', reads_weights := $smoothing <> 0) as chosen
 ),
 
 distribution as (
@@ -33,16 +34,14 @@ distribution as (
         attention.head,
         placement.positions,
         is_place_in(attention.from_position, placement.cls) as is_from_cls,
-        case
-            when $smoothing = 0 then cast(attention.weights as double[])
-            else list_transform(
-                attention.weights,
-                lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
-            )
-        end as shares
+        list_transform(
+            attention.weights,
+            lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
+        ) as shares
     from chosen_run
     inner join placement on placement.run = chosen_run.id
     inner join attention on attention.sequence = placement.sequence
+    where $smoothing <> 0
 ),
 
 -- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
@@ -70,6 +69,18 @@ per_sequence as (
         avg(case when measured.is_from_cls then measured.entropy end) as entropy_from_cls
     from measured
     group by measured.sequence, measured.layer, measured.head, measured.positions
+    union all
+    select
+        attention_map.sequence,
+        attention_map.layer,
+        attention_map.head,
+        sequence.positions,
+        attention_map.entropy,
+        attention_map.entropy_from_cls
+    from chosen_run
+    inner join sequence on sequence.run = chosen_run.id
+    inner join attention_map on attention_map.sequence = sequence.id
+    where $smoothing = 0
 )
 
 select

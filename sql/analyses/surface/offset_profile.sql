@@ -4,6 +4,7 @@
 -- formula: weight(k) = mean over inputs of 1/n Σ_i α(i, i + k)
 -- formula: present(k) = mean over inputs of 1/(n − |k|) Σ_i α(i, i + k), over the inputs with n > |k|
 -- run: favours=pair/token
+-- weights: list_min($offsets) < -10 or list_max($offsets) > 10
 -- plot: grid x=offset y=head color=weight panel=layer scale=sqrt
 -- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
 --   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
@@ -23,7 +24,11 @@ with
 
 chosen_run as (
     select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
+    from chosen_run(
+        asked := $run,
+        favours := 'pair/token',
+        reads_weights := list_min($offsets) < -10 or list_max($offsets) > 10
+    ) as chosen
 ),
 
 tried as (
@@ -51,83 +56,46 @@ inputs as (
     group by input."offset"
 ),
 
-numbered as (
-    select tried."offset", row_number() over (order by tried."offset") - 1 as number
-    from tried
-),
-
-placed as (
-    select
-        numbered."offset",
-        cast(floor(cast(numbered.number as double) / 8) as integer) as block,
-        cast(numbered.number % 8 + 1 as integer) as place
-    from numbered
-),
-
--- The weights are summed eight offsets at a time: that takes half of the time that one row for each offset takes.
-block as (
-    select
-        placed.block as number,
-        max(case when placed.place = 1 then placed."offset" end) as offset_1,
-        max(case when placed.place = 2 then placed."offset" end) as offset_2,
-        max(case when placed.place = 3 then placed."offset" end) as offset_3,
-        max(case when placed.place = 4 then placed."offset" end) as offset_4,
-        max(case when placed.place = 5 then placed."offset" end) as offset_5,
-        max(case when placed.place = 6 then placed."offset" end) as offset_6,
-        max(case when placed.place = 7 then placed."offset" end) as offset_7,
-        max(case when placed.place = 8 then placed."offset" end) as offset_8
-    from placed
-    group by placed.block
-),
-
--- Inputs of one length are divided by the same numbers, so they are summed first.
+-- Inputs of one length are divided by the same numbers, so they are summed first. Sums of up to ten positions away are
+-- kept with each map.
 summed as (
+    select
+        attention_map.layer,
+        attention_map.head,
+        sequence.positions,
+        tried."offset",
+        sum(weight_at_offset(attention_map.offsets, tried."offset")) as weight
+    from attention_map
+    inner join sequence on sequence.id = attention_map.sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+    cross join tried
+    where abs(tried."offset") <= 10
+    group by attention_map.layer, attention_map.head, sequence.positions, tried."offset"
+    union all
     select
         attention.layer,
         attention.head,
         sequence.positions,
-        block.number,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_1)) as weight_1,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_2)) as weight_2,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_3)) as weight_3,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_4)) as weight_4,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_5)) as weight_5,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_6)) as weight_6,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_7)) as weight_7,
-        sum(weight_at(attention.weights, attention.from_position + block.offset_8)) as weight_8
+        tried."offset",
+        sum(weight_at(attention.weights, attention.from_position + tried."offset")) as weight
     from attention
     inner join sequence on sequence.id = attention.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    cross join block
-    group by attention.layer, attention.head, sequence.positions, block.number
-),
-
-listed as (
-    select
-        summed.layer,
-        summed.head,
-        summed.number as block,
-        cast(summed.positions as double) as positions,
-        [
-            summed.weight_1, summed.weight_2, summed.weight_3, summed.weight_4,
-            summed.weight_5, summed.weight_6, summed.weight_7, summed.weight_8
-        ] as weights,
-        unnest(range(1, 9)) as place
-    from summed
+    cross join tried
+    where (list_min($offsets) < -10 or list_max($offsets) > 10)
+        and abs(tried."offset") > 10
+    group by attention.layer, attention.head, sequence.positions, tried."offset"
 ),
 
 of_offset as (
     select
-        listed.layer,
-        listed.head,
-        placed."offset",
-        listed.positions,
-        listed.positions - abs(placed."offset") as present,
-        list_extract(listed.weights, listed.place) as weight
-    from listed
-    inner join placed
-        on placed.block = listed.block
-        and placed.place = listed.place
+        summed.layer,
+        summed.head,
+        summed."offset",
+        cast(summed.positions as double) as positions,
+        cast(summed.positions - abs(summed."offset") as double) as present,
+        summed.weight
+    from summed
 ),
 
 total as (

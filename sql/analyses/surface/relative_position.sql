@@ -31,17 +31,15 @@ chosen_run as (
 
 per_sequence as (
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
+        attention_map.layer,
+        attention_map.head,
         sequence.positions,
-        sum(coalesce(weight_at(attention.weights, attention.from_position - 1), cast(0 as double))) as previous,
-        sum(weight_at(attention.weights, attention.from_position)) as self,
-        sum(coalesce(weight_at(attention.weights, attention.from_position + 1), cast(0 as double))) as next
-    from attention
-    inner join sequence on sequence.id = attention.sequence
+        weight_at_offset(attention_map.offsets, -1) as previous,
+        weight_at_offset(attention_map.offsets, 0) as self,
+        weight_at_offset(attention_map.offsets, 1) as next
+    from attention_map
+    inner join sequence on sequence.id = attention_map.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    group by attention.sequence, attention.layer, attention.head, sequence.positions
 )
 
 select

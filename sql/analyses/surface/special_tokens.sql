@@ -42,43 +42,11 @@ input as materialized (
     select
         placement.sequence,
         cast(placement.positions as double) as positions,
-        placement.cls,
-        placement.sep,
-        placement.punctuation,
         cast(place_count(placement.cls) as double) as n_cls,
         cast(place_count(placement.sep) as double) as n_sep,
-        cast(place_count(placement.punctuation) as double) as n_punctuation,
-        mask_without(placement.cls, placement.sep, placement.punctuation, placement.positions) as other
+        cast(place_count(placement.punctuation) as double) as n_punctuation
     from placement
     inner join chosen_run on chosen_run.id = placement.run
-),
-
-distribution as (
-    select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        weight_on(attention.weights, input.cls) as cls,
-        weight_on(attention.weights, input.sep) as sep,
-        weight_on(attention.weights, input.punctuation) as punctuation,
-        weight_under(attention.weights, input.other) as other,
-        is_place_in(attention.from_position, input.sep) as is_from_sep
-    from attention
-    inner join input on input.sequence = attention.sequence
-),
-
-attention_map as (
-    select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
-        sum(distribution.cls) as cls,
-        sum(distribution.sep) as sep,
-        sum(distribution.punctuation) as punctuation,
-        sum(distribution.other) as other,
-        sum(case when distribution.is_from_sep then distribution.sep else cast(0 as double) end) as sep_to_sep
-    from distribution
-    group by distribution.sequence, distribution.layer, distribution.head
 ),
 
 per_sequence as (
@@ -89,10 +57,10 @@ per_sequence as (
         input.n_cls,
         input.n_sep,
         input.n_punctuation,
-        attention_map.cls,
-        attention_map.sep,
-        attention_map.punctuation,
-        attention_map.other,
+        attention_map.to_cls as cls,
+        attention_map.to_sep as sep,
+        attention_map.to_punctuation as punctuation,
+        attention_map.to_other as other,
         attention_map.sep_to_sep
     from attention_map
     inner join input on input.sequence = attention_map.sequence

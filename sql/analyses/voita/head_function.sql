@@ -63,8 +63,7 @@ with_trees as (
 input as materialized (
     select
         position.sequence,
-        list_sort(list(cast(position.position + 1 as integer)) filter (where position.kind = 'sep')) as sep,
-        list_sort(list(cast(position.position + 1 as integer)) filter (where position.kind <> 'sep')) as places
+        sum(case when position.kind <> 'sep' then 1 else 0 end) as places
     from position
     inner join sequence on sequence.id = position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -72,81 +71,28 @@ input as materialized (
     having max(case when position.kind <> 'sep' then 1 else 0 end) = 1
 ),
 
-highest as (
+listed as (
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        attention.from_position,
-        attention.weights,
-        input.sep,
-        input.places,
-        list_max(attention.weights) as weight
-    from attention
-    inner join input on input.sequence = attention.sequence
-    where not is_place_in(attention.from_position, input.sep)
-),
-
-pointing as (
-    select
-        highest.sequence,
-        highest.layer,
-        highest.head,
-        highest.from_position,
-        highest.weights,
-        highest.sep,
-        highest.places,
-        highest.weight,
-        list_position(highest.weights, highest.weight) as place
-    from highest
-),
-
--- Where the largest of all weights is not on [SEP], it is the largest of the others: their list need not be made.
-candidate as (
-    select
-        pointing.sequence,
-        pointing.layer,
-        pointing.head,
-        pointing.from_position,
-        pointing.places,
-        pointing.weight,
-        pointing.place,
-        case
-            when is_place_in(pointing.place - 1, pointing.sep) then list_select(pointing.weights, pointing.places)
-        end as others
-    from pointing
-),
-
-largest as (
-    select
-        candidate.sequence,
-        candidate.layer,
-        candidate.head,
-        candidate.from_position,
-        candidate.places,
-        candidate.others,
-        candidate.place,
-        case
-            when candidate.others is null then candidate.weight
-            else list_max(candidate.others)
-        end as weight
-    from candidate
+        attention_map.sequence,
+        attention_map.layer,
+        attention_map.head,
+        attention_map.largest_positions,
+        attention_map.largest_weights,
+        unnest(range(0, cast(len(attention_map.largest_positions) as integer))) as from_position
+    from attention_map
+    inner join input on input.sequence = attention_map.sequence
 ),
 
 maximum as materialized (
     select
-        largest.sequence,
-        largest.layer,
-        largest.head,
-        largest.from_position,
-        cast(
-            case
-                when largest.others is null then largest.place
-                else list_extract(largest.places, list_position(largest.others, largest.weight))
-            end - 1 as smallint
-        ) as to_position,
-        largest.weight
-    from largest
+        listed.sequence,
+        listed.layer,
+        listed.head,
+        cast(listed.from_position as smallint) as from_position,
+        cast(list_extract(listed.largest_positions, listed.from_position + 1) as smallint) as to_position,
+        list_extract(listed.largest_weights, listed.from_position + 1) as weight
+    from listed
+    where list_extract(listed.largest_positions, listed.from_position + 1) is not null
 ),
 
 at_offset as (
@@ -392,7 +338,7 @@ rarest_count as (
 ),
 
 chance as (
-    select avg(cast(rarest_count.n as double) / place_count(input.places)) as chance
+    select avg(cast(rarest_count.n as double) / cast(input.places as double)) as chance
     from rarest_count
     inner join input on input.sequence = rarest_count.sequence
 )

@@ -56,6 +56,7 @@ select
     run.subword,
     run.max_tokens,
     run.decimals,
+    run.keep,
     run.batch_tokens,
     map_extract_value(run.options, 'shard') as shard,
     map_extract_value(run.options, 'truncate') as truncate,
@@ -69,7 +70,12 @@ select
     cast(coalesce(held.sequences, 0) as bigint) as sequences,
     cast(coalesce(seen.sentences, 0) as bigint) as sentences,
     cast(coalesce(seen.words, 0) as bigint) as words,
-    cast(coalesce(held.squares * model.layers * model.heads, 0) as bigint) as weights,
+    cast(
+        case
+            when run.keep = 'peaks' then 0
+            else coalesce(held.squares * model.layers * model.heads, 0)
+        end as bigint
+    ) as weights,
     cast(coalesce(held.positions * model.layers * model.heads, 0) as bigint) as distributions,
     cast(coalesce(left_out.skipped, 0) as bigint) as skipped,
     run.batches,

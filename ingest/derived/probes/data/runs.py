@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from duckdb import DuckDBPyConnection
 
@@ -24,6 +24,7 @@ class ProbeRun:
     layers: int
     heads: int
     trained_sha256: str | None = None  # of the trained weights of that model; None if not known
+    has_weights: bool = True  # whether it keeps every weight, and not only peaks and sums
 
     @property
     def maps(self) -> int:
@@ -42,7 +43,7 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
         " model.random_seed, model.layers, model.heads,"
         " case when model.random_seed is null then model.sha256 else trained.sha256 end,"
         " run.unit, run.context,"
-        " run.finished is not null"
+        " run.finished is not null, run.keep"
         " from run"
         " inner join model on model.id = run.model"
         " inner join corpus on corpus.id = run.corpus"
@@ -53,14 +54,14 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
         " and trained.revision is not distinct from model.revision"
         " order by run.id"
     ).fetchall()
-    fitting = [row[1] for row in rows if row[10:] == ("word", "sentence", True)]
+    fitting = [row[1] for row in rows if row[10:13] == ("word", "sentence", True)]
     found = next((row for row in rows if asked in (row[1], str(row[0]))), None)
     if found is None:
         raise CallError(
             f"The bank has no run {asked}.",
             f"{did_you_mean(asked, [row[1] for row in rows])} {_these(fitting)}".strip(),
         )
-    unit, context, is_finished = found[10:]
+    unit, context, is_finished, keep = found[10:]
     if (unit, context) != ("word", "sentence"):
         raise CallError(
             f"The run {found[1]} has unit {unit} and context {context}; a probe needs unit word"
@@ -71,7 +72,8 @@ def find_run(connection: DuckDBPyConnection, asked: str) -> ProbeRun:
         raise QueryError(
             f"The run {found[1]} is not finished.", "Type the same ingest again: it goes on."
         )
-    return ProbeRun(*found[:10])
+    run = ProbeRun(*found[:10])
+    return replace(run, has_weights=keep != "peaks")
 
 
 def check_not_learnt_from(
@@ -84,6 +86,16 @@ def check_not_learnt_from(
         raise CallError(
             f"The run {test.name} would be scored on the sentences that the probe learnt from.",
             "Give a run over another corpus, or different splits (train_split, test_split).",
+        )
+
+
+def check_weights(run: ProbeRun) -> None:
+    """Raise QueryError if a probe of attention would read a run that keeps no weights."""
+    if not run.has_weights:
+        raise QueryError(
+            f"A probe of attention cannot read the run {run.name}: only its peaks and sums are"
+            " kept.",
+            "Ingest the corpus with --keep weights.",
         )
 
 

@@ -14,10 +14,11 @@ from attnbank.ingest.derived.probes.data.runs import (
     ProbeRun,
     check_not_learnt_from,
     check_same_model,
+    check_weights,
     find_run,
 )
 from attnbank.ingest.derived.probes.data.sentences import Ints, Sentences, read_sentences
-from attnbank.ingest.derived.probes.options import WITH_WORDS, ProbeOptions
+from attnbank.ingest.derived.probes.options import WITH_ATTENTION, WITH_WORDS, ProbeOptions
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,15 @@ def read_task(
 ) -> Task:
     """Find the runs, read their sentences and word vectors. Raises as train_probe does."""
     test = find_run(connection, test_run)
+    if kind in WITH_ATTENTION:
+        check_weights(test)
     if train_run is None:
         return Task(kind, None, _part(connection, test, options.test_split), None, None)
     train = find_run(connection, train_run)
     check_not_learnt_from(train, test, options.train_split, options.test_split)
     check_same_model(train, test)
+    if kind in WITH_ATTENTION:
+        check_weights(train)
     parts = (
         _part(connection, train, options.train_split),
         _part(connection, test, options.test_split),

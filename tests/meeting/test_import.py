@@ -125,7 +125,7 @@ def test_the_command_says_what_it_made(
     bank = tmp_path / "new.duckdb"
     assert run(["-b", str(bank), "import", str(exported)]) == 0
     told = capsys.readouterr().err
-    assert "rows in 27 tables" in told and f"Next: attnbank -b {bank} info" in told
+    assert "rows in 28 tables" in told and f"Next: attnbank -b {bank} info" in told
     content = bank.read_bytes()
     assert run(["-b", str(bank), "import", str(exported)]) == 2
     assert capsys.readouterr().err == (
@@ -339,9 +339,8 @@ def test_a_folder_of_any_name(exported: Path, tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from attnbank.ingest.store import importing
+from attnbank.ingest.meeting import importing
 at, calls = int(sys.argv[3]), 0
-real = importing.duckdb.DuckDBPyConnection.execute
 class Killed:
     def __init__(self, connection): self.connection = connection
     def __getattr__(self, name): return getattr(self.connection, name)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,7 @@ from attnbank.sql.outputs.manifests import (
     Manifest,
     exported_file,
 )
+from attnbank.sql.outputs.origins import KEY
 from attnbank.sql.quoting import literal, quoted
 from attnbank.sql.suggest import did_you_mean, listed
 
@@ -109,7 +110,10 @@ def main() -> None:
     asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        write_tables(Path(asked["bank"]), Path(asked["folder"]), asked["run"], asked["named"])
+        write_tables(
+            Path(asked["bank"]), Path(asked["folder"]), asked["run"], asked["named"],
+            asked.get("origin"),
+        )  # fmt: skip
     except AttnbankError as error:
         _tell(type(error).__name__, error.fact, error.remedy)
     except Exception:
@@ -127,11 +131,22 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
+def write_tables(
+    path: Path,
+    folder: Path,
+    run: str | None,
+    named: str,
+    origin: str | None = None,
+    written: Mapping[str, Sequence[ExportedFile]] | None = None,
+) -> None:
     """Write the tables of a bank, or of one run of it, into an empty folder, the manifest last.
 
-    `named` is the folder as the user named it, for the errors. Raises CallError for an unknown run,
-    BankError for a bank that cannot be read, AttnbankError if the disk is full.
+    `named` is the folder as the user named it, for the errors; `origin` is put into the metadata of
+    every Parquet file, if it is given. `written` are the files, in order, of tables divided by run
+    that others have written into the folder.
+
+    Raises CallError for an unknown run, BankError for a bank that cannot be read, AttnbankError if
+    the disk is full.
     """
     import duckdb
 
@@ -139,7 +154,7 @@ def write_tables(path: Path, folder: Path, run: str | None, named: str) -> None:
         connection = open_to_export(path, folder)
         try:
             chosen = _chosen_runs(connection, path, run)
-            tables = [*_write(connection, folder, chosen, everything=run is None)]
+            tables = [*_write(connection, folder, chosen, origin, written, everything=run is None)]
         finally:
             connection.close()
     except duckdb.Error as error:
@@ -186,7 +201,13 @@ def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) ->
 
 
 def _write(
-    connection: DuckDBPyConnection, folder: Path, chosen: list[_Run], *, everything: bool
+    connection: DuckDBPyConnection,
+    folder: Path,
+    chosen: list[_Run],
+    origin: str | None,
+    written: Mapping[str, Sequence[ExportedFile]] | None,
+    *,
+    everything: bool,
 ) -> Iterator[_Table]:
     """Write every table, or its rows of the chosen runs, and yield it with its files."""
     lists = {
@@ -203,14 +224,16 @@ def _write(
             now = literal(fingerprint())
             select = f"select * replace ({now} as analyses) from bank"
         elif "sequence" in table.columns and "run" not in table.columns:
-            _write_by_run(connection, table, folder, chosen)
+            table.files += (written or {}).get(table.name, ())
+            if not table.files:
+                _write_by_run(connection, table, folder, chosen, origin)
             yield table
             continue
         elif not everything:
             default = "run in ({runs})" if "run" in table.columns else "true"
             own = _OF_RUNS.get(table.name, default) if table.schema == "main" else default
             select = f"{select} where {own.format(**lists)}"
-        rows = _copy(connection, select, folder / whole)
+        rows = copy(connection, select, folder / whole, origin)
         table.files.append(exported_file(folder, whole, rows))
         yield table
 
@@ -234,24 +257,34 @@ def _tables(connection: DuckDBPyConnection) -> list[_Table]:
 
 
 def _write_by_run(
-    connection: DuckDBPyConnection, table: _Table, folder: Path, chosen: list[_Run]
+    connection: DuckDBPyConnection,
+    table: _Table,
+    folder: Path,
+    chosen: list[_Run],
+    origin: str | None,
 ) -> None:
     """Write a big table, one file per run."""
     for run in chosen:
         name = f"{table.stem}/run={run.id}/rows.parquet"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        rows = _copy(
+        rows = copy(
             connection,
             f"select * from {table.place}"
             f" where sequence in (select id from sequence where run = {run.id})",
             folder / name,
+            origin,
             splits_floats=run.is_unrounded or table.name != "attention",
         )
         table.files.append(exported_file(folder, name, rows))
 
 
-def _copy(
-    connection: DuckDBPyConnection, select: str, file: Path, *, splits_floats: bool = False
+def copy(
+    connection: DuckDBPyConnection,
+    select: str,
+    file: Path,
+    origin: str | None = None,
+    *,
+    splits_floats: bool = False,
 ) -> int:
     """Write the rows of a SELECT to a Parquet file, and return their number.
 
@@ -259,9 +292,10 @@ def _copy(
     into streams of their bytes. That makes unrounded ones a tenth smaller, and rounded ones larger.
     """
     version = "v2" if splits_floats else "v1"
+    told = "" if origin is None else f", kv_metadata {{{KEY}: {literal(origin)}}}"
     ((rows,),) = connection.execute(
         f"copy ({select}) to {literal(str(file))} (format parquet, compression zstd,"
-        f" compression_level 3, row_group_size {_ROWS_IN_A_GROUP}, parquet_version {version})"
+        f" compression_level 3, row_group_size {_ROWS_IN_A_GROUP}, parquet_version {version}{told})"
     ).fetchall()
     return int(rows)
 

@@ -1,0 +1,204 @@
+"""The sums of one attention map that the analyses of its surface read: the row of attention_map.
+
+They are computed while the map is in the processor's cache. The same sums over the weights of a
+bank are a statement, `sql/internal/attention_maps.sql`, which says what each of them is; tests hold
+the two together. All sums are in float64. In shapes, M is the number of maps (layers times heads)
+of an input and P of its positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from attnbank.ingest.attention.pooling import Floats, Ints
+from attnbank.ingest.models.tokenizer import Position
+
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+FARTHEST = 10
+"""The largest offset, to the left and to the right, that has a sum of its own."""
+_MARKS = ("Ġ", "▁", "##", "</w>")
+"""What vocabularies write for a space before a token, or where it continues a word."""
+_TINY = 1e-300
+"""What keeps ln 0 finite, so that 0 ln 0 is 0; it is lost in every share that a float holds."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Which positions of an input are what, a flag for each [P].
+
+    `words` are words (or tokens), `second` those of them in the second of two segments, and
+    `punctuation` those of them that are a full stop or a comma.
+    """
+
+    cls: Flags
+    sep: Flags
+    punctuation: Flags
+    words: Flags
+    second: Flags
+
+    @classmethod
+    def of(cls, positions: Sequence[Position]) -> Positions:
+        """Find out from the positions of an input, as view placement does in a bank."""
+        kinds = np.array([each.kind for each in positions])
+        words = np.isin(kinds, ("word", "token"))
+        return cls(
+            cls=kinds == "cls",
+            sep=kinds == "sep",
+            punctuation=words & np.array([_plain(each) in (".", ",") for each in positions]),
+            words=words,
+            second=words & np.array([each.segment == 1 for each in positions]),
+        )
+
+
+@dataclass(frozen=True)
+class MapSums:
+    """What is kept of each of M maps besides its peaks; the columns of attention_map say what.
+
+    `totals` [M, 12] are the columns from `to_cls` to `entropy_from_cls` (NaN where that is null),
+    `offsets` [M, 21]; the others are [M, P], and
+    `largest_positions` is -1 where the two largest are null.
+    """
+
+    totals: Doubles
+    offsets: Doubles
+    received: Doubles
+    given: Doubles
+    largest_positions: NDArray[np.int16]
+    largest_weights: Floats
+
+
+TOTALS = (
+    "to_cls", "to_sep", "to_punctuation", "to_other", "sep_to_sep", "word_to_word", "same_segment",
+    "word_before", "word_itself", "word_after", "entropy", "entropy_from_cls",
+)  # fmt: skip
+"""The columns of `MapSums.totals`, in order."""
+_FIELDS = tuple(each.name for each in fields(MapSums))
+AT_ONCE = 2**18
+"""Weights that are summed together: a processor's cache holds them and their logarithms."""
+
+
+def map_sums(pooled: Floats, positions: Positions) -> MapSums:
+    """The sums of every map of `pooled` [M, P, P], where a weight is from the row to the column."""
+    maps, size, _ = pooled.shape
+    at_once = max(1, AT_ONCE // size**2)
+    parts = [
+        _sums_of_part(pooled[begin : begin + at_once], positions)
+        for begin in range(0, maps, at_once)
+    ]
+    return (
+        parts[0]
+        if len(parts) == 1
+        else MapSums(*(np.concatenate([getattr(each, name) for each in parts]) for name in _FIELDS))
+    )
+
+
+def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
+    maps = len(pooled)
+    weights = pooled.astype(np.float64)
+    first = positions.words & ~positions.second
+    second = positions.words & positions.second
+    other = ~(positions.cls | positions.sep | positions.punctuation)
+    groups = np.stack(
+        [
+            positions.cls,
+            positions.sep,
+            positions.punctuation,
+            other,
+            positions.words,
+            first,
+            second,
+        ],
+        axis=1,
+    ).astype(np.float64)
+    to = weights @ groups  # [M, P, 7]: from each position to each group
+    to_group = to.sum(1)
+    itself = _diagonal(weights) * positions.words
+    from_first = to[:, first, 5].sum(1)
+    from_second = to[:, second, 6].sum(1)
+    entropy = -np.einsum("mpq,mpq->mp", weights, np.log(weights + _TINY))
+    has_cls = bool(positions.cls.any())
+    totals = np.stack(
+        [
+            *(to_group[:, group] for group in range(4)),
+            to[:, positions.sep, 1].sum(1),
+            to[:, positions.words, 4].sum(1),
+            from_first + from_second,
+            _beside(weights, positions.words, -1),
+            itself.sum(1),
+            _beside(weights, positions.words, 1),
+            entropy.mean(1),
+            entropy[:, positions.cls].mean(1) if has_cls else np.full(maps, np.nan),
+        ],
+        axis=1,
+    )
+    largest, at = _largest(pooled, positions.sep)
+    return MapSums(
+        totals,
+        _offsets(weights),
+        weights.sum(1),
+        to[:, :, 4] - itself,
+        at,
+        largest,
+    )
+
+
+def _plain(position: Position) -> str:
+    """The text of a position; of a token, without the marks of its vocabulary."""
+    text = position.text
+    if position.kind == "token":
+        for mark in _MARKS:
+            text = text.replace(mark, "")
+    return text
+
+
+def _diagonal(weights: Doubles) -> Doubles:
+    """The weight of each position on itself, [M, P]."""
+    maps, size, _ = weights.shape
+    return weights.reshape(maps, -1)[:, :: size + 1]
+
+
+def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
+    """The sum [M] of the weights to the neighbour at -1 or 1, where that neighbour is a word."""
+    found = np.diagonal(weights, distance, 1, 2)  # of the distance 1: from 0 to 1, from 1 to 2 ...
+    neighbours = words[1:] if distance > 0 else words[:-1]
+    total: Doubles = found[:, neighbours].sum(1)
+    return total
+
+
+def _offsets(weights: Doubles) -> Doubles:
+    """The sums of the diagonals from -10 to 10, [M, 21].
+
+    Between zeros on both sides, the weight at each offset from a row is at the same distance from
+    the one of the row before: seen with such strides, diagonals are columns.
+    """
+    maps, size, _ = weights.shape
+    wide = np.zeros((maps, size, size + 2 * FARTHEST))
+    wide[:, :, FARTHEST : FARTHEST + size] = weights
+    of_map, of_row, of_weight = wide.strides
+    seen = as_strided(wide, (maps, size, 2 * FARTHEST + 1), (of_map, of_row + of_weight, of_weight))
+    found: Doubles = np.einsum("mpo->mo", seen)
+    return found
+
+
+def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
+    """The largest weight of each position and where it goes, [M, P] each, without [SEP].
+
+    From [SEP], the weight is 0 and the position -1.
+    """
+    maps, size, _ = pooled.shape
+    at = np.full((maps, size), -1, np.int16)
+    largest = np.zeros((maps, size), np.float32)
+    others: Ints = np.flatnonzero(~sep)
+    if len(others):
+        among = pooled[:, others[:, None], others[None, :]] if sep.any() else pooled
+        place = among.argmax(2)
+        at[:, others] = others[place]
+        largest[:, others] = np.take_along_axis(among, place[:, :, None], 2)[:, :, 0]
+    return largest, at

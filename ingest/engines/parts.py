@@ -1,0 +1,170 @@
+"""Some batches of a run as Parquet files, one for each big table, each written once.
+
+A task may be tried again after its machine was lost, or run twice at the same time. So a file is
+written under a hidden name and gets its own when it is whole, if no other task was faster; what is
+told of it is read from the file that has the name.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from attnbank.ingest.attention.rows import BatchRows
+from attnbank.ingest.engines.work import Work, rows_of_batch
+from attnbank.ingest.inputs.plan import Batch
+from attnbank.sql.bank.explaining import is_full_disk
+from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.opening import empty
+from attnbank.sql.errors import first_line
+from attnbank.sql.outputs.files import unwritten
+from attnbank.sql.outputs.manifests import ExportedFile, exported_file
+from attnbank.sql.outputs.tables import copy
+
+WEIGHTS = 32_000_000
+"""The weights (128 MB) from which on a part takes no further batch."""
+INPUTS = 20_000
+"""The inputs from which on it takes none, either: their rows are committed together."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Batches that one task computes, in the order of the plan."""
+
+    batches: tuple[Batch, ...]
+
+    @property
+    def first(self) -> int:
+        """The number of its first batch."""
+        return self.batches[0].number
+
+    @property
+    def last(self) -> int:
+        """The number of its last batch."""
+        return self.batches[-1].number
+
+
+@dataclass(frozen=True)
+class Written:
+    """A part that is written: its files by table, and the rows that go into the small tables.
+
+    `rows` has, for each batch, the tables without files (`sequence`, `skipped`), and its losses.
+    """
+
+    first: int
+    last: int
+    files: dict[str, ExportedFile]
+    rows: tuple[BatchRows, ...]
+
+    def line(self) -> str:
+        """Its files as a line of JSON, for the list of parts."""
+        files = {table: asdict(file) for table, file in self.files.items()}
+        return json.dumps({"first": self.first, "last": self.last, "files": files}) + "\n"
+
+
+def parts_of(batches: Iterator[Batch], maps: int) -> Iterator[Part]:
+    """The batches in parts of about so many weights; `maps` are the maps of one input."""
+    gathered: list[Batch] = []
+    size = inputs = 0
+    for batch in batches:
+        gathered.append(batch)
+        size += maps * sum(len(each.encoded.positions) ** 2 for each in batch.inputs)
+        inputs += len(batch.inputs) + len(batch.skips)
+        if size >= WEIGHTS or inputs >= INPUTS:
+            yield Part(tuple(gathered))
+            gathered, size, inputs = [], 0, 0
+    if gathered:
+        yield Part(tuple(gathered))
+
+
+def write_part(folder: Path, work: Work, part: Part) -> Written:
+    """Run the model over the batches of a part, and write its files into the folder of an export.
+
+    Raises as `rows_of_batch` does, and AttnbankError if a file cannot be written.
+    """
+    rows = [rows_of_batch(work, each) for each in part.batches]
+    files = {}
+    for table in columns_of_this_format():
+        found = [each.tables[table] for each in rows if table in each.tables]
+        if found and is_big(table):
+            path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
+            splits = work.facts.decimals is None or table != "attention"
+            count = _write(folder / path, table, pa.concat_tables(found), splits_floats=splits)
+            files[table] = exported_file(folder, path, count)
+    small = [
+        replace(
+            each,
+            tables={name: found for name, found in each.tables.items() if not is_big(name)},
+            weights=0,  # none of those that stay
+        )
+        for each in rows
+    ]
+    return Written(part.first, part.last, files, tuple(small))
+
+
+def is_big(table: str) -> bool:
+    """Whether an export has the rows of each run of a table in files of their own."""
+    columns = columns_of_this_format()[table]
+    return "sequence" in columns and "run" not in columns
+
+
+def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:
+    """Write rows as a bank has them to a file that appears when it is whole; how many they are."""
+    columns = columns_of_this_format()[table]
+    select = ", ".join(f'cast("{name}" as {type_}) as "{name}"' for name, type_ in columns.items())
+    hidden = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with empty() as connection:
+            connection.register("arriving", rows)
+            count = copy(
+                connection, f"select {select} from arriving", hidden, splits_floats=splits_floats
+            )
+        with hidden.open("rb+") as opened:
+            os.fsync(opened.fileno())
+        _give_name(hidden, file)
+    except OSError as error:
+        raise unwritten(file, error) from error
+    except duckdb.Error as error:
+        number = errno.ENOSPC if is_full_disk(error) else errno.EIO
+        raise unwritten(file, OSError(number, first_line(error))) from error
+    finally:
+        with suppress(OSError):
+            hidden.unlink()
+    return count
+
+
+def _give_name(hidden: Path, file: Path) -> None:
+    """Give a whole file its name, unless another task has written it: then that one stays."""
+    try:
+        os.link(hidden, file)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links: the last one that is whole stays
+        hidden.replace(file)
+
+
+def listed_parts(lines: Sequence[str], batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
+    """The lines of a list of parts, and their files, as far as the run has committed their batches.
+
+    A part that was written twice counts as it was written last.
+    """
+    found: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
+    for line in lines:
+        try:
+            read = json.loads(line)
+        except ValueError:  # the machine failed while it was written: its batches are not committed
+            continue
+        if read["last"] <= batches:
+            files = {table: ExportedFile(**file) for table, file in read["files"].items()}
+            found[read["first"]] = (line, files)
+    return [found[first] for first in sorted(found)]

@@ -1,0 +1,19 @@
+-- What a run was made of: its model and its corpus, with the digests that they are known by.
+select
+    run.name as run,
+    run.context,
+    run.unit,
+    run.code_version,
+    run.finished,
+    model.name as model,
+    model.revision as model_revision,
+    model.sha256 as model_sha256,
+    model.tokenizer_sha256,
+    model.random_seed,
+    corpus.name as corpus,
+    corpus.sha256 as corpus_sha256,
+    corpus.shard as corpus_shard
+from run
+inner join model on model.id = run.model
+inner join corpus on corpus.id = run.corpus
+where run.name = $run

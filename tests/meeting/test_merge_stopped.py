@@ -1,0 +1,101 @@
+"""A merge that is killed, or finds the disk full, leaves nothing; the same command makes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import bank_rows
+import pytest
+from case_bank import make_bank
+from two_runs import TWO_RUNS
+
+from attnbank.cli.app import run
+
+KILLED = """
+import os, signal, sys
+from attnbank.cli.app import run
+from attnbank.sql.bank import making
+at, calls = int(sys.argv[1]), 0
+class Killed:
+    def __init__(self, connection): self.connection = connection
+    def __getattr__(self, name): return getattr(self.connection, name)
+    def __enter__(self): return self
+    def __exit__(self, *how): self.connection.close()
+    def execute(self, *args):
+        global calls
+        calls += 1
+        if calls == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.connection.execute(*args)
+connect = making.connect
+making.connect = lambda *args: Killed(connect(*args))
+status = run(sys.argv[2:])
+print(calls)
+sys.exit(status)
+"""
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from attnbank.cli.app import run
+sys.exit(run(sys.argv[2:]))
+"""
+
+STATEMENTS = 480
+"""About as many statements as a merge of the two banks runs, to be killed anywhere among them."""
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two small banks of the same corpora and runs: a merge reads both, and compares them."""
+    folder = tmp_path_factory.mktemp("two")
+    rows = TWO_RUNS | {"sequence": "id,run,sentence,document\n1,1,1,1\n2,2,2,2\n"}
+    return [str(make_bank(folder / f"{name}.duckdb", rows)) for name in ("one", "two")]
+
+
+def _run(code: str, *args: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        STATEMENTS - 60,
+        *(
+            pytest.param(at, marks=pytest.mark.slow)
+            for at in range(1, STATEMENTS, STATEMENTS // 20)
+        ),
+    ],
+)
+def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
+    at: int, banks: list[str], tmp_path: Path
+) -> None:
+    new = tmp_path / "new.duckdb"
+    killed = _run(KILLED, at, "merge", new, *banks)
+    assert killed.returncode == -9, (killed.stdout, killed.stderr)
+    assert not new.exists()
+    assert run(["merge", str(new), *banks, "-q"]) == 0
+    assert bank_rows.rows(new) == bank_rows.rows(Path(banks[0]))
+    assert [each.name for each in tmp_path.iterdir()] == ["new.duckdb"]
+
+
+@pytest.mark.parametrize(
+    "limit", [pytest.param(each, marks=pytest.mark.slow) for each in (0, 5000, 700_000)]
+)
+def test_on_a_full_disk_nothing_is_left(
+    limit: int, banks: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = tmp_path / "new.duckdb"
+    done = _run(LIMITED, limit, "merge", new, *banks)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Error: The disk of {new} is full; nothing was merged.\n"
+        "Free some space, then type the same command.\n"
+    )
+    assert [*tmp_path.iterdir()] == []
+    assert run(["merge", str(new), *banks]) == 0
+    assert f"Next: attnbank -b {new} info" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""One Spark session for all tests of this folder: to start one takes longer than most tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from attnbank.queries.spark import Exported, open_export
+from attnbank.queries.spark.sessions import session_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HERE = Path(__file__).parent
+SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Settings that change no row, and with which a few thousand rows take a fraction of the time."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all of them (--dist=loadgroup), so that one session is started."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs java, which is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+        patch.setenv("JDK_JAVA_OPTIONS", options)
+        with session_of("local[2]") as session:
+            yield session
+
+
+@pytest.fixture(scope="session")
+def on_spark(spark: SparkSession) -> Callable[..., Exported]:
+    """A function that opens exports on Spark, with settings for a few rows."""
+
+    def opened(*folders: Path) -> Exported:
+        found = open_export(spark, *folders)
+        for name, value in SMALL.items():
+            found.session.conf.set(name, value)
+        return found
+
+    return opened

@@ -1,0 +1,301 @@
+"""Exports that are filled on Spark: the rows of a local ingest, each written once, or nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from forked import Forked
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
+from attnbank.ingest.engines.parts import Part, Written, listed_parts, write_part
+from attnbank.ingest.engines.spark import OnSpark
+from attnbank.ingest.engines.work import Work
+from attnbank.ingest.options import Report
+from attnbank.queries import open_bank
+from attnbank.queries.export.exporting import export
+from attnbank.queries.spark import Exported
+from attnbank.sql.errors import AttnbankError, BankError, CallError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAIRS: dict[str, Any] = {
+    "context": "pair", "unit": "token", "limit": 12, "gradients": True, "ablate": "heads",
+}  # fmt: skip
+OTHER = {"run": ("started", "finished", "options"), "bank": ("created_by",)}
+"""The columns that differ between two ingests of the same: their times, and the folder's place."""
+
+
+class Here:
+    """An engine without machines: it runs the parts in this process, one at a time."""
+
+    at_once = 3
+
+    def __init__(self, folder: Path, fails_at: int = 0) -> None:
+        self.folder = folder
+        self.fails_at = fails_at
+        self.parts: list[Part] = []
+
+    def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
+        self.parts += parts
+        if self.fails_at and len(self.parts) > self.fails_at:
+            write_part(self.folder, work, parts[-1])  # it is written, and nobody is told
+            raise AttnbankError("A machine is gone.", "Type it again.")
+        return [write_part(self.folder, work, part) for part in parts]
+
+
+def _rows(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table in the order of the file, without what two ingests differ in."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        tables = [
+            row[0]
+            for row in connection.execute(
+                "select table_name from duckdb_tables() where schema_name = 'main'"
+            ).fetchall()
+        ]
+        return {
+            table: connection.execute(
+                f"select * exclude ({', '.join(OTHER[table])}) from {table}"
+                if table in OTHER
+                else f"from {table}"
+            ).fetchall()
+            for table in tables
+        }
+
+
+def _check_same(
+    folder: Path, bank: Path, options: IngestOptions, report: Report | None = None
+) -> None:
+    """Check that an export holds what a local ingest with the same options writes.
+
+    `report` must be that of the local ingest, too.
+    """
+    import_export(folder, bank.with_name("imported.duckdb"))
+    local = ingest(options)
+    if report is not None:
+        assert replace(report, state=local.state) == local
+    found, expected = _rows(bank.with_name("imported.duckdb")), _rows(options.bank)
+    assert found.keys() == expected.keys() and len(expected["attention"]) > 1000
+    for table, rows in expected.items():
+        assert found[table] == rows, table
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of a few batches, so that there are many."""
+    monkeypatch.setattr("attnbank.ingest.engines.parts.WEIGHTS", 40_000)
+
+
+@pytest.mark.usefixtures("small_parts", "one_thread")
+def test_parts_make_the_export_of_a_local_ingest(
+    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    model = str(tiny_model("bert"))
+    options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=128)
+    engines: list[Here] = []
+
+    def engine(folder: Path) -> Here:
+        engines.append(Here(folder, fails_at=0 if engines else 5))
+        return engines[-1]
+
+    folder = tmp_path / "filled"
+    with pytest.raises(AttnbankError, match="A machine is gone"):
+        ingest_to_export(options, folder, engine)
+    assert not folder.exists()
+    report = ingest_to_export(options, folder, engine)
+    assert report.state == "resumed" and [each.name for each in tmp_path.iterdir()] == ["filled"]
+    first, second = engines
+    assert second.parts[0].first == first.parts[3].first > 1
+    assert len(second.parts) > 3
+    _check_same(folder, tmp_path / "bank.duckdb", options, report)
+    with pytest.raises(CallError, match="is not empty"):
+        ingest_to_export(options, folder, engine)
+
+
+def test_a_part_is_written_once(
+    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Two tasks with the same part: the files of the first stay, and both tell of them."""
+    given: list[tuple[Work, Part]] = []
+
+    class Twice(Here):
+        def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
+            given.extend((work, part) for part in parts)
+            return super().write(work, parts)
+
+    options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
+    ingest_to_export(options, tmp_path / "filled", Twice)
+    (work, part) = given[0]
+    first = write_part(tmp_path / "again", work, part)
+    files = [tmp_path / "again" / each.path for each in first.files.values()]
+    stamps = [each.stat().st_mtime_ns for each in files]
+    assert write_part(tmp_path / "again", work, part).files == first.files
+    assert [each.stat().st_mtime_ns for each in files] == stamps
+    assert {each.name for each in (tmp_path / "again").rglob("*") if each.is_file()} == {
+        "part-00000001.parquet"
+    }
+    other = Work(work.options, work.facts, work.model.__class__(**{
+        **work.model.__dict__, "sha256": "0" * 64
+    }), work.device)  # fmt: skip
+    with pytest.raises(AttnbankError, match="has other weights on a machine"):
+        write_part(tmp_path / "other", other, part)
+
+
+def test_a_list_of_parts_says_what_was_committed() -> None:
+    lines = [
+        Written(first, last, {}, ()).line().rstrip("\n")
+        for first, last in ((1, 4), (5, 9), (5, 9), (10, 12))
+    ]
+    found = [line for line, _ in listed_parts([*lines, '{"first": 1'], 9)]
+    assert found == [lines[0], lines[2]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{"context": "document", "decimals": 5}, PAIRS])
+def test_spark_fills_what_a_local_ingest_fills(
+    given: dict[str, Any],
+    spark: SparkSession,
+    on_spark: Callable[..., Exported],
+    sample: Path,
+    tiny_masked_lm: Callable[[str], Path],
+    tmp_path: Path,
+    small_parts: None,
+    one_thread: None,
+) -> None:
+    model = str(tiny_masked_lm("bert"))
+    options = IngestOptions(
+        (str(sample),), tmp_path / "local.duckdb", model, batch_tokens=256, **given
+    )
+    folder = tmp_path / "filled"
+    report = ingest_to_export(options, folder, lambda place: OnSpark(spark, place))
+    assert len([*folder.glob("attention/run=1/part-*.parquet")]) > 2
+    _check_same(folder, tmp_path / "bank.duckdb", options, report)
+    exported = tmp_path / "exported"
+    name = "special_tokens" if given is PAIRS else "best_head"
+    asked: dict[str, Any] = {"run": 1}
+    with open_bank(options.bank) as bank:
+        export(bank, exported)
+        assert_frame_equal(
+            on_spark(folder).query(name, **asked), bank.query(name, **asked), rel_tol=1e-9
+        )
+    assert {each.name for each in folder.iterdir()} == {each.name for each in exported.iterdir()}
+
+
+@pytest.mark.slow
+def test_an_executor_that_dies_is_told(
+    spark: SparkSession, sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """What runs the model is ended, as by a machine that has too little memory."""
+
+    class Dying(OnSpark):
+        def write(self, work: Work, parts: Any) -> list[Written]:
+            return super().write(_Deadly(work), parts)
+
+    options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
+    with pytest.raises(AttnbankError) as caught:
+        ingest_to_export(options, tmp_path / "filled", lambda place: Dying(spark, place))
+    assert "Spark could not run a part of the batches" in caught.value.fact
+    assert "\n" not in caught.value.fact and "goes on where it stopped" in caught.value.remedy
+    ingest_to_export(options, tmp_path / "filled", lambda place: OnSpark(spark, place))
+    _check_same(tmp_path / "filled", tmp_path / "bank.duckdb", options)
+
+
+def _Deadly(work: Work) -> Any:
+    """Work that ends the process that takes it up."""
+
+    class Deadly:
+        def __reduce__(self) -> Any:
+            return os._exit, (1,)
+
+    return Deadly()
+
+
+def _check_whole_or_refused(folder: Path, bank: Path, options: IngestOptions) -> None:
+    """Check that import takes a folder only if it has everything: it was killed after the last."""
+    try:
+        import_export(folder, bank)
+    except (BankError, CallError):
+        return
+    ingest(options)
+    found, expected = _rows(bank), _rows(options.bank)
+    bank.unlink()
+    assert found == expected
+
+
+HERE = """
+import attnbank.cli.commands.fill.ingest as command
+from attnbank.ingest import ingest_to_export
+from attnbank.ingest.engines import parts
+
+class Here:
+    at_once = 2
+    def __init__(self, folder):
+        self.folder = folder
+    def write(self, work, given):
+        return [parts.write_part(self.folder, work, each) for each in given]
+
+parts.WEIGHTS = 40_000
+command.ingest_elsewhere = lambda options, to, master, shown: ingest_to_export(
+    options, to, Here, shown
+)
+"""
+"""Without the JVM of Spark, whose start takes longer than all of the rest."""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(
+    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Killed 20 times, the command leaves nothing that import takes, and goes on in the end."""
+    model, folder = str(tiny_model("bert")), tmp_path / "filled"
+    options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=64)
+    args = ["ingest", str(sample), "--model", model, "--batch-tokens", "64"]
+    args += ["--engine", "spark", "--to"]
+    drawn = random.Random(0)
+    kills = resumed = 0
+    with Forked() as forked:
+        whole = forked.run([*args, "once"], tmp_path, setup=HERE)
+        assert whole.status == 0, whole.told
+        while kills < 20:
+            after = drawn.uniform(0.0, whole.seconds)
+            ended = forked.run(
+                [*args, str(folder)], tmp_path, setup=HERE, signals=((after, signal.SIGKILL),)
+            )
+            kills += ended.status == -signal.SIGKILL
+            assert ended.status in (0, -signal.SIGKILL), ended.told
+            resumed += "it went on where it had stopped" in ended.told
+            for left in (folder, tmp_path / ".filled.ingest" / "export"):
+                _check_whole_or_refused(left, tmp_path / "taken.duckdb", options)
+            if folder.exists() and kills < 20:  # it was whole, or it is
+                shutil.rmtree(folder)
+        if not folder.exists():
+            ended = forked.run([*args, str(folder)], tmp_path, setup=HERE)
+            assert ended.status == 0, ended.told
+    assert resumed > 0 or "it went on" in ended.told
+    _check_same(folder, tmp_path / "bank.duckdb", options)
+
+
+@pytest.mark.parametrize(
+    ("more", "fact"),
+    [
+        (["--engine", "spark"], "Spark fills an export, and no folder is named."),
+        (["--to", "a"], "--to is for Spark."),
+        (["--master", "local"], "--master is for Spark."),
+    ],
+)
+def test_options_that_do_not_fit(
+    more: list[str], fact: str, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ingest", str(sample), "--model", "minilm", *more]) == 2
+    assert fact in capsys.readouterr().err

@@ -1,0 +1,125 @@
+"""Requests on Spark: the hits, counts and scores of a bank, and the same words about them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.export.exporting import export
+from attnbank.queries.patterns import Choice
+from attnbank.queries.spark import Exported
+
+OBJECTS = "pattern { V -[obj]-> O }"
+FOUND: dict[str, dict[str, Any]] = {
+    "pattern { V -[obj|nsubj]-> O; O [upos=PRON] }": {"columns": "V.lemma, delta(V, O)"},
+    "pattern { V -[obj]-> O } without { V -[nsubj]-> S }": {"sort": "O.lemma, O.form"},
+    'pattern { V [form=re"[aeiou].*[^s]"] }': {"columns": "V.Number", "limit": 9},
+    'pattern { X [lemma="it\'s"|"be"] }': {},
+    "pattern { V << O; V -[obj]-> O }": {"sample": 7, "seed": 3},
+    "pattern { V -[obj]-> O; O =[1-2]=> V }": {
+        "columns": "weight(1-1, O, V), looks_at(2-1, O), looks_at(2-1, O).weight",
+        "run": 2,
+    },
+    "pattern { A =[1-1]=> B; A [upos=PRON] }": {"within": "document", "limit": 5},
+}
+
+
+@pytest.fixture(scope="module")
+def bank(full_bank: Path) -> Iterator[Bank]:
+    with open_bank(full_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asked") / "exported"
+    export(bank, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(folder: Path, on_spark: Callable[..., Exported]) -> Exported:
+    return on_spark(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("request_", FOUND)
+def test_the_hits_are_the_same(request_: str, bank: Bank, exported: Exported) -> None:
+    mine, theirs = (each.find(request_, **FOUND[request_]) for each in (bank, exported))
+    assert mine.height > 0
+    assert_frame_equal(theirs, mine, rel_tol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["O.upos, delta(V, O)", "{ O =[1-2]=> V }, { V << O }"])
+def test_the_counts_are_the_same(by: str, bank: Bank, exported: Exported) -> None:
+    mine, theirs = (each.count(OBJECTS, by) for each in (bank, exported))
+    assert mine["n"].sum() > 10
+    assert_frame_equal(theirs, mine, rel_tol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{"by": "length(V, O)"}, {"every": True}])
+def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Exported) -> None:
+    mine, theirs = (
+        each.score(OBJECTS, dependent="O", head="V", **how) for each in (bank, exported)
+    )
+    assert mine.height > 0
+    assert_frame_equal(theirs, mine, rel_tol=1e-9)
+    # The pairs are forgotten again: the relation is that of nobody.
+    saved = "select count(*) from saved_pair"
+    assert exported.rows_of(saved, {}) == bank.connection.execute(saved).fetchall()
+
+
+@pytest.mark.slow
+def test_a_concordance_has_the_same_words(bank: Bank, exported: Exported) -> None:
+    lines = [
+        each.concordance(each.hits(OBJECTS, Choice(keys=True)), 5) for each in (bank, exported)
+    ]
+    assert lines[0].height > 0
+    assert_frame_equal(*lines)
+
+
+@pytest.mark.slow
+def test_what_nothing_has_is_told_alike(bank: Bank, exported: Exported) -> None:
+    told = []
+    for each in (bank, exported):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert not each.find("pattern { X [Numbr=Sing]; X -[objj]-> Y; X [gnre=a] }").height
+        told.append([str(one.message) for one in caught])
+    assert told[0] == told[1] and len(told[0]) >= 2
+
+
+@pytest.mark.slow
+def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Path) -> None:
+    for asked in (["find", OBJECTS, "--limit", "5"], ["count", OBJECTS, "--by", "O.upos"]):
+        told = []
+        for more in (["-b", str(full_bank)], ["--engine", "spark", "--data", str(folder)]):
+            command = [sys.executable, "-m", "attnbank", *asked, *more]
+            told.append(
+                subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            )
+        assert told[0].stdout == told[1].stdout != ""
+        assert told[0].stderr == told[1].stderr
+
+
+@pytest.mark.parametrize("command", ["find", "count", "score"])
+def test_options_that_do_not_fit(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
+    for more, fact in (
+        (["--engine", "spark"], "Spark reads an export, and none is named."),
+        (["--data", "a"], "--data is for Spark."),
+        (["--engine", "spark", "--data", "a", "--timeout", "3"], "--timeout is for DuckDB."),
+    ):
+        assert run([*asked, *more]) == 2
+        assert fact in capsys.readouterr().err

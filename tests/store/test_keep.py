@@ -1,0 +1,227 @@
+"""`ingest --keep peaks`: the same answers from a small part of the rows, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from polars.testing import assert_frame_equal
+from starlette.testclient import TestClient
+
+from attnbank.cli.app import run as attnbank
+from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.site import make_site
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.derived.probes import train_probe
+from attnbank.ingest.derived.probes.options import ProbeOptions
+from attnbank.ingest.derived.steps import compute
+from attnbank.queries import Bank, open_bank
+from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.registry import analyses
+from attnbank.sql.runs import run_fits, settled
+
+KINDS: dict[str, dict[str, Any]] = {
+    "sentences": {},
+    "documents": {"context": "document"},
+    "pairs": {"context": "pair", "unit": "token", "max_tokens": 48},
+}
+READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which they need no weights
+    "table_2": None,
+    "coreference_prediction": {"candidates": "words"},
+    "coreference_accuracy": {"candidates": "words"},
+    "best_coreference_head": {"candidates": "words"},
+    "best_coreference_head_held_out": {"candidates": "words"},
+    "coreference_distance": {"candidates": "words"},
+}
+OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
+NOT_HERE = {"gradient_importance", "figure_3", "head_ablation", "head_agreement", "table_2"}
+REASON = "only its peaks and sums are kept"
+
+
+@pytest.fixture(scope="module")
+def banks(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> tuple[Path, Path]:
+    """A bank with all weights, and one with peaks, of the same three kinds of inputs."""
+    folder = tmp_path_factory.mktemp("kept")
+    for keep in ("weights", "peaks"):
+        for options in KINDS.values():
+            given = IngestOptions((str(sample),), folder / keep, str(tiny_model("bert")),
+                                  keep=keep, **options)  # fmt: skip
+            ingest(given)
+    return folder / "weights", folder / "peaks"
+
+
+def _answers(bank: Bank, name: str, run: str, **values: Any) -> Any:
+    return bank.query(name, run=run, **values).drop("run")
+
+
+def _of(bank: Path) -> dict[str, str]:
+    """The name of the run of each kind."""
+    with open_bank(bank) as opened:
+        return dict(zip(KINDS, opened.runs()["name"], strict=True))
+
+
+@pytest.mark.usual(
+    "special_tokens", "entropy", "offset_profile", "head_function", "attention_by_class",
+    "best_coreference_head",
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "name", [name for name, each in analyses().items() if each.run and name not in OF_A_STEP]
+)
+def test_an_analysis_answers_the_same_or_refuses(name: str, banks: tuple[Path, Path]) -> None:
+    analysis = analyses()[name]
+    answered = False
+    with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
+        choice = settled(whole.connection, analysis)
+        fits = [each.misfit is None for each in run_fits(whole.connection, choice)]
+        for kind, fit in zip(KINDS, fits, strict=True):
+            runs = _of(banks[0])[kind], _of(banks[1])[kind]
+            if not fit:
+                continue
+            if choice.weights is not None:
+                with pytest.raises(CallError, match=REASON) as refused:
+                    peaks.query(name, run=runs[1])
+                assert "--keep weights" in refused.value.remedy
+            values = READ_WEIGHTS.get(name, {})
+            if values is None:
+                continue
+            wanted = _answers(whole, name, runs[0], **values)
+            assert_frame_equal(
+                _answers(peaks, name, runs[1], **values), wanted, rel_tol=1e-12, abs_tol=1e-12
+            )
+            answered |= wanted.height > 0
+    has_rows = name not in NOT_HERE
+    assert answered == has_rows
+
+
+def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, Path]) -> None:
+    with open_bank(banks[0]) as bank:
+        reading = {
+            name
+            for name, each in analyses().items()
+            if each.run and settled(bank.connection, each).weights
+        }
+    assert reading == READ_WEIGHTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("entropy", {"smoothing": 0.0001}), ("offset_profile", {"offsets": [0, 11]})],
+)
+def test_a_value_that_needs_the_weights_is_refused(
+    banks: tuple[Path, Path], name: str, values: dict[str, Any]
+) -> None:
+    with open_bank(banks[1]) as bank:
+        assert bank.query(name).height
+        with pytest.raises(QueryError, match=REASON) as refused:
+            bank.query(name, **values)
+    assert "--keep weights" in refused.value.remedy
+    with open_bank(banks[0]) as bank:
+        assert bank.query(name, **values).height
+
+
+def test_a_bank_with_both_takes_the_run_that_has_the_weights(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus = str(sample / "stories.conllu")
+    for keep in ("weights", "peaks"):
+        ingest(IngestOptions((corpus,), tmp_path / "b", str(tiny_model("bert")), keep=keep))
+    with open_bank(tmp_path / "b") as bank:
+        names = bank.runs()["name"].to_list()
+        assert names[1] == f"{names[0]}/peaks"
+        assert bank.query("entropy")["run"].unique().to_list() == [names[1]]
+        assert bank.query("entropy", smoothing=0.1)["run"].unique().to_list() == [names[0]]
+        assert bank.query("entropy")["run"].unique().to_list() == [names[1]]
+        assert bank.runs()["weights"].to_list()[1] == 0
+
+
+def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, Path]) -> None:
+    run = _of(banks[1])["sentences"]
+    peak = "pattern { A =[1-1]=> B }"
+    with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
+        own = _of(banks[0])["sentences"]
+        wanted = whole.find(peak, run=own)
+        assert wanted.height
+        assert_frame_equal(peaks.find(peak, run=run).drop("run"), wanted.drop("run"))
+        for request, columns in (
+            ("pattern { A =[1-1 > 0.1]=> B }", ""),
+            ("pattern { A -[nsubj]-> B }", "weight(1-1, A, B)"),
+        ):
+            with pytest.raises(CallError, match=REASON):
+                peaks.find(request, run=run, columns=columns)
+            with pytest.raises(QueryError, match=REASON):
+                peaks.find(request, columns=columns)
+
+
+def test_maps_steps_and_probes_are_refused(banks: tuple[Path, Path]) -> None:
+    run = _of(banks[1])["sentences"]
+    with open_bank(banks[1]) as bank, pytest.raises(QueryError, match=REASON):
+        bank.show(1, "1-1")
+    with pytest.raises(CallError, match=REASON):
+        compute(banks[1], "head_distance")
+    with pytest.raises(CallError, match=REASON):
+        compute(banks[1], "head_distance", run=run)
+    options = ProbeOptions(train_split="train", test_split="dev")
+    with pytest.raises(QueryError, match=REASON):
+        train_probe(banks[1], "attention", run, run, options)
+
+
+def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, Path]) -> None:
+    with open_bank(banks[1]) as bank:
+        page = bank.report(run=_of(banks[1])["sentences"])
+    assert REASON in page and "special_tokens" in page and "best_head" in page
+
+
+def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
+    desk = Desk(banks[1], 30.0, 1_000_000_000)
+    run = _of(banks[1])["sentences"]
+    site, address = make_site(desk, "token", 8417), "http://127.0.0.1:8417"
+    try:
+        with TestClient(site, base_url=address) as client:
+            assert client.get("/?token=token").status_code == 200
+            for path in ("/", "/head/1-1", "/compare", "/bank"):
+                assert client.get(path, params={"run": run}).status_code == 200, path
+            refused = client.get("/sentence", params={"run": run, "sentence": "1", "head": "1-1"})
+            assert REASON in refused.text and "--keep weights" in refused.text
+    finally:
+        desk.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"decimals": 3}, "--decimals"),
+        ({"unit": "token", "gradients": True}, "--gradients"),
+        ({"keep": "all"}, "--keep takes no all"),
+    ],
+)
+def test_options_that_do_not_fit(
+    tmp_path: Path, sample: Path, options: dict[str, Any], told: str
+) -> None:
+    given: dict[str, Any] = {"keep": "peaks"} | options
+    with pytest.raises(CallError, match=told):
+        ingest(IngestOptions((str(sample),), tmp_path / "b", "minilm", **given))
+    assert not (tmp_path / "b").exists()
+
+
+def test_the_command(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    bank, corpus = tmp_path / "b.duckdb", str(sample / "stories.conllu")
+    call = ["-b", str(bank), "ingest", corpus, "--model", str(tiny_model("bert"))]
+    options = IngestOptions((corpus,), bank, str(tiny_model("bert")))
+    whole = estimate(options)
+    assert attnbank([*call, "--keep", "peaks", "--dry-run"]) == 0
+    told = int(capsys.readouterr().out.split("bytes")[1].split()[0].replace(",", ""))
+    assert told < whole.bytes
+    assert attnbank([*call, "--keep", "peaks"]) == 0
+    error = capsys.readouterr().err
+    assert "weights, of which the peaks and sums are kept" in error and "query best_head" in error
+    assert attnbank([*call, "--keep", "peaks"]) == 0
+    assert "nothing was added" in capsys.readouterr().err
+    assert attnbank(["-b", str(bank), "info"]) == 0
+    assert "peaks" in capsys.readouterr().out

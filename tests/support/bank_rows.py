@@ -1,0 +1,37 @@
+"""All that is in a bank, so that two can be compared table by table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+Rows = list[tuple[object, ...]]
+
+_TEXT = ("corpus", "document", "sentence", "word", "mention", "departure", "model")
+_OF_RUNS = {
+    "run": "select * exclude (first_sequence, batches, started, finished) from run",
+    "sequence": "select run, document, sentence, positions, tokens from sequence",
+    "ablation": "select * replace (round(loss, 12) as loss) from ablation",  # a mean of means
+    "skipped": "select * exclude (batch) from skipped",
+    **{
+        table: f"select run, document, first_word, each.* exclude (sequence) from {table} as each"
+        " inner join (select sequence.id, run, document, min(word) as first_word from sequence"
+        " inner join position on position.sequence = sequence.id group by all) as own"
+        " on own.id = each.sequence"
+        for table in ("position", "attention", "attention_map", "peak", "gradient")
+    },
+}
+
+
+def rows(bank: Path) -> dict[str, Rows]:
+    """The rows of each table in an order of their own, without times and numbers of batches.
+
+    An input is known by its run, its document and its first word instead of by its id.
+    """
+    selects = {table: f"select * from {table}" for table in _TEXT} | _OF_RUNS
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return {
+            table: connection.execute(f"{select} order by all").fetchall()
+            for table, select in selects.items()
+        }
