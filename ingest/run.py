@@ -12,6 +12,7 @@ from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.masked.passes import masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import kept_memory, left_alone
@@ -136,7 +137,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         for problem in problems:
             found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
         counted = 0
-        plan = planner.plan(connection.cursor(), corpus_id)
+        plan = planner.plan(asking(connection.cursor()), corpus_id)
         on_progress(Progress("counting", counted, plan.sentences))
         for batch in plan.batches:
             counted += batch.sentences

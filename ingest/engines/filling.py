@@ -22,6 +22,7 @@ from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.engines.parts import Part, Written, listed_parts, parts_of
 from attnbank.ingest.engines.work import Work
 from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.masked.ablation import Tally
 from attnbank.ingest.masked.passes import MaskedPasses
 from attnbank.ingest.models.loading import Model
@@ -185,7 +186,7 @@ def _run_parts(
     writer = Writer(connection, facts, tally)
     reading = connection.cursor()
     try:
-        plan = planner.plan(reading, facts.corpus, progress.looked)
+        plan = planner.plan(asking(reading), facts.corpus, progress.looked)
         before = sum(each.sentences for each in islice(plan.batches, done))
         progress.begun(before, plan.sentences)
         parts = parts_of(plan.batches, model.facts.layers * model.facts.heads)

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from duckdb import DuckDBPyConnection
-
+from attnbank.ingest.inputs.reading import Ask
 from attnbank.ingest.inputs.spans import Multiword, Span, Words
 from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Piece, Unalignable, Unit
-from attnbank.sql import registry
 
 WINDOW = 1024
 """Sentences that are read and tokenised at a time."""
@@ -102,25 +100,20 @@ class Input:
 
 
 def tokenised(
-    connection: DuckDBPyConnection,
+    ask: Ask,
     corpus: int,
     input_tokenizer: InputTokenizer,
     multiword: Multiword = "written",
 ) -> Iterator[TokenisedSentence]:
-    """Every sentence of a corpus in order, read and tokenised a window at a time.
+    """Every sentence of a corpus in order, read through `ask` and tokenised a window at a time.
 
     `multiword` says how a multiword token that its words do not spell is read.
     """
-    extent = connection.execute(
-        registry.statement("ingest/corpus_extent"), {"corpus": corpus}
-    ).fetchone()
-    assert extent is not None
+    (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
     document, space = 0, False  # of the sentence before: its document, and whether space follows
     for start in range(extent[2], extent[3] + 1, WINDOW):
-        rows = connection.execute(
-            registry.statement("ingest/window"),
-            {"first": start, "last": start + WINDOW - 1, "corpus": corpus},
-        ).fetchall()
+        window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
+        rows = ask("ingest/window", window)
         spans = [Words(*(each or () for each in row[6:])).spans(multiword) for row in rows]
         opening = input_tokenizer.pieces(
             [([each.text for each in own], [each.space_after for each in own]) for own in spans]

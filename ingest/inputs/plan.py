@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from duckdb import DuckDBPyConnection
-
 from attnbank.ingest.inputs.contexts import context_of
 from attnbank.ingest.inputs.drafts import WINDOW, Draft, Input, Skip, tokenised
+from attnbank.ingest.inputs.reading import Ask
 from attnbank.ingest.inputs.sampling import draw, sampled
 from attnbank.ingest.inputs.spans import Multiword
 from attnbank.ingest.models.tokenizer import InputTokenizer, Unit
-from attnbank.sql import registry
 
 __all__ = ["Batch", "Input", "Plan", "Planner", "Skip"]
 
@@ -86,7 +84,7 @@ class Planner:
 
     def plan(
         self,
-        connection: DuckDBPyConnection,
+        ask: Ask,
         corpus: int,
         looked: Callable[[int], None] = lambda inputs: None,
     ) -> Plan:
@@ -104,15 +102,10 @@ class Planner:
                 truncate=self.truncate,
                 seed=self.seed,
             )
-            return context.drafts(
-                tokenised(connection, corpus, self.input_tokenizer, self.multiword)
-            )
+            return context.drafts(tokenised(ask, corpus, self.input_tokenizer, self.multiword))
 
         if not self.is_part:
-            extent = connection.execute(
-                registry.statement("ingest/corpus_extent"), {"corpus": corpus}
-            ).fetchone()
-            assert extent is not None
+            (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(drafts()))
         first = _told(drafts(), looked)
         if self.limit is None:

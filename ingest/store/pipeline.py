@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from attnbank.ingest.attention.rows import BatchRows, RunFacts, padded, rows_of
 from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.reading import IN_NO_TURNS, asking
 from attnbank.ingest.masked.ablation import Tally
 from attnbank.ingest.masked.passes import MaskedPasses, Measured
 from attnbank.ingest.models.loading import Model
@@ -167,6 +168,7 @@ def run_batches(
     room = threading.Semaphore(_IN_FLIGHT)
     is_planned = threading.Event()
     reading = connection.cursor()
+    turns = threading.Lock()
 
     def looked(inputs: int) -> None:
         if stop.is_set():
@@ -174,7 +176,7 @@ def run_batches(
         progress.looked(inputs)
 
     def read() -> None:
-        plan = planner.plan(reading, facts.corpus, looked)
+        plan = planner.plan(asking(reading, turns), facts.corpus, looked)
         before, has_begun = 0, False
         for batch in plan.batches:
             if stop.is_set():
@@ -195,7 +197,7 @@ def run_batches(
     if masked is not None and masked.ablation is not None:
         ablation = masked.ablation
         tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
-    writer = Writer(connection, facts, tally)
+    writer = Writer(connection, facts, tally, turns)
 
     def merge() -> None:
         for each in computed:
@@ -265,11 +267,16 @@ class Writer:
     """Gathers the rows of whole batches and commits them together."""
 
     def __init__(
-        self, connection: DuckDBPyConnection, facts: RunFacts, tally: Tally | None = None
+        self,
+        connection: DuckDBPyConnection,
+        facts: RunFacts,
+        tally: Tally | None = None,
+        turns: AbstractContextManager[object] = IN_NO_TURNS,
     ) -> None:
         self._connection = connection
         self._facts = facts
         self._tally = tally
+        self._turns = turns
         self._pending: list[BatchRows] = []
 
     def add(self, rows: BatchRows) -> None:
@@ -285,6 +292,10 @@ class Writer:
         if not self._pending:
             return
         pending, self._pending = self._pending, []
+        with self._turns:
+            self._write(pending)
+
+    def _write(self, pending: list[BatchRows]) -> None:
         with transaction(self._connection):
             for table in _TABLES:
                 parts = [each.tables[table] for each in pending if table in each.tables]

@@ -13,6 +13,7 @@ import new_banks
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
@@ -60,4 +61,4 @@ def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> l
     """The batches of corpus 1 for a model's tokenizer; `options` are those of Planner."""
     chosen: dict[str, Any] = {"unit": "token", "max_tokens": 128, "batch_tokens": 2048} | options
     planner = Planner(_layout(model), **chosen)
-    return list(planner.plan(connection, 1).batches)
+    return list(planner.plan(asking(connection), 1).batches)

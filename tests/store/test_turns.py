@@ -1,0 +1,46 @@
+"""Reading the text and writing the rows of a run take turns, as DuckDB's checkpoints ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import new_banks
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.inputs import drafts, plan
+from attnbank.ingest.store import pipeline
+
+
+def _corpus(path: Path, sentences: int) -> str:
+    line = "{}\t{}\t{}\tNOUN\t_\t_\t{}\t{}\t_\t_\n"
+    words = ("rain", "fell", "here")
+    tree = "".join(
+        line.format(at, word, word, 0 if at == 1 else 1, "root" if at == 1 else "dep")
+        for at, word in enumerate(words, start=1)
+    )
+    text = "".join(f"# text = {' '.join(words)}\n{tree}\n" for _ in range(sentences))
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four sentences are read at a time and every batch is committed, so that both happen often.
+
+    Without turns, each of ten such ingests failed: "Cannot CHECKPOINT: there are other write
+    transactions active".
+    """
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
+    monkeypatch.setattr(drafts, "WINDOW", 4)
+    monkeypatch.setattr(plan, "WINDOW", 4)
+    corpus = _corpus(tmp_path / "rain.conllu", 160)
+    bank = new_banks.put(tmp_path / "bank.duckdb")
+    report = ingest(IngestOptions((corpus,), bank, str(tiny_model("bert"))))
+    assert report.state == "new"
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        found = connection.execute("select count(*), max(batch) from sequence").fetchone()
+    assert found == (160, 40)
