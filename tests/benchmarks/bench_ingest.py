@@ -31,6 +31,7 @@ import torch
 
 from attnbank.ingest.attention.rows import RunFacts, padded
 from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import kept_memory, left_alone
 from attnbank.ingest.options import IngestOptions
@@ -113,7 +114,7 @@ def main() -> None:
             if arguments.beforehand:
                 continue
             reading = duckdb.connect(str(path), read_only=True)
-            batches = list(planner.plan(reading, 1).batches)
+            batches = list(planner.plan(asking(reading), 1).batches)
             start, cpu = time.perf_counter(), time.process_time()
             with kept_memory():
                 for batch in batches:
