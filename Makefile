@@ -17,7 +17,7 @@ test: $(STAMP) lint
 
 slow: $(STAMP)
 	@echo "Running the tests that take minutes, too"
-	@$(BIN)/python -m pytest -q -n 2 --dist=loadgroup --slow -m slow
+	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --slow -m slow
 
 lint: $(STAMP)
 	@echo "Checking style and types"

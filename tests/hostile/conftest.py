@@ -40,13 +40,6 @@ def the_rest_of_the_machine() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def forked() -> Iterator[Forked]:
-    """A process that starts others in milliseconds."""
-    with Forked() as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
 def case(
     forked: Forked,
     sample: Path,

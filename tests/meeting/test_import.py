@@ -7,8 +7,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ import duckdb
 import polars as pl
 import pytest
 from case_bank import make_bank
+from forked import Forked
+from killed import killed_at
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
@@ -36,6 +36,9 @@ CATALOG = {
     " from duckdb_functions() where not internal",
     "constraints": "select table_name, constraint_text from duckdb_constraints()",
 }
+
+STATEMENTS = 350
+"""An import runs more statements than that; a bank without rows is most of them."""
 
 
 @pytest.fixture(scope="module")
@@ -337,36 +340,23 @@ def test_a_folder_of_any_name(exported: Path, tmp_path: Path) -> None:
     assert _contents(tmp_path / "new.duckdb") == _contents(tmp_path / "old.duckdb")
 
 
-KILLED = """
-import os, signal, sys
-from attnbank.ingest.meeting import importing
-at, calls = int(sys.argv[3]), 0
-class Killed:
-    def __init__(self, connection): self.connection = connection
-    def __getattr__(self, name): return getattr(self.connection, name)
-    def execute(self, *args):
-        global calls
-        calls += 1
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.connection.execute(*args)
-fill = importing._fill
-importing._fill = lambda connection, *args: fill(Killed(connection), *args)
-importing.import_export(sys.argv[1], sys.argv[2])
-"""
-
-
 @pytest.mark.parametrize(
-    "at", [30, *(pytest.param(at, marks=pytest.mark.slow) for at in range(1, 100, 5))]
+    "at",
+    [
+        STATEMENTS - 60,
+        *(
+            pytest.param(at, marks=pytest.mark.slow)
+            for at in range(1, STATEMENTS, STATEMENTS // 20)
+        ),
+    ],
 )
 def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
-    at: int, exported: Path, tmp_path: Path
+    at: int, exported: Path, forked: Forked, tmp_path: Path
 ) -> None:
     new = tmp_path / "new.duckdb"
-    command = [sys.executable, "-c", KILLED, str(exported), str(new), str(at)]
-    assert subprocess.run(command, check=False).returncode in (-9, 0)
-    if not new.exists():
-        assert run(["-b", str(new), "import", str(exported), "-q"]) == 0
+    killed_at(forked, at, ["-b", str(new), "import", str(exported)], tmp_path)
+    assert not new.exists()
+    assert run(["-b", str(new), "import", str(exported), "-q"]) == 0
     assert _contents(new) == _contents(tmp_path / "old.duckdb")
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "new.duckdb", "old.duckdb", "parquet",
@@ -374,24 +364,21 @@ def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
 
 
 @pytest.mark.slow
-def test_forged_files_end_in_one_line(exported: Path, tmp_path: Path) -> None:
+def test_forged_files_end_in_one_line(exported: Path, forked: Forked, tmp_path: Path) -> None:
     """Files that were changed together with their digests: the manifest cannot tell."""
     names = ["word.parquet", "attention/run=1/rows.parquet", "run.parquet", "sentence.parquet"]
     rng, outcomes = random.Random(0), set()
+    command = ["-b", str(tmp_path / "new.duckdb"), "import", str(exported), "-q"]
     for name in names:
         content = (exported / name).read_bytes()
-        for at in rng.sample(range(len(content)), 25):
+        for at in rng.sample(range(len(content)), 15):
             made = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
             (exported / name).write_bytes(made)
             _forge(exported, lambda manifest: None)
-            done = subprocess.run(
-                [sys.executable, "-m", "attnbank.cli", "-b", str(tmp_path / "new.duckdb"),
-                 "import", str(exported), "-q"],
-                capture_output=True, text=True, check=False, timeout=60,
-            )  # fmt: skip
-            outcomes.add(done.returncode)
-            assert done.returncode in (0, 1), (name, at, done.stderr)
-            assert done.stderr.count("\n") == (2 if done.returncode else 0), done.stderr
+            done = forked.run(command, tmp_path, seconds=60)
+            outcomes.add(done.status)
+            assert done.status in (0, 1), (name, at, done.told)
+            assert done.told.count("\n") == (2 if done.status else 0), done.told
             (tmp_path / "new.duckdb").unlink(missing_ok=True)
         (exported / name).write_bytes(content)
     assert outcomes == {0, 1}

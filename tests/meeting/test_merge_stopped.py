@@ -9,32 +9,11 @@ from pathlib import Path
 import bank_rows
 import pytest
 from case_bank import make_bank
+from forked import Forked
+from killed import killed_at
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
-
-KILLED = """
-import os, signal, sys
-from attnbank.cli.app import run
-from attnbank.sql.bank import making
-at, calls = int(sys.argv[1]), 0
-class Killed:
-    def __init__(self, connection): self.connection = connection
-    def __getattr__(self, name): return getattr(self.connection, name)
-    def __enter__(self): return self
-    def __exit__(self, *how): self.connection.close()
-    def execute(self, *args):
-        global calls
-        calls += 1
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.connection.execute(*args)
-connect = making.connect
-making.connect = lambda *args: Killed(connect(*args))
-status = run(sys.argv[2:])
-print(calls)
-sys.exit(status)
-"""
 
 LIMITED = """
 import resource, signal, sys
@@ -56,11 +35,6 @@ def banks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(make_bank(folder / f"{name}.duckdb", rows)) for name in ("one", "two")]
 
 
-def _run(code: str, *args: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code, *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize(
     "at",
     [
@@ -72,11 +46,10 @@ def _run(code: str, *args: object) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
-    at: int, banks: list[str], tmp_path: Path
+    at: int, banks: list[str], forked: Forked, tmp_path: Path
 ) -> None:
     new = tmp_path / "new.duckdb"
-    killed = _run(KILLED, at, "merge", new, *banks)
-    assert killed.returncode == -9, (killed.stdout, killed.stderr)
+    killed_at(forked, at, ["merge", str(new), *banks], tmp_path)
     assert not new.exists()
     assert run(["merge", str(new), *banks, "-q"]) == 0
     assert bank_rows.rows(new) == bank_rows.rows(Path(banks[0]))
@@ -90,7 +63,8 @@ def test_on_a_full_disk_nothing_is_left(
     limit: int, banks: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = tmp_path / "new.duckdb"
-    done = _run(LIMITED, limit, "merge", new, *banks)
+    command = [sys.executable, "-c", LIMITED, str(limit), "merge", str(new), *banks]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
         f"Error: The disk of {new} is full; nothing was merged.\n"

@@ -15,7 +15,6 @@ from attnbank.queries.spark.sessions import session_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_HERE = Path(__file__).parent
 SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -23,13 +22,6 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
 }
 """Settings that change no row, and with which a few thousand rows take a fraction of the time."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run all of them (--dist=loadgroup), so that one session is started."""
-    for item in items:
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import old_banks
 import pytest
+from forked import Forked
+from killed import killed_at
 
 from attnbank.ingest import merge_banks
 from attnbank.queries import open_bank
@@ -72,25 +72,6 @@ def test_upgraded_it_can_be_merged(tmp_path: Path) -> None:
     assert new == old_banks.rows(path, of, without)
 
 
-KILLED = """
-import os, signal, sys
-from attnbank.sql.bank import upgrading
-at, calls = int(sys.argv[2]), 0
-class Killed:
-    def __init__(self, connection): self.connection = connection
-    def __getattr__(self, name): return getattr(self.connection, name)
-    def execute(self, *args):
-        global calls
-        calls += 1
-        if calls == at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.connection.execute(*args)
-connect = upgrading.connect
-upgrading.connect = lambda *args: Killed(connect(*args))
-upgrading.upgrade(sys.argv[1])
-print(calls)
-"""
-
 STATEMENTS = 360
 """An upgrade from format 1 runs more statements than that."""
 
@@ -105,14 +86,12 @@ STATEMENTS = 360
         ),
     ],
 )
-def test_killed_anywhere_it_is_one_or_the_other(at: int, tmp_path: Path) -> None:
+def test_killed_anywhere_it_is_one_or_the_other(at: int, forked: Forked, tmp_path: Path) -> None:
     path = old_banks.format_1(tmp_path / "old.duckdb")
     of = old_banks.columns(path)
     del of["bank"]
     rows = old_banks.rows(path, of)
-    command = [sys.executable, "-c", KILLED, str(path), str(at)]
-    killed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, (killed.stdout, killed.stderr)
+    killed_at(forked, at, ["-b", str(path), "upgrade"], tmp_path, module="upgrading")
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("select format from bank").fetchall() == [(1,)]
     assert old_banks.rows(path, of) == rows
