@@ -28,7 +28,7 @@ from attnbank.sql.bank.opening import empty
 from attnbank.sql.errors import first_line
 from attnbank.sql.outputs.files import unwritten
 from attnbank.sql.outputs.manifests import ExportedFile, exported_file
-from attnbank.sql.outputs.tables import copy
+from attnbank.sql.outputs.tables import copy, is_by_run
 
 WEIGHTS = 32_000_000
 """The weights (128 MB) from which on a part takes no further batch."""
@@ -93,9 +93,10 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     """
     rows = [rows_of_batch(work, each) for each in part.batches]
     files = {}
+    by_run = {name for name, columns in columns_of_this_format().items() if is_by_run(columns)}
     for table in columns_of_this_format():
         found = [each.tables[table] for each in rows if table in each.tables]
-        if found and is_big(table):
+        if found and table in by_run:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
             splits = work.facts.decimals is None or table != "attention"
             count = _write(folder / path, table, pa.concat_tables(found), splits_floats=splits)
@@ -103,18 +104,12 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     small = [
         replace(
             each,
-            tables={name: found for name, found in each.tables.items() if not is_big(name)},
+            tables={name: found for name, found in each.tables.items() if name not in by_run},
             weights=0,  # none of those that stay
         )
         for each in rows
     ]
     return Written(part.first, part.last, files, tuple(small))
-
-
-def is_big(table: str) -> bool:
-    """Whether an export has the rows of each run of a table in files of their own."""
-    columns = columns_of_this_format()[table]
-    return "sequence" in columns and "run" not in columns
 
 
 def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.attention.forward import run_model
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading
@@ -39,11 +40,7 @@ def rows_of_batch(work: Work, batch: Batch) -> BatchRows:
     a model raises, and AttnbankError if it is not the one that the run was planned with.
     """
     model, masked = _loaded(work)
-    if not batch.inputs:
-        return rows_of(batch, (), work.facts)
-    inputs = padded(batch, model.input_tokenizer.padding)
-    attentions = model.attentions(*inputs)
-    measured = None if masked is None else masked.measure(batch, *inputs)
+    attentions, measured = run_model(model, batch, masked)
     return rows_of(batch, attentions, work.facts, measured)
 
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, padded, rows_of
+from attnbank.ingest.attention.forward import run_model
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.inputs.reading import IN_NO_TURNS, asking
 from attnbank.ingest.masked.ablation import Tally
@@ -230,7 +231,7 @@ def run_batches(
                 for batch in planned:
                     _wait_for(room, stop)
                     with interrupts.at_once():
-                        found = _forward(model, batch, masked)
+                        found = _Computed(batch, *run_model(model, batch, masked))
                     computed.put(found)
                     del found  # or its attention would be kept until the next is computed
                 computed.close()
@@ -252,15 +253,6 @@ def _wait_for(room: threading.Semaphore, stop: threading.Event) -> None:
     while not room.acquire(timeout=0.1):
         if stop.is_set():
             raise _Stop
-
-
-def _forward(model: Model, batch: Batch, masked: MaskedPasses | None) -> _Computed:
-    if not batch.inputs:
-        return _Computed(batch, (), None)
-    inputs = padded(batch, model.input_tokenizer.padding)
-    attentions = model.attentions(*inputs)
-    measured = None if masked is None else masked.measure(batch, *inputs)
-    return _Computed(batch, attentions, measured)
 
 
 class Writer:

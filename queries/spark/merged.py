@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from attnbank.queries.spark.frames import case, expr, extent, moved, together, with_ids
 from attnbank.queries.spark.joining import Held, RunPart, join
 from attnbank.queries.spark.placing import COLUMNS, Extent, placed
-from attnbank.queries.spark.tables import Export, is_by_run, rows_of, types_of
+from attnbank.queries.spark.tables import Export, rows_of, types_of
 from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import CallError
+from attnbank.sql.outputs.tables import is_by_run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -109,7 +110,7 @@ class Merged:
         """The rows that one export has in a table, with new ids."""
         if name in self._parts:
             return self._parts[name](export)
-        if is_by_run(name):
+        if is_by_run(columns_of_this_format()[name]):
             return self._of_runs(name, export)
         rows = self._exports[export].table(name)
         columns = columns_of_this_format()[name]

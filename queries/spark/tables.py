@@ -16,6 +16,7 @@ import polars as pl
 from attnbank.sql import registry
 from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs.tables import is_by_run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,7 +104,7 @@ class Export:
 
         Raises BankError if the table is missing, or has other columns than a bank of this format.
         """
-        if is_by_run(name):
+        if is_by_run(columns_of_this_format()[name]):
             return self.of_runs(name, self._run_ids())
         return self._read(name, [f"{name}.parquet"])
 
@@ -166,12 +167,6 @@ class Export:
         if self._runs is None:
             self._runs = sorted(int(row["id"]) for row in self.table("run").select("id").collect())
         return self._runs
-
-
-def is_by_run(table: str) -> bool:
-    """Whether an export has the rows of each run of a table in a folder of their own."""
-    columns = columns_of_this_format()[table]
-    return "sequence" in columns and "run" not in columns
 
 
 def rows_of(session: SparkSession, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -223,7 +223,7 @@ def _write(
         if (table.schema, table.name) == ("main", "bank"):
             now = literal(fingerprint())
             select = f"select * replace ({now} as analyses) from bank"
-        elif "sequence" in table.columns and "run" not in table.columns:
+        elif is_by_run(table.columns):
             table.files += (written or {}).get(table.name, ())
             if not table.files:
                 _write_by_run(connection, table, folder, chosen, origin)
@@ -236,6 +236,14 @@ def _write(
         rows = copy(connection, select, folder / whole, origin)
         table.files.append(exported_file(folder, whole, rows))
         yield table
+
+
+def is_by_run(columns: Collection[str]) -> bool:
+    """Whether an export has a folder for each run of a table of these columns.
+
+    So it is for rows that belong to an input and do not say which run that is of.
+    """
+    return "sequence" in columns and "run" not in columns
 
 
 def _tables(connection: DuckDBPyConnection) -> list[_Table]:

@@ -11,6 +11,7 @@ RE2's leftmost-first match is the same match.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from attnbank.queries.patterns.language.faults import RequestError
@@ -86,7 +87,7 @@ def _affix(branches: list[list[_Item]]) -> tuple[bool, bool, str] | None:
     return before, after, "".join(item.literal or "" for item in inner)
 
 
-class _Reader:
+class _Reader(ABC):
     """Reads one expression from left to right; `at` is the index of the next character.
 
     The dialects differ in what their subclass overrides: where a group closes, what separates
@@ -174,17 +175,21 @@ class _Reader:
         self.grow(1)
         return _Item(text)
 
+    @abstractmethod
     def closes(self) -> bool:
-        raise NotImplementedError
+        """Whether the end of a group stands here."""
 
+    @abstractmethod
     def skip_close(self) -> None:
-        raise NotImplementedError
+        """Go past the end of a group."""
 
+    @abstractmethod
     def skips_bar(self) -> bool:
-        raise NotImplementedError
+        """Go past the sign between alternatives, where one stands here; whether it did."""
 
+    @abstractmethod
     def atom(self, depth: int) -> _Item:
-        raise NotImplementedError
+        """Read a character, a class or a group that is `depth` groups deep."""
 
     def repetition(self) -> tuple[int, int | None] | None:
         """Read a repetition as (least, most), where None is no limit; None if there is none."""
