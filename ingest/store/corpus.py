@@ -20,7 +20,7 @@ from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
 from attnbank.ingest.store.language import language_of_files, language_tag
 from attnbank.ingest.store.pipeline import forget_blocks
 from attnbank.sql import registry
-from attnbank.sql.bank.opening import is_new, open_to_read
+from attnbank.sql.bank.opening import open_unless_new
 from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import CallError
 
@@ -116,8 +116,8 @@ def check_before(bank: Path, corpus: Corpus, on_progress: OnProgress) -> list[Pr
 
     Raises CorpusError as `check` does, CallError as `in_bank` does.
     """
-    if not is_new(bank):
-        connection = open_to_read(bank)
+    connection = open_unless_new(bank)
+    if connection is not None:
         try:
             if in_bank(connection, corpus, on_progress) is not None:
                 return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = "columns.json"
+
+Types = Mapping[str, Mapping[str, str]]
+"""Tables, and the types of their columns by name."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,30 @@ def installed(connection: DuckDBPyConnection) -> str:
     return str(found[0][0]) if found else ""
 
 
-def is_empty(connection: DuckDBPyConnection) -> bool:
-    """Whether nothing was ever made in the database: no table, view, function, type or schema."""
-    tables = "select count(*) from duckdb_tables() where database_name = current_database()"
-    if connection.execute(tables).fetchall() != [(0,)]:
+def types_of(connection: DuckDBPyConnection) -> Types:
+    """The tables of the file's schema `main`, without views, and the types of their columns."""
+    found: dict[str, dict[str, str]] = {}
+    for table, column, type_ in connection.execute(
+        "select own.table_name, duckdb_columns.column_name, duckdb_columns.data_type"
+        " from duckdb_tables() as own inner join duckdb_columns()"
+        " using (database_oid, table_oid) where own.schema_name = 'main' and not own.temporary"
+        " and own.database_name = current_database()"
+    ).fetchall():
+        found.setdefault(table, {})[column] = type_
+    return found
+
+
+def is_empty(connection: DuckDBPyConnection, own: Types) -> bool:
+    """Whether nothing was ever made in the database: no table, view, function, type or schema.
+
+    `own` is what `types_of` found there.
+    """
+    if own:
         return False  # as in any bank: listing DuckDB's own functions takes longer than opening it
     found = connection.execute(
         "select"
-        " (select count(*) from duckdb_views() where not internal"
+        " (select count(*) from duckdb_tables() where database_name = current_database())"
+        " + (select count(*) from duckdb_views() where not internal"
         "  and database_name = current_database())"
         " + (select count(*) from duckdb_functions() where not internal"
         "  and database_name = current_database())"
@@ -70,21 +90,14 @@ def is_empty(connection: DuckDBPyConnection) -> bool:
     return found == [(0,)]
 
 
-def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
-    """The format of a bank and the version of attnbank that made it.
+def written_in(connection: DuckDBPyConnection, path: Path, own: Types) -> tuple[int, str]:
+    """The format of a bank, whose tables are `own`, and the version of attnbank that made it.
 
     Raises BankError if the file is no bank, or if its table `bank` does not have exactly one row.
     """
-    columns = dict(
-        connection.execute(
-            "select column_name, data_type from duckdb_columns() inner join duckdb_tables()"
-            " using (database_oid, table_oid) where duckdb_tables.table_name = 'bank'"
-            " and duckdb_tables.schema_name = 'main' and not duckdb_tables.temporary"
-            " and duckdb_tables.database_name = current_database()"
-        ).fetchall()
-    )
+    columns = own.get("bank", {})
     if columns.get("created_by") != "VARCHAR" or columns.get("format") != "INTEGER":
-        what = "an empty DuckDB database" if is_empty(connection) else "a DuckDB file"
+        what = "an empty DuckDB database" if is_empty(connection, own) else "a DuckDB file"
         raise BankError(
             f"{path} is {what}, but no bank.", "Give the path of a bank, or of a new file."
         )
@@ -99,9 +112,9 @@ def written_in(connection: DuckDBPyConnection, path: Path) -> tuple[int, str]:
     return int(found[0][0]), str(found[0][1])
 
 
-def check_format(connection: DuckDBPyConnection, path: Path) -> None:
+def check_format(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
     """Raise BankError, with what to type, if a file is no bank or has another format."""
-    format_, created_by = written_in(connection, path)
+    format_, created_by = written_in(connection, path, own)
     if format_ < registry.FORMAT:
         raise BankError(
             f"{path} is of format {format_}, made by attnbank {created_by}; this version reads"
@@ -160,26 +173,19 @@ def tables(connection: DuckDBPyConnection) -> dict[str, Table]:
     return found
 
 
-def check_tables(connection: DuckDBPyConnection, path: Path) -> None:
+def check_tables(path: Path, own: Types) -> None:
     """Raise BankError if a bank of this format lacks a table or column, or if a type differs.
 
-    A view that has the name of a table is refused too, since it could read anything.
+    `own` are its tables. A view that has the name of a table is refused too, since it could read
+    anything.
     """
-    found: dict[str, dict[str, str]] = {}
-    for table, column, type_ in connection.execute(
-        "select duckdb_columns.table_name, column_name, data_type"
-        " from duckdb_columns() inner join duckdb_tables() using (database_oid, table_oid)"
-        " where duckdb_columns.schema_name = 'main' and not duckdb_tables.temporary"
-        " and duckdb_columns.database_name = current_database()"
-    ).fetchall():
-        found.setdefault(table, {})[column] = type_
     for table, columns in columns_of_this_format().items():
-        own = found.get(table)
-        if own is None:
+        found = own.get(table)
+        if found is None:
             raise _incomplete(path, f"its {table} is no table")
         for column, type_ in columns.items():
-            if own.get(column) != type_:
-                has = f"is {own[column]}, not {type_}" if column in own else "is missing"
+            if found.get(column) != type_:
+                has = f"is {found[column]}, not {type_}" if column in found else "is missing"
                 raise _incomplete(path, f"{table}.{column} {has}")
 
 

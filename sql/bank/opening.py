@@ -11,12 +11,14 @@ from attnbank.sql import macros, registry
 from attnbank.sql.bank.explaining import explain as explain
 from attnbank.sql.bank.explaining import explained
 from attnbank.sql.bank.formats import (
+    Types,
     check_format,
     check_tables,
     fingerprint,
     how_to_upgrade,
     installed,
     is_empty,
+    types_of,
 )
 from attnbank.sql.bank.log import check_log
 from attnbank.sql.bank.making import GUARDED, WRITER, connect, fill, make, unreserved
@@ -72,10 +74,39 @@ def open_to_ask(
     no limit. Raises as `open_to_read` does, and DuckDB's InterruptException if `seconds` are so few
     that not even the settings can be locked in time.
     """
-    import duckdb
-
     place = existing(path)
     check_is_duckdb(path, place)
+    found = _open(path, place, settings, spills, writes_below, seconds)
+    assert found is not None
+    return found
+
+
+def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
+    """Open a bank like `open_to_read`; None where an ingest would make a new one.
+
+    That is where nothing is, or only an empty database. Raises CallError or BankError if there can
+    be no bank at the path, or as `open_to_read` does.
+    """
+    place = bank_place(path)
+    if not place.exists() or not place.stat().st_size:
+        return None
+    check_is_duckdb(path, place)
+    found = _open(path, place, may_be_empty=True)
+    return None if found is None else found[0]
+
+
+def _open(
+    path: str | Path,
+    place: Path,
+    settings: Sequence[str] = (),
+    spills: bool = True,
+    writes_below: Path | None = None,
+    seconds: float | None = None,
+    may_be_empty: bool = False,
+) -> tuple[DuckDBPyConnection, bool] | None:
+    """Open the file at a place; None for a database with nothing in it, if it may be that."""
+    import duckdb
+
     connection = duckdb.connect(":memory:", config={**GUARDED})
     run = connection.execute
     try:
@@ -91,7 +122,12 @@ def open_to_ask(
             run("set enable_external_access = false")
             if not spills:
                 run("set disabled_filesystems = 'LocalFileSystem'")
-            is_of_another = _check(connection, Path(path), place)
+            check_log(place)
+            own = types_of(connection)
+            if may_be_empty and is_empty(connection, own):
+                connection.close()
+                return None
+            is_of_another = _check(connection, Path(path), own)
         if seconds is not None:
             run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
         run("set lock_configuration = true")  # which may itself take longer than a few milliseconds
@@ -110,15 +146,14 @@ def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
     return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
 
 
-def _check(connection: DuckDBPyConnection, path: Path, place: Path) -> bool:
-    """Check what was opened, and say whether another version wrote its analyses.
+def _check(connection: DuckDBPyConnection, path: Path, own: Types) -> bool:
+    """Check what was opened, whose tables are `own`; whether another version wrote its analyses.
 
     If so, this version's are made in memory, where they hide those of the file. Raises BankError
     if it is no bank of this format, or if its log is not its own.
     """
-    check_log(place)
-    check_format(connection, path)
-    check_tables(connection, path)
+    check_format(connection, path, own)
+    check_tables(path, own)
     is_of_another = installed(connection) != fingerprint()
     if is_of_another:
         install_beside(connection, path)
@@ -151,10 +186,12 @@ def open_to_write(
         check_log(place)
         remove_leftover(place)
         with explained(Path(path), "the bank is as it was", "type the same command again"):
-            if is_empty(connection) and makes:
+            own = types_of(connection)
+            if makes and is_empty(connection, own):
                 fill(connection, created_by)
-            check_format(connection, Path(path))
-            check_tables(connection, Path(path))
+                own = types_of(connection)
+            check_format(connection, Path(path), own)
+            check_tables(Path(path), own)
             if installed(connection) != fingerprint():
                 with transaction(connection):
                     reinstall(connection)
@@ -162,23 +199,6 @@ def open_to_write(
         connection.close()
         raise
     return connection
-
-
-def is_new(path: str | Path) -> bool:
-    """Whether an ingest would make a new bank here: there is nothing, or only an empty database.
-
-    Raises CallError or BankError if there can be no bank at the path.
-    """
-    import duckdb
-
-    place = bank_place(path)
-    if not place.exists() or not place.stat().st_size:
-        return True
-    check_is_duckdb(path, place)
-    with duckdb.connect(":memory:", config={**GUARDED}) as connection, explained(Path(path)):
-        connection.execute(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
-        connection.execute(f"use {_ALIAS}")
-        return is_empty(connection)
 
 
 def existing(path: str | Path) -> Path:

@@ -57,7 +57,7 @@ def upgrade(path: str | Path) -> Upgrade:
     try:
         check_log(at)
         remove_leftover(at)
-        before, _ = formats.written_in(connection, path)
+        before, _ = formats.written_in(connection, path, formats.types_of(connection))
         if before > registry.FORMAT:
             raise formats.newer(path, before)
         connection.execute("begin")

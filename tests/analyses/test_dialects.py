@@ -61,6 +61,7 @@ def test_a_quote_in_a_value_stays_one(bank: Bank) -> None:
         assert evil in strings
 
 
+@pytest.mark.usual("best_head", "coreference_accuracy", "head_function", "probe_heads", "table_2")
 @every
 def test_the_statement_for_spark_calls_nothing_of_the_bank(analysis: Analysis) -> None:
     text = to_dialect(analysis.name, "spark")

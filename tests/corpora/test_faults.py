@@ -111,6 +111,7 @@ def test_the_catalogue_reads_well() -> None:
         assert fault.formats
 
 
+@pytest.mark.usual("conll2012/*", "relations/sentence*", "conllu/too*")
 @pytest.mark.parametrize("name", MADE)
 def test_so_does_a_large_one(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / name

@@ -259,7 +259,7 @@ def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> Non
             source = str(corpora / f"{name}.conllu")
             ingest(IngestOptions((source,), path, "minilm", random_weights=seed))
     train_probe(path, "right_branching", None, "gum-dev/minilm")
-    for kind, epochs in (("attention", 60), ("attention_words", 6)):
+    for kind, epochs in (("attention", 30), ("attention_words", 4)):
         for model in ("minilm", "minilm-random-1"):
             runs = (f"gum-train/{model}", f"gum-dev/{model}")
             train_probe(path, kind, *runs, ProbeOptions(epochs=epochs))

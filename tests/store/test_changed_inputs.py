@@ -232,9 +232,7 @@ def test_every_option_is_here() -> None:
     assert set(CHANGES) == {each.name for each in fields(IngestOptions)}
 
 
-@pytest.mark.usual(
-    "corpora-1-*", "format-1-*", "context-1-*", "limit-1-*", "replace-1-*", "seed-1-*"
-)
+@pytest.mark.usual("format-1-*", "context-1-*", "limit-1-*", "seed-1-*")
 @pytest.mark.parametrize(
     "is_interrupted",
     [False, pytest.param(True, marks=pytest.mark.slow)],

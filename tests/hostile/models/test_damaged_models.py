@@ -214,6 +214,7 @@ def _both(kind: str, cases: dict[str, Callable[[Path], None]]) -> list[Any]:
     return [pytest.param(change, id=f"{kind}: {name}") for name, change in cases.items()]
 
 
+@pytest.mark.usual("config: [!it]*", "tokenizer*", "weights*")
 @pytest.mark.parametrize(
     "damage",
     _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS) + _both("weights", WEIGHTS),
@@ -229,6 +230,7 @@ def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
         hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
 
 
+@pytest.mark.usual("config: [!it]*", "tokenizer: [a-m]*")
 @pytest.mark.parametrize("damage", _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS))
 def test_a_dry_run_refuses_the_same(
     corpus: Path,
