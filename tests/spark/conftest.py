@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from attnbank.queries import Bank, open_bank
+from attnbank.queries.export.exporting import export
 from attnbank.queries.spark import Exported, open_export
 from attnbank.queries.spark.sessions import session_of
 
@@ -47,3 +49,24 @@ def on_spark(spark: SparkSession) -> Callable[..., Exported]:
         return found
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def bank(full_bank: Path) -> Iterator[Bank]:
+    """The bank in which every analysis has something to say, open."""
+    with open_bank(full_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export of that bank, not to be written to, in a folder with an odd name."""
+    path = tmp_path_factory.mktemp("exported") / "an export, [x] 100%"
+    export(bank, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def exported(folder: Path, on_spark: Callable[..., Exported]) -> Exported:
+    """That export, open on Spark."""
+    return on_spark(folder)

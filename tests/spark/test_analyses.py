@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -14,30 +13,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, analyses, open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries import Bank, analyses
 from attnbank.queries.spark import Exported, open_export
 from attnbank.queries.spark.java import check_java
 from attnbank.queries.spark.stages import stages_of
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-
-
-@pytest.fixture(scope="module")
-def bank(full_bank: Path) -> Iterator[Bank]:
-    with open_bank(full_bank) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("exported") / "an export, [x] 100%"
-    export(bank, path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def exported(folder: Path, on_spark: Callable[..., Exported]) -> Exported:
-    return on_spark(folder)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries import Bank
 from attnbank.queries.patterns import Choice
 from attnbank.queries.spark import Exported
 
@@ -31,24 +29,6 @@ FOUND: dict[str, dict[str, Any]] = {
     },
     "pattern { A =[1-1]=> B; A [upos=PRON] }": {"within": "document", "limit": 5},
 }
-
-
-@pytest.fixture(scope="module")
-def bank(full_bank: Path) -> Iterator[Bank]:
-    with open_bank(full_bank) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def folder(bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("asked") / "exported"
-    export(bank, path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def exported(folder: Path, on_spark: Callable[..., Exported]) -> Exported:
-    return on_spark(folder)
 
 
 @pytest.mark.slow
