@@ -47,10 +47,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     is_slow = config.getoption("--slow")
     for item in items:
-        # One worker runs a whole file, whose fixtures are made once; and all files on Spark, since
-        # a session takes longer to start than most tests.
-        on_spark = item.path.parent.name == "spark"
-        item.add_marker(pytest.mark.xdist_group("spark" if on_spark else item.path.as_posix()))
         usual = item.get_closest_marker("usual")
         case = item.name.partition("[")[2].removesuffix("]")
         is_unusual = usual is not None and not any(fnmatchcase(case, each) for each in usual.args)
