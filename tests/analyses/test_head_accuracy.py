@@ -111,11 +111,13 @@ def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
     assert len({key[1:3] for key in found}) == 72
 
 
+@pytest.mark.slow
 def test_first_pieces_on_the_sample(tmp_path: Path, sample: Path) -> None:
     found = _compare(tmp_path / "b.duckdb", sample / "stories.conllu", MINILM, "first")
     assert len({key[1:3] for key in found}) == 72
 
 
+@pytest.mark.slow
 def test_keeps_subtypes(sample_bank: Path, sample: Path) -> None:
     trees = slow.trees(sorted(sample.glob("*.conllu")))
     tokenizer, module = _slow_model(MINILM)

@@ -39,6 +39,7 @@ def test_of_tokens(token_bank: Callable[[str], Path], name: str) -> None:
     slow.assert_close(found, expected)
 
 
+@pytest.mark.usual("bert")
 @pytest.mark.parametrize("model", ["minilm", "bert"])
 def test_relations_found_better_than_their_commonest_offset(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str

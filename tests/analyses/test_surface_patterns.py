@@ -37,6 +37,7 @@ def inputs(bank: Path) -> list[slow.Input]:
         return slow.inputs(opened)
 
 
+@pytest.mark.usual("bert", "sample")
 def test_previous_self_and_next(connection: DuckDBPyConnection, inputs: list[slow.Input]) -> None:
     rows = connection.execute("select layer, head, previous, self, next from relative_position()")
     found = {

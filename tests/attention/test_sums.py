@@ -42,6 +42,7 @@ def bank(
     return path
 
 
+@pytest.mark.usual("words", "decoder")
 def test_they_are_what_the_weights_in_the_bank_give(bank: Path) -> None:
     with duckdb.connect(str(bank), read_only=True) as connection:
         connection.execute(

@@ -235,6 +235,7 @@ def test_an_ingest_says_what_it_did(
     assert f"Next: attnbank -b {bank} query special_tokens" in both(capsys)[1]
 
 
+@pytest.mark.slow
 def test_a_process_that_ingested_ends_in_silence(
     sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -101,6 +101,7 @@ def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert _completed("ingest", "--model", "mini") == ["plain,minilm", "dir,mini"]
 
 
+@pytest.mark.slow
 def test_where_there_is_nothing_to_say_nothing_is_said(bank: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.duckdb"
     (tmp_path / "text.duckdb").write_text("no database")

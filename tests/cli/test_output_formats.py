@@ -353,6 +353,7 @@ def test_parquet_comes_back_as_it_was() -> None:
     assert_frame_equal(pl.read_parquet(file), MIXED)
 
 
+@pytest.mark.usual(".csv", ".parquet", ".tex")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_ending_of_a_file_chooses_the_format(
     ending: str, sample_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -367,7 +368,7 @@ def test_the_ending_of_a_file_chooses_the_format(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.dat", file.name]
 
 
-@pytest.mark.usual("table", "json", "parquet")
+@pytest.mark.usual("table", "parquet")
 @pytest.mark.parametrize("format_", FORMATS)
 def test_standard_output_is_the_same_as_a_file(
     format_: str, sample_bank: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]

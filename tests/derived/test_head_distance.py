@@ -41,7 +41,7 @@ def writable(token_bank: Callable[[str], Path], tmp_path: Path) -> Callable[[str
     return copy
 
 
-@pytest.mark.usual("sample-*", "bert-0.0")
+@pytest.mark.usual("bert-0.0")
 @pytest.mark.parametrize(
     ("name", "smoothing"), [("sample", 0.001), ("wiki", 0.001), ("bert", 0.001), ("bert", 0.0)]
 )

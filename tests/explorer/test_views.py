@@ -81,6 +81,7 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
     assert "Nearest heads" in page.text and "How it looks" in page.text
 
 
+@pytest.mark.usual("dependent_to_head")
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 def test_examples_are_right_and_wrong_as_the_analysis_counts(
     client: TestClient, explored: Path, direction: str
@@ -223,6 +224,7 @@ def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
     assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_answers(client: TestClient) -> None:
     """A walk from the first page over one link of each kind, without the runs and relations."""
     waiting, seen = ["/", "/map", "/compare", "/sentence?sentence=3"], set()
@@ -269,6 +271,7 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found and "שלום" in found
 
 
+@pytest.mark.usual("obj-dependent_to_head")
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 @pytest.mark.parametrize("relation", ["obj", "all"])
 def test_the_errors_of_a_head_are_those_of_the_analysis(

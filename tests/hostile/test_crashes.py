@@ -110,6 +110,7 @@ def test_ctrl_c_reaches_the_reader(forked: Forked, sample_bank: Path, tmp_path: 
     assert not _is_alive(int((tmp_path / "reader").read_text()))
 
 
+@pytest.mark.usual("9")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_reader_is_left_behind(
     forked: Forked, sample_bank: Path, tmp_path: Path, number: signal.Signals

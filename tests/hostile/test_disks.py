@@ -88,6 +88,7 @@ def sizes(case: Case, count: int) -> list[int]:
     return [0, *(before + step * at for at in range(1, count))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
     [

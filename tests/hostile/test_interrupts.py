@@ -84,6 +84,7 @@ def test_stopped_at_any_time_it_ends_as_if_it_had_not_been(
     assert check_spread(case(name), tmp_path, number, count)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_half_written_is_not_there(
     case: Callable[[str], Case], tmp_path: Path
 ) -> None:

@@ -208,6 +208,7 @@ def test_the_process_of_a_statement_goes_with_the_command(
     assert not psutil.wait_procs(children, timeout=5)[1]
 
 
+@pytest.mark.slow
 def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
     """Every process here takes two seconds to start, and the statement has one."""
     (folder / "slow").mkdir()
@@ -222,7 +223,7 @@ def test_the_time_to_start_is_not_the_statements(folder: Path) -> None:
 # From Python.
 
 
-@pytest.mark.usual("a function that waits", "rows without end")
+@pytest.mark.usual("rows without end")
 @pytest.mark.parametrize("what", ["a function that waits", "one function call", "rows without end"])
 def test_a_statement_of_python_in_a_process_of_its_own_ends(what: str, folder: Path) -> None:
     with open_bank(folder / "x.duckdb") as bank:

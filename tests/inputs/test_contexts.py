@@ -157,6 +157,7 @@ def test_long_inputs_share_a_batch_by_their_weights(tmp_path: Path) -> None:
             assert [len(batch.inputs) for batch in batches] == sizes
 
 
+@pytest.mark.slow
 def test_a_run_is_found_again_by_what_shapes_it(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -330,6 +330,7 @@ def test_a_sample_is_fair() -> None:
     assert all(60 < count < 140 for count in drawn.values())
 
 
+@pytest.mark.slow
 def test_few_of_many_inputs_still_share_batches(tmp_path: Path) -> None:
     path = lines(tmp_path, "Rain fell.\n" * 5000)
     with planning.text_bank(tmp_path / "b.duckdb", path) as connection:

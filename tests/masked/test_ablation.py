@@ -229,6 +229,7 @@ def test_words_and_tokens_give_the_same_losses_and_attention_stays(
     assert rows(other) == []
 
 
+@pytest.mark.slow
 def test_every_option_of_an_ablation_makes_a_run_of_its_own(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:

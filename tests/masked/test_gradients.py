@@ -171,6 +171,7 @@ def test_the_bank_holds_the_gradients_of_each_input_alone(
             assert np.abs(got - expected).max() <= within
 
 
+@pytest.mark.slow
 def test_gradients_of_pairs_of_segments(
     tiny_masked_lm: Maker, corpora: Path, tmp_path: Path
 ) -> None:
@@ -289,6 +290,7 @@ def test_an_interrupted_run_ends_with_the_same_rows(
     assert rows(whole, "ablation")
 
 
+@pytest.mark.slow
 def test_the_mask_seed_is_part_of_what_a_run_is(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:
@@ -325,6 +327,7 @@ def test_replacing_a_run_takes_its_gradients_away(
     assert rows(path, "(select * exclude (run) from ablation)") == losses
 
 
+@pytest.mark.slow
 def test_an_estimate_counts_the_gradients(tiny_masked_lm: Maker, press: Path) -> None:
     path = Path("never-made.duckdb")
     without = estimate(options(path, press, tiny_masked_lm("bert"), gradients=False))
@@ -358,6 +361,7 @@ def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
     assert error.value.fact.endswith("lacks cls.predictions.transform.dense.bias.")
 
 
+@pytest.mark.slow
 def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
     path = new_banks.put(tmp_path / "x.duckdb")
     ingest(options(path, press, tiny_model("bert"), random_weights=3))
@@ -365,7 +369,7 @@ def test_random_weights_have_a_random_head(tiny_model: Maker, press: Path, tmp_p
     assert len(rows(path, "gradient")) == len(rows(path, "attention")) > 0
 
 
-@pytest.mark.usual("roberta")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path, kind: str

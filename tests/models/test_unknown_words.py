@@ -48,7 +48,7 @@ def _slow_count(bank: Path, unknown: str) -> int:
     return len({word for word, pieces in rows if unknown in pieces})
 
 
-@pytest.mark.usual("default-bert", "document-gemma", "pair-token-bert")
+@pytest.mark.usual("document-gemma")
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "gemma"])
 @pytest.mark.parametrize(
     "shape",
@@ -69,6 +69,7 @@ def test_the_count_of_a_run(
         assert opened.runs()["unknown_words"].to_list() == [report.unknown_words]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_with_the_same_count(
     tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

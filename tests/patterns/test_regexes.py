@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
 
-from attnbank.queries import open_bank
+from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import RequestError, question
 
 PCRE = (
@@ -21,22 +22,36 @@ PCRE = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def bank(sample_text_bank: Path) -> Iterator[Bank]:
+    with open_bank(sample_text_bank) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def forms(bank: Bank) -> list[tuple[str, int, str]]:
+    """The name of the sentence, the index and the form of every word."""
+    return bank.sql(
+        "select sentence.name, word.index, word.form from word inner join sentence"
+        " on sentence.id = word.sentence order by word.id"
+    ).rows()
+
+
 @pytest.mark.parametrize("pattern", PCRE)
-def test_pcre_fits_what_a_backtracking_engine_fits(pattern: str, sample_text_bank: Path) -> None:
+def test_pcre_fits_what_a_backtracking_engine_fits(
+    pattern: str, bank: Bank, forms: list[tuple[str, int, str]]
+) -> None:
     in_python = re.compile(pattern.replace("[[:upper:]]", "[A-Z]"), re.ASCII)
-    with open_bank(sample_text_bank) as bank:
-        forms = bank.sql("select sentence.name, word.index, word.form from word inner join sentence"
-                         " on sentence.id = word.sentence order by word.id").rows()  # fmt: skip
-        expected = [
-            (name, index)
-            for name, index, form in forms
-            if (found := in_python.match(form)) and found[0] == form
-        ]
-        found_here = bank.find(f"pattern {{ A [form=/{pattern}/] }}")
-        assert found_here.filter(pl.col("A") > 0).rows() == expected
-        of_anchor = in_python.match("__0__")
-        is_anchor = of_anchor is not None and of_anchor[0] == "__0__"
-        assert (found_here["A"] == 0).any() == is_anchor
+    expected = [
+        (name, index)
+        for name, index, form in forms
+        if (found := in_python.match(form)) and found[0] == form
+    ]
+    found_here = bank.find(f"pattern {{ A [form=/{pattern}/] }}")
+    assert found_here.filter(pl.col("A") > 0).rows() == expected
+    of_anchor = in_python.match("__0__")
+    is_anchor = of_anchor is not None and of_anchor[0] == "__0__"
+    assert (found_here["A"] == 0).any() == is_anchor
 
 
 @pytest.mark.parametrize(
@@ -63,21 +78,21 @@ def test_pcre_fits_what_a_backtracking_engine_fits(pattern: str, sample_text_ban
         ("é.", ["éa"], ["é"]),
     ],
 )
-def test_str(pattern: str, fits: list[str], fits_not: list[str], sample_text_bank: Path) -> None:
+def test_str(pattern: str, fits: list[str], fits_not: list[str]) -> None:
     written = pattern.replace('"', r"\"")
     statement = question(f'global {{ text = re"{written}" }}').statement
-    for value, expected in [(each, 1) for each in fits] + [(each, 0) for each in fits_not]:
-        connection = duckdb.connect()
+    with duckdb.connect() as connection:
         connection.execute("create table sentence (id int, name varchar, text varchar)")
-        connection.execute("insert into sentence values (1, 'x', ?)", [value])
-        assert len(connection.execute(statement).fetchall()) == expected, value
+        for value, expected in [(each, 1) for each in fits] + [(each, 0) for each in fits_not]:
+            connection.execute("delete from sentence")
+            connection.execute("insert into sentence values (1, 'x', ?)", [value])
+            assert len(connection.execute(statement).fetchall()) == expected, value
 
 
-def test_case_can_be_ignored(sample_text_bank: Path) -> None:
-    with open_bank(sample_text_bank) as bank:
-        both = bank.find('pattern { A [form="the"|"The"|"THE"] }')
-        assert bank.find("pattern { A [form=/THE/i] }").equals(both)
-        assert both.height > bank.find("pattern { A [form=/the/] }").height
+def test_case_can_be_ignored(bank: Bank) -> None:
+    both = bank.find('pattern { A [form="the"|"The"|"THE"] }')
+    assert bank.find("pattern { A [form=/THE/i] }").equals(both)
+    assert both.height > bank.find("pattern { A [form=/the/] }").height
 
 
 @pytest.mark.parametrize("depth", [61, 1000, 20_000])
@@ -86,8 +101,7 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         question("pattern { A [form=/" + "(" * depth + "a" + ")" * depth + "/] }")
 
 
-def test_a_catastrophic_expression_ends(sample_text_bank: Path) -> None:
+def test_a_catastrophic_expression_ends(bank: Bank) -> None:
     """RE2 answers in linear time what a backtracking engine would not in our lives."""
-    with open_bank(sample_text_bank) as bank:
-        assert not bank.find("pattern { A [form=/(((a*)*)*)*b(x+x+)+y/] }").height
-        assert not bank.find(f"pattern {{ A [form=/{'a?' * 60}{'a' * 60}/] }}").height
+    assert not bank.find("pattern { A [form=/(((a*)*)*)*b(x+x+)+y/] }").height
+    assert not bank.find(f"pattern {{ A [form=/{'a?' * 60}{'a' * 60}/] }}").height

@@ -56,6 +56,7 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
     assert sample_bank.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_control_of_random_weights_stands_beside_it(with_control: Path) -> None:
     with open_bank(with_control) as bank:
         found = bank.score(OBJECTS, dependent="O", head="V")
@@ -163,6 +164,7 @@ def test_a_saved_relation_is_one_for_every_analysis(
         assert sorted(rows) == sorted(dependencies)
 
 
+@pytest.mark.slow
 def test_a_name_means_one_request(
     own: Path, sample: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

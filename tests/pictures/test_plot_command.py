@@ -49,6 +49,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     registry.leave(registry.every().keys() - before)
 
 
+@pytest.mark.slow
 def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
     assert ENDINGS == pictures.ENDINGS
     starts = {

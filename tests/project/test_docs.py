@@ -161,9 +161,7 @@ def test_every_analysis_has_its_page(analysis: Analysis, pages: dict[str, str]) 
     assert len(shown) > under + 1 and shown[under + 1].strip(), "an answer has rows"
 
 
-@pytest.mark.usual(
-    "best_head", "coreference_accuracy", "head_error", "relative_position", "table_2"
-)
+@pytest.mark.usual("best_head", "coreference_accuracy")
 @every
 def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) -> None:
     given = analysis_pages.example_values(analysis)

@@ -115,6 +115,7 @@ def test_python_m_attnbank_where_it_is_editable(tmp_path: Path) -> None:
     assert done.returncode == 0 and "best_head" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "user.py").write_text(USER)

@@ -114,6 +114,7 @@ def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) 
         export(two_runs, tmp_path / "other", run="two")
 
 
+@pytest.mark.slow
 def test_a_bank_without_runs_is_exported_too(tmp_path: Path) -> None:
     path = make_bank(tmp_path / "bare.duckdb", {"run": "id,name\n"})
     with open_bank(path) as bare:
@@ -193,6 +194,7 @@ def test_a_load_that_fails_loads_nothing(two_runs: Bank, tmp_path: Path) -> None
             assert connection.execute(f"select count(*) from {table}").fetchone() == (0,), table
 
 
+@pytest.mark.slow
 def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> None:
     with open_bank(full_bank) as bank:
         probe = bank.sql("select train_run, test_run from probe").row(0)
@@ -207,7 +209,7 @@ def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> No
 HOSTILE = "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank"
 
 
-@pytest.mark.usual("my table-*", "bank limit*")
+@pytest.mark.usual("my table-shell", "bank limit*python")
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize(
     "name", ["my table", HOSTILE, 'a"b', "it's", "..", "../up", "x/y", "*", "ß" * 200, "CON"]

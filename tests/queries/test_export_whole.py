@@ -135,6 +135,7 @@ def test_what_cannot_change_places_is_refused(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_link_to_a_folder_stays_a_link(two_runs: Bank, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir(mode=0o750)
     (tmp_path / "dir").symlink_to("far")

@@ -76,6 +76,7 @@ def test_a_thread_has_one_connection_that_is_its_own(sample_bank: Path) -> None:
             assert other is not own and pool.submit(lambda: bank.connection).result() is other
 
 
+@pytest.mark.slow
 def test_every_thread_reads_the_analyses_of_this_version(old_bank: Path, sample_bank: Path) -> None:
     with open_bank(sample_bank) as new:
         expected = new.query("best_head")

@@ -86,6 +86,7 @@ def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[s
     assert "<img src=x onerror=alert(1)>" in html.replace("&lt;", "<").replace("&gt;", ">")
 
 
+@pytest.mark.slow
 def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None:
     bank, page = shutil.copy(sample_bank, tmp_path / "bank.duckdb"), tmp_path / "page.html"
     assert run(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0

@@ -157,6 +157,7 @@ def test_a_terminal_gets_isolates_that_close_and_no_other_turning(line: str, see
     assert ISOLATE not in shown(line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["count", "pattern { N [] }", "--by", "N.form"]])
 def test_the_order_is_the_same_on_any_locale(bank: Path, command: list[str]) -> None:
     printed = {

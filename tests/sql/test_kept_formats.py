@@ -62,6 +62,7 @@ def test_a_bank_of_format_4_says_what_it_said(tmp_path: Path) -> None:
         assert bank.sql("select run from preferred_run").rows() == [(2,)]
 
 
+@pytest.mark.slow
 def test_upgraded_it_can_be_merged(tmp_path: Path) -> None:
     path = old_banks.format_4(tmp_path / "old.duckdb")
     upgrade(path)
@@ -76,6 +77,7 @@ STATEMENTS = 360
 """An upgrade from format 1 runs more statements than that."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [

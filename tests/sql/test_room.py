@@ -35,6 +35,7 @@ def _is_tidy(path: Path) -> bool:
     return free <= MOST_UNUSED * total and not list(path.parent.glob(f"{path.name}?*"))
 
 
+@pytest.mark.slow
 def test_no_command_leaves_more_than_a_tenth_unused(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -145,7 +146,7 @@ print("closed", flush=True)
 """
 
 
-@pytest.mark.usual("0.02")
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.02, 0.04, 0.08, 0.15])
 def test_a_killed_copy_leaves_the_bank_whole(big: Path, tmp_path: Path, seconds: float) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))

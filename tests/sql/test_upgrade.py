@@ -290,7 +290,7 @@ upgrading.upgrade(sys.argv[1])
 """
 
 
-@pytest.mark.usual("0.1", "0.3")
+@pytest.mark.usual("0.3")
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6])
 def test_a_killed_upgrade_leaves_one_or_the_other(seconds: float, old: Path) -> None:
     of = old_banks.columns(old)

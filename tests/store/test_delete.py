@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,17 +75,18 @@ def _of_run(bank: Path, number: int) -> dict[str, int]:
         "probe_weight": of_probe,
         "probe": f"{number} in (train_run, test_run)",
     }
-    return {
-        table: _ask(bank, f"select count(*) from {table} where {condition}")[0][0]
-        for table, condition in conditions.items()
-    }
+    return _rows(bank, conditions)
 
 
 def _counts(bank: Path) -> dict[str, int]:
-    return {
-        table: _ask(bank, f"select count(*) from {table}")[0][0]
-        for table in old_banks.columns(bank)
-    }
+    return _rows(bank, dict.fromkeys(old_banks.columns(bank), "true"))
+
+
+def _rows(bank: Path, conditions: Mapping[str, str]) -> dict[str, int]:
+    """How many rows of each table meet its condition."""
+    counts = (f"(select count(*) from {name} where {each})" for name, each in conditions.items())
+    (found,) = _ask(bank, f"select {', '.join(counts)}")
+    return dict(zip(conditions, found, strict=True))
 
 
 @pytest.mark.usual("4")
@@ -125,6 +126,7 @@ def test_tables_of_the_user_go_too(bank: Path) -> None:
     assert _ask(bank, "select count(*) from unrelated") == [(1,)]
 
 
+@pytest.mark.slow
 def test_no_id_is_given_again(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_corpus_or_model_in_use_stays(bank: Path) -> None:
     assert bank.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_corpus_without_runs_goes_whole(bank: Path) -> None:
     before = _counts(bank)
     done = delete(bank, ["train/tiny"], ["train"])

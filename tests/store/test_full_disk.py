@@ -98,6 +98,7 @@ def test_at_whatever_size_the_word_is_true(bank: Path, command: str) -> None:
     assert outcomes == {0, 1}
 
 
+@pytest.mark.slow
 def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> None:
     import old_banks
 

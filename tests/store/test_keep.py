@@ -64,10 +64,7 @@ def _of(bank: Path) -> dict[str, str]:
         return dict(zip(KINDS, opened.runs()["name"], strict=True))
 
 
-@pytest.mark.usual(
-    "special_tokens", "entropy", "offset_profile", "head_function", "attention_by_class",
-    "best_coreference_head",
-)  # fmt: skip
+@pytest.mark.usual("special_tokens", "attention_by_class", "best_coreference_head")
 @pytest.mark.parametrize(
     "name", [name for name, each in analyses().items() if each.run and name not in OF_A_STEP]
 )
@@ -169,6 +166,7 @@ def test_maps_steps_and_probes_are_refused(banks: tuple[Path, Path]) -> None:
         train_probe(banks[1], "attention", run, run, options)
 
 
+@pytest.mark.slow
 def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, Path]) -> None:
     with open_bank(banks[1]) as bank:
         page = bank.report(run=_of(banks[1])["sentences"])

@@ -48,7 +48,7 @@ def _check(told: list[Progress], stage: str, before: int, total: int) -> None:
     assert all(one.done <= other.done for one, other in pairwise(found))
 
 
-@pytest.mark.usual("sentences", "a sample of pairs")
+@pytest.mark.usual("sentences")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_progress(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], name: str
@@ -101,6 +101,7 @@ def _stop_after_a_batch(options: IngestOptions) -> None:
         ingest(options, tell)
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_sample(
     tmp_path: Path,
     sample: Path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,12 @@ class Map:
         ]
 
 
+@cache
 def read(path: Path, run: str, sentence: str, head: tuple[int, int]) -> Map:
-    """One head over that input of a run that has the most words of a sentence."""
+    """One head over that input of a run that has the most words of a sentence.
+
+    It is kept, since tests ask several times for one of a bank that nobody writes to.
+    """
     with duckdb.connect(str(path), read_only=True) as connection:
         rows = connection.execute(
             "select sequence.id, position.position, position.kind, position.text, sentence.name,"
