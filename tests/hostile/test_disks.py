@@ -18,7 +18,7 @@ NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
-SIZES = 7
+SIZES = 4
 
 
 class Disk:
@@ -94,7 +94,7 @@ def sizes(case: Case, count: int) -> list[int]:
     [
         ("ingest", 2),
         *(pytest.param(name, SIZES, marks=pytest.mark.slow) for name in NAMES),
-        pytest.param("demo", 4, marks=pytest.mark.slow),
+        pytest.param("demo", 2, marks=pytest.mark.slow),
     ],
 )
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
