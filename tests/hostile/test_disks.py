@@ -18,7 +18,7 @@ NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
-SIZES = 4
+SIZES = 7
 
 
 class Disk:
@@ -91,11 +91,7 @@ def sizes(case: Case, count: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
-    [
-        ("ingest", 2),
-        *(pytest.param(name, SIZES, marks=pytest.mark.slow) for name in NAMES),
-        pytest.param("demo", 2, marks=pytest.mark.slow),
-    ],
+    [*((name, SIZES) for name in NAMES), ("demo", 4)],
 )
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
     own = case(name)

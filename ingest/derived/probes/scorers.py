@@ -11,6 +11,7 @@ numbers in a word vector.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +25,12 @@ _DISTANCES = 6
 """Numbers that describe the distance of a pair; see _distances."""
 
 
-class Scorer(nn.Module):
+class Scorer(nn.Module, ABC):
     """A probe that learns; the base class of all kinds except right_branching."""
 
+    @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
         """Scores [B, P, 1 + P] of each dependent's candidates, ROOT first; -inf for the others."""
-        raise NotImplementedError
 
 
 class HeadScorer(Scorer):
@@ -46,16 +47,16 @@ class HeadScorer(Scorer):
         self.opens = nn.Parameter(torch.ones(()))
         self.closes = nn.Parameter(torch.ones(()))
 
+    @abstractmethod
     def pairs(self, batch: Batch) -> Tensor:
         """Scores [B, P, P] of (dependent, candidate), special tokens included."""
-        raise NotImplementedError
 
+    @abstractmethod
     def coefficients(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Weights of the attention from and to the dependent, [B, P, P, K] each.
 
         A dimension is 1 if the weights do not depend on it.
         """
-        raise NotImplementedError
 
     def forward(self, batch: Batch) -> Tensor:
         """Scores [B, P, 1 + P], as in Scorer."""
