@@ -196,9 +196,15 @@ def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     at = np.full((maps, size), -1, np.int16)
     largest = np.zeros((maps, size), np.float32)
     others: Ints = np.flatnonzero(~sep)
-    if len(others):
-        among = pooled[:, others[:, None], others[None, :]] if sep.any() else pooled
+    count = len(others)
+    if count:
+        begin, end = others[0], others[-1] + 1
+        if end - begin == count:
+            among = np.ascontiguousarray(pooled[:, begin:end, begin:end])
+        else:  # there is a [SEP] between the others
+            among = pooled[:, others[:, None], others[None, :]]
         place = among.argmax(2)
+        rows = np.arange(0, maps * count**2, count).reshape(maps, count)
         at[:, others] = others[place]
-        largest[:, others] = np.take_along_axis(among, place[:, :, None], 2)[:, :, 0]
+        largest[:, others] = among.reshape(-1)[rows + place]
     return largest, at

@@ -183,20 +183,20 @@ def _run_parts(
     if masked is not None and masked.ablation is not None:
         ablation = masked.ablation
         tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
-    writer = Writer(connection, facts, tally)
     reading = connection.cursor()
     try:
         plan = planner.plan(asking(reading), facts.corpus, progress.looked)
         before = sum(each.sentences for each in islice(plan.batches, done))
         progress.begun(before, plan.sentences)
         parts = parts_of(plan.batches, model.facts.layers * model.facts.heads)
-        while wave := list(islice(parts, engine.at_once)):
-            for part in engine.write(work, wave):
-                _keep(place, part)
-                for rows in part.rows:
-                    writer.add(rows)
-                writer.commit()
-                progress.written(sum(rows.sentences for rows in part.rows))
+        with Writer(connection, facts, tally) as writer:
+            while wave := list(islice(parts, engine.at_once)):
+                for part in engine.write(work, wave):
+                    _keep(place, part)
+                    for rows in part.rows:
+                        writer.add(rows)
+                    writer.commit()
+                    progress.written(sum(rows.sentences for rows in part.rows))
     finally:
         reading.close()
 

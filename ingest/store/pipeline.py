@@ -12,10 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import duckdb
-import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
@@ -27,13 +26,12 @@ from attnbank.ingest.masked.ablation import Tally
 from attnbank.ingest.masked.passes import MaskedPasses, Measured
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.store.arrow import insert
-from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.interrupts import postponed
 
-ROWS_AT_ONCE = 122_880
+ROWS_AT_ONCE = 1_000_000
 WEIGHTS_AT_ONCE = 16_000_000
-"""Rows (one row group) and weights (64 MB) that a transaction gathers before it is committed: a
-checkpoint costs too much to be had for less."""
+"""Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
+writes the last row group of every table anew, so that many small transactions would cost much."""
 
 _TABLES = (
     "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
@@ -167,7 +165,6 @@ def run_batches(
     computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
     merged: _Pipe[BatchRows] = _Pipe(1, stop)
     room = threading.Semaphore(_IN_FLIGHT)
-    is_planned = threading.Event()
     reading = connection.cursor()
     turns = threading.Lock()
 
@@ -191,14 +188,12 @@ def run_batches(
             planned.put(batch)
         if not has_begun:
             progress.begun(before, plan.sentences)
-        is_planned.set()
         planned.close()
 
     tally = None
     if masked is not None and masked.ablation is not None:
         ablation = masked.ablation
         tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
-    writer = Writer(connection, facts, tally, turns)
 
     def merge() -> None:
         for each in computed:
@@ -209,12 +204,11 @@ def run_batches(
         merged.close()
 
     def write() -> None:
-        for rows in merged:
-            writer.add(rows)
-            if is_planned.is_set():  # else the last ones are all written when the model is done
-                writer.commit()
-            progress.written(rows.sentences)
-        writer.commit()
+        with Writer(connection, facts, tally, turns) as writer:
+            for rows in merged:
+                writer.add(rows)
+                progress.written(rows.sentences)
+            writer.commit()
 
     workers = [Worker(read, stop), Worker(merge, stop), Worker(write, stop)]
 
@@ -256,7 +250,10 @@ def _wait_for(room: threading.Semaphore, stop: threading.Event) -> None:
 
 
 class Writer:
-    """Gathers the rows of whole batches and commits them together."""
+    """Writes the rows of batches, several batches in a transaction.
+
+    A context in which batches are added; what was not committed when it ends is rolled back.
+    """
 
     def __init__(
         self,
@@ -269,45 +266,62 @@ class Writer:
         self._facts = facts
         self._tally = tally
         self._turns = turns
-        self._pending: list[BatchRows] = []
+        self._open = _Transaction()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open.batches:
+            with suppress(duckdb.Error):  # a failed commit has ended the transaction
+                self._connection.rollback()
 
     def add(self, rows: BatchRows) -> None:
-        """Take the rows of the next batch; commit when enough are gathered."""
-        self._pending.append(rows)
-        weights = sum(each.weights for each in self._pending)
-        longest = sum(each.rows for each in self._pending)
-        if longest >= ROWS_AT_ONCE or weights >= WEIGHTS_AT_ONCE:
+        """Write the rows of the next batch; commit when enough are written."""
+        if not self._open.batches:
+            self._connection.execute("begin")
+        self._open.count(rows)
+        for table in _TABLES:
+            if table in rows.tables:
+                insert(self._connection, table, rows.tables[table])
+        if self._tally is not None and rows.losses is not None:
+            self._tally.add(rows.losses, rows.masked)
+        if self._open.rows >= ROWS_AT_ONCE or self._open.weights >= WEIGHTS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
-        """Write the gathered batches in one transaction, and make it last."""
-        if not self._pending:
+        """Commit the batches since the last time, and make them last."""
+        if not self._open.batches:
             return
-        pending, self._pending = self._pending, []
         with self._turns:
-            self._write(pending)
-
-    def _write(self, pending: list[BatchRows]) -> None:
-        with transaction(self._connection):
-            for table in _TABLES:
-                parts = [each.tables[table] for each in pending if table in each.tables]
-                if parts:
-                    insert(self._connection, table, pa.concat_tables(parts))
             if self._tally is not None:
-                for each in pending:
-                    if each.losses is not None:
-                        self._tally.add(each.losses, each.masked)
                 self._tally.write(self._connection)
             self._connection.execute(
                 "update run set batches = ?, unknown_words = unknown_words + ? where id = ?",
-                [
-                    pending[-1].batch,
-                    sum(each.unknown_words for each in pending),
-                    self._facts.run,
-                ],
+                [self._open.last_batch, self._open.unknown_words, self._facts.run],
             )
-        self._connection.execute("checkpoint")  # a torn log could lose a committed transaction
-        forget_blocks(self._connection)
+            self._connection.execute("commit")
+            self._open = _Transaction()
+            self._connection.execute("checkpoint")  # or a torn log could lose the transaction
+            forget_blocks(self._connection)
+
+
+@dataclass
+class _Transaction:
+    """What the batches of a transaction come to."""
+
+    batches: int = 0
+    last_batch: int = 0
+    rows: int = 0
+    weights: int = 0
+    unknown_words: int = 0
+
+    def count(self, rows: BatchRows) -> None:
+        self.batches += 1
+        self.last_batch = rows.batch
+        self.rows += rows.rows
+        self.weights += rows.weights
+        self.unknown_words += rows.unknown_words
 
 
 def forget_blocks(connection: DuckDBPyConnection) -> None:

@@ -18,7 +18,7 @@ from attnbank.sql.errors import AttnbankError
 
 WRITER = {
     "threads": "1",
-    "memory_limit": "384MB",
+    "memory_limit": "256MB",
     "write_buffer_row_group_count": "1",
 }
 """One thread leaves the other cores to the model, and wrote the same rows in half the time."""
