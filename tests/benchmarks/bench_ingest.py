@@ -7,7 +7,8 @@ The bare pass includes the padding and the model, with attention returned. Inges
 corpus, merging pieces, finding peaks, and writing a bank until it is closed and safe on the disk.
 
 With --beforehand every map is computed before the clock starts. This shows how fast merging and
-writing are, for models that run faster than on this machine.
+writing are, for models that run faster than on this machine: both at once as in an ingest, then
+apart.
 """
 
 # ruff: noqa: E402 (wait_passively must be called before torch is imported)
@@ -29,8 +30,8 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.attention.rows import RunFacts, padded
-from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.attention.rows import RunFacts, padded, rows_of
+from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import kept_memory, left_alone
@@ -39,7 +40,7 @@ from attnbank.ingest.progress import Counter, unheard
 from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus_rows import write_corpus
-from attnbank.ingest.store.pipeline import run_batches
+from attnbank.ingest.store.pipeline import Writer, run_batches
 from attnbank.ingest.store.runs import finish_run, model_id, start_run
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
@@ -111,10 +112,12 @@ def main() -> None:
             connection.close()
             whole, whole_cpu = time.perf_counter() - start, time.process_time() - cpu
 
+            with duckdb.connect(str(path), read_only=True) as reading:
+                batches = list(planner.plan(asking(reading), 1).batches)
             if arguments.beforehand:
+                if number:
+                    _apart(model, batches, facts, Path(folder, "apart.duckdb"))
                 continue
-            reading = duckdb.connect(str(path), read_only=True)
-            batches = list(planner.plan(asking(reading), 1).batches)
             start, cpu = time.perf_counter(), time.process_time()
             with kept_memory():
                 for batch in batches:
@@ -132,6 +135,32 @@ def main() -> None:
             )
     if ratios:
         print(f"median ratio {statistics.median(ratios):.2f}")
+
+
+def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Path) -> None:
+    """Print what merging and writing take one after the other, each with a core to itself."""
+    connection = open_to_write(path, version(), WRITER)
+    merging = writing = 0.0
+    weights = 0
+    with kept_memory(), Writer(connection, facts) as writer:
+        for batch in batches:
+            attentions = model.attentions(*padded(batch, model.input_tokenizer.padding))
+            start = time.process_time()
+            rows = rows_of(batch, attentions, facts)
+            merging += time.process_time() - start
+            weights += rows.weights
+            start = time.process_time()
+            writer.add(rows)
+            writing += time.process_time() - start
+        start = time.process_time()
+        writer.commit()
+        writing += time.process_time() - start
+    connection.close()
+    rates = [weights / each / 1e6 for each in (merging, writing)]
+    print(
+        f"apart: merged {rates[0]:.1f} million weights a second and core, written {rates[1]:.1f}"
+        f" (processor seconds {merging:.2f}, {writing:.2f})"
+    )
 
 
 def _sizes(path: Path) -> None:
