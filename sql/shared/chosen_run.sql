@@ -61,11 +61,16 @@ where ($asked <> '' or $asked is null) and refuse_unless(
             when choice.fitting > 0 then 'No run answers this unless it is named'
             else 'No run can answer this'
         end,
-        '; the runs of the bank: ', choice.every_run, '. Type: attnbank ',
-        case $needs
-            when 'gradients' then 'ingest CORPUS --context pair --unit token --gradients'
-            when 'losses' then 'ingest CORPUS --context pair --unit token --ablate heads'
-            else case when $reads_weights then 'ingest CORPUS --keep weights' else 'use' end
+        '; the runs of the bank: ', choice.every_run,
+        case
+            when choice.fitting > 0 then '. Type: run := ''NAME'', of one that can'
+            when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
+            when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
+            else concat(
+                '. Type: attnbank ingest CORPUS',
+                case when $usual <> 'sentence' then concat(' --context ', $usual) else '' end,
+                case when $reads_weights then ' --keep weights' else '' end
+            )
         end
     )
 )

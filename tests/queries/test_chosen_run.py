@@ -138,7 +138,11 @@ def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str
         ("from best_head(run := 'pairs')", r"pairs \(its positions are tokens\)"),
         ("from paper.figure_3", "No run can answer this.*ingested without --gradients"),
         ("from head_ablation()", "No run can answer this.*ingested without --ablate"),
-        ("from paper.table_2", r"its corpus has no mentions"),
+        (
+            "from paper.table_2",
+            r"its corpus has no mentions\).*\nType: attnbank ingest CORPUS --context document --keep"
+            " weights",
+        ),
         ("from paper.table_3", r"The bank has no probe\.\nType: attnbank probe attention"),
         ("from probe_accuracy()", "The bank has no probe"),
         ("from probe_heads(probe := 9)", "There is no probe 9; the probes of the bank: none"),
@@ -174,6 +178,14 @@ def test_no_run_that_fits_is_told(tmp_path: Path, analysis: str, runs: str, mess
         pytest.raises(QueryError, match=message),
     ):
         opened.query(analysis)
+
+
+def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> None:
+    given = {"run": "id,name,context\n1,d,document\n", "word": WORDS, "model": MODELS}
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
+        with pytest.raises(QueryError, match=r"d \(its inputs are documents\)\.\nType: run := 'NAME'"):
+            opened.sql("from best_head()")
+        assert opened.sql("from best_head(run := 'd')").height == 0
 
 
 def test_the_command_names_the_run_above_a_table_and_in_a_column(
