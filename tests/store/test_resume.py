@@ -15,6 +15,8 @@ import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.progress import Progress
+from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import BankError
 
 # Small batches and small transactions, so that there are many places to be killed at.
@@ -144,6 +146,41 @@ def test_is_killed_again_and_again(
     process.communicate()
     assert process.returncode == 0
     assert _content(bank) == _content(whole)
+
+
+def test_batches_of_a_transaction_that_is_not_committed_are_gone(
+    tmp_path: Path, sample: Path, whole: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Two batches are committed, a third is written, and then what is told of it raises."""
+    options = _options(sample, new_banks.put(tmp_path / "bank.duckdb"), tiny_model("bert"))
+
+    class Stopped(Exception):
+        pass
+
+    written = []
+
+    def tell(progress: Progress) -> None:
+        if progress.stage == "running" and progress.done > sum(written):
+            written.append(progress.done - sum(written))
+            if len(written) == 3:
+                raise Stopped
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stopped):
+        patched.setattr(pipeline, "ROWS_AT_ONCE", _rows_of_two_batches(whole))
+        ingest(options, tell)
+    assert _holds_only_whole_batches(options.bank) == 2
+    assert ingest(options).state == "resumed"
+    assert _content(options.bank) == _content(whole)
+
+
+def _rows_of_two_batches(bank: Path) -> int:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        found = connection.execute(
+            "select count(*) from attention"
+            " inner join sequence on sequence.id = attention.sequence where sequence.batch <= 2"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 def test_a_finished_ingest_adds_nothing(
