@@ -86,12 +86,19 @@ def test_a_list_has_a_value_for_each_position(bank: Path) -> None:
     assert found == [(True,)]
 
 
+@pytest.mark.parametrize("ends", ["anything", "sep"])
 @pytest.mark.parametrize("size", [1, 2, 3, 11, 40])
-def test_sums_of_loops(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sum by its definition, position by position; also where the maps come in parts."""
+def test_sums_of_loops(size: int, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every sum by its definition, position by position; also where the maps come in parts.
+
+    [SEP] stands anywhere, or at both ends and nowhere else.
+    """
     rng = np.random.default_rng(size)
     pooled = rng.dirichlet(np.ones(size), (6, size)).astype(np.float32)
     kind = rng.choice(["cls", "sep", "first", "stop", "second"], size)
+    if ends == "sep":
+        kind[kind == "sep"] = "first"
+        kind[0] = kind[-1] = "sep"
     flags = Positions(
         cls=kind == "cls",
         sep=kind == "sep",
