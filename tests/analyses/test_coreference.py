@@ -245,7 +245,7 @@ def test_baselines_on_the_sample(case: Case, singletons: bool) -> None:
     _check_baselines(case, singletons)
 
 
-@pytest.mark.usual("gpt2")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_with_tiny_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str

@@ -22,6 +22,7 @@ FIGURES = (
 )
 
 
+@pytest.mark.usual("sample", "bert")
 @pytest.mark.parametrize("name", ["sample", "wiki", "bert"])
 def test_of_tokens(token_bank: Callable[[str], Path], name: str) -> None:
     columns = ", ".join(f'"{column}"' for column in FIGURES)

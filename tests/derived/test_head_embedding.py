@@ -84,6 +84,7 @@ def test_turning_keeps_distances_and_is_the_same_for_a_mirror_image() -> None:
     assert turned(places[:, ::-1] * [1, -1] + 5) == pytest.approx(found, abs=100 * bounds.sums(7))
 
 
+@pytest.mark.slow
 def test_seeded(token_bank: Callable[[str], Path], tmp_path: Path) -> None:
     pictures = []
     for name, seed in (("a", 0), ("b", 0)):

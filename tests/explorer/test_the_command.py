@@ -59,6 +59,7 @@ def _ask(command: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_it_answers_at_its_address_and_leaves_nothing_behind(
     explored: Path, tmp_path: Path
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_request_that_has_begun_keeps_its_bank(tmp_path: Path, explored: Path)
     desk.close()
 
 
+@pytest.mark.slow
 def test_a_slow_statement_ends_and_others_answer_meanwhile(explored: Path) -> None:
     with _visited(explored, 1.5) as client:
         told: list[tuple[int, str]] = []

@@ -261,7 +261,7 @@ def test_a_database_with_nothing_in_it_becomes_a_bank(
 # Banks whose tables, names and statements are not what they seem.
 
 
-@pytest.mark.usual("model")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", ["model", "run", "corpus", "word", "peak", "attention", "skipped", "preferred_run"]
 )
@@ -317,7 +317,7 @@ NAMES = (
 )
 
 
-@pytest.mark.usual('"bank limit*')
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
@@ -370,7 +370,7 @@ def test_a_macro_of_a_bank_reads_no_file(
         assert SECRET not in told, (command, told)
 
 
-@pytest.mark.usual("dependency")
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["dependency", "head", "attention_weight"])
 def test_a_view_of_a_bank_reads_no_file(
     view: str, bank: Path, capsys: pytest.CaptureFixture[str]
@@ -393,7 +393,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@pytest.mark.usual("word.deprel")
+@pytest.mark.slow
 @pytest.mark.parametrize("field", some(FIELDS, 3))
 def test_control_characters_of_a_bank_reach_no_terminal(
     field: str, bank: Path, capsys: pytest.CaptureFixture[str]

@@ -84,7 +84,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(each, marks=() if at < 2 else pytest.mark.slow) for at, each in enumerate(SLOW)],
+    [pytest.param(each, marks=() if at < 1 else pytest.mark.slow) for at, each in enumerate(SLOW)],
 )
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
@@ -187,7 +187,7 @@ def test_who_has_read_enough_ends_it(format_: str, select: str, folder: Path) ->
     assert not psutil.wait_procs(children, timeout=5)[1]
 
 
-@pytest.mark.usual("9")
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_the_process_of_a_statement_goes_with_the_command(
     how: signal.Signals, folder: Path
@@ -235,6 +235,7 @@ def test_a_statement_of_python_in_a_process_of_its_own_ends(what: str, folder: P
         assert bank.sql("select count(*) as n from word")["n"].item() == 1606
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_gives_the_same_frame(folder: Path) -> None:
     with open_bank(folder / "x.duckdb") as bank:
         for statement, values in (

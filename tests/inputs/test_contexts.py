@@ -43,7 +43,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.usual("document-token-*", "pair-token-7-5", "usual")
+@pytest.mark.usual("document-token-*", "usual")
 @pytest.mark.parametrize(
     "options", CHOICES, ids=lambda each: "-".join(map(str, each.values())) or "usual"
 )
@@ -83,6 +83,7 @@ def test_the_estimate_is_what_the_ingest_does(
         assert ids == (1, found.inputs, found.inputs)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_stopped(
     tmp_path: Path,
     sample: Path,
@@ -249,7 +250,7 @@ def test_the_usual_length_is_the_papers(
             assert longest is not None and most - 30 < longest[0] <= most
 
 
-@pytest.mark.usual("bert", "llama")
+@pytest.mark.usual("llama")
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "deberta"])
 def test_stored_attention_is_that_of_the_text_as_a_whole(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str

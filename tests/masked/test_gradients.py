@@ -259,6 +259,7 @@ class Stopped(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_rows(
     tiny_masked_lm: Maker,
     press: Path,

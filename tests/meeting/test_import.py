@@ -340,6 +340,7 @@ def test_a_folder_of_any_name(exported: Path, tmp_path: Path) -> None:
     assert _contents(tmp_path / "new.duckdb") == _contents(tmp_path / "old.duckdb")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [

@@ -61,6 +61,7 @@ def test_a_bank_and_its_export_are_that_bank(full_bank: Path, tmp_path: Path) ->
     assert _tables(tmp_path / "out.duckdb") == _tables(full_bank)
 
 
+@pytest.mark.slow
 def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
     name = 'my "table"; drop table word; --'
     own = '"' + name.replace('"', '""') + '"'

@@ -35,6 +35,7 @@ def banks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(make_bank(folder / f"{name}.duckdb", rows)) for name in ("one", "two")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [

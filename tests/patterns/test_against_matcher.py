@@ -54,6 +54,7 @@ def test_requests_within_documents(of_documents: Judged) -> None:
     assert check(DOCUMENT, of_documents, "document") == len(DOCUMENT) >= 12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_requests_that_are_drawn(of_sentences: Judged) -> None:
     requests = [draw(seed, of_sentences[1]) for seed in range(DRAWN)]

@@ -101,6 +101,7 @@ def _run(light: Path, *commands: list[str]) -> dict[str, tuple[int, str, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked_of",
     [

@@ -140,8 +140,8 @@ def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str
         ("from head_ablation()", "No run can answer this.*ingested without --ablate"),
         (
             "from paper.table_2",
-            r"its corpus has no mentions\).*\nType: attnbank ingest CORPUS --context document --keep"
-            " weights",
+            r"its corpus has no mentions\).*\n"
+            "Type: attnbank ingest CORPUS --context document --keep weights",
         ),
         ("from paper.table_3", r"The bank has no probe\.\nType: attnbank probe attention"),
         ("from probe_accuracy()", "The bank has no probe"),
@@ -182,8 +182,9 @@ def test_no_run_that_fits_is_told(tmp_path: Path, analysis: str, runs: str, mess
 
 def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> None:
     given = {"run": "id,name,context\n1,d,document\n", "word": WORDS, "model": MODELS}
+    message = r"d \(its inputs are documents\)\.\nType: run := 'NAME'"
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
-        with pytest.raises(QueryError, match=r"d \(its inputs are documents\)\.\nType: run := 'NAME'"):
+        with pytest.raises(QueryError, match=message):
             opened.sql("from best_head()")
         assert opened.sql("from best_head(run := 'd')").height == 0
 

@@ -209,7 +209,7 @@ def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> No
 HOSTILE = "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank"
 
 
-@pytest.mark.usual("my table-shell", "bank limit*python")
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize(
     "name", ["my table", HOSTILE, 'a"b', "it's", "..", "../up", "x/y", "*", "ß" * 200, "CON"]

@@ -47,6 +47,7 @@ def old_bank(sample_bank: Path, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_threads_get_the_answers_that_one_gets(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         expected = bank.query("best_head")

@@ -71,6 +71,7 @@ def test_an_empty_bank_has_a_report_too(tmp_path: Path) -> None:
     assert "missing-table-1" in page.ids and "table-1" not in page.ids
 
 
+@pytest.mark.slow
 def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     corpus = tmp_path / "<img src=x onerror=alert(1)>.conllu"
     corpus.write_text(SENTENCE * 12, encoding="utf-8")

@@ -179,6 +179,7 @@ def parsed(command: str) -> str:
             return name
 
 
+@pytest.mark.slow
 def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) -> None:
     absent = {}
     for key in SECTIONS:
@@ -206,6 +207,7 @@ def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
         assert parsed(told.command) in ("ingest", "probe")
 
 
+@pytest.mark.slow
 def test_a_bank_without_trees_says_what_to_type(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -97,6 +97,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnbank.ingest.engines.parts.WEIGHTS", 40_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts", "one_thread")
 def test_parts_make_the_export_of_a_local_ingest(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path

@@ -127,7 +127,7 @@ def test_any_damaged_byte_is_told(
             assert [each.category for each in told] == [TornLogWarning], at
 
 
-@pytest.mark.usual("write")
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
 def test_a_log_that_ends_early_is_told(
     bank: Path, interrupted: tuple[bytes, bytes], reads: bool

@@ -213,6 +213,7 @@ def test_a_bank_of_this_format_that_lacks_a_column_is_completed(
     assert run(["-b", str(path), "info"]) == 0
 
 
+@pytest.mark.slow
 def test_a_bank_made_before_metadata_was_kept(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -290,7 +291,7 @@ upgrading.upgrade(sys.argv[1])
 """
 
 
-@pytest.mark.usual("0.3")
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6])
 def test_a_killed_upgrade_leaves_one_or_the_other(seconds: float, old: Path) -> None:
     of = old_banks.columns(old)
@@ -337,7 +338,7 @@ def other_version(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.usual("args0")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [
@@ -369,6 +370,7 @@ def test_another_versions_analyses_never_answer_in_silence(
     assert done.returncode == 0 and "old" not in done.stdout
 
 
+@pytest.mark.slow
 def test_an_old_export_is_loaded_and_upgraded(old: Path, tmp_path: Path) -> None:
     """What format 1's export wrote: its own schema, and a load of each table by column."""
     folder, new = tmp_path / "parquet", tmp_path / "loaded.duckdb"

@@ -89,7 +89,7 @@ def _rows(bank: Path, conditions: Mapping[str, str]) -> dict[str, int]:
     return dict(zip(conditions, found, strict=True))
 
 
-@pytest.mark.usual("4")
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_run_goes_with_all_that_hangs_on_it(bank: Path, number: int) -> None:
     compute(bank, "head_distance", run=4)  # so that there is a computation, too

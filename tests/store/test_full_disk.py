@@ -76,7 +76,7 @@ def test_what_was_committed_is_said_and_made_once(
     assert _counted(bank, command) == kept
 
 
-@pytest.mark.usual("compute")
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_at_whatever_size_the_word_is_true(bank: Path, command: str) -> None:
     content = bank.read_bytes()

@@ -115,7 +115,7 @@ def whole(
     return options.bank
 
 
-@pytest.mark.usual("9")
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 2, 4, 9])
 def test_goes_on_after_a_kill(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path, lines: int
