@@ -84,7 +84,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
 
 @pytest.mark.parametrize(
     "what",
-    [pytest.param(each, marks=() if at < 1 else pytest.mark.slow) for at, each in enumerate(SLOW)],
+    [pytest.param(each, marks=[pytest.mark.slow] if at else []) for at, each in enumerate(SLOW)],
 )
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)

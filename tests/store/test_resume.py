@@ -157,7 +157,7 @@ def test_batches_of_a_transaction_that_is_not_committed_are_gone(
     class Stopped(Exception):
         pass
 
-    written = []
+    written: list[int] = []
 
     def tell(progress: Progress) -> None:
         if progress.stage == "running" and progress.done > sum(written):
