@@ -63,7 +63,7 @@ where ($asked <> '' or $asked is null) and refuse_unless(
         end,
         '; the runs of the bank: ', choice.every_run,
         case
-            when choice.fitting > 0 then '. Type: run := ''NAME'', of one that can'
+            when choice.fitting > 0 then '. Type: the name of one that can (--run, run=)'
             when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
             when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
             else concat(

@@ -141,7 +141,7 @@ def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str
         (
             "from paper.table_2",
             r"its corpus has no mentions\).*\n"
-            "Type: attnbank ingest CORPUS --context document --keep weights",
+            "Type: attnbank ingest CORPUS --context document",  # of the first part that was asked
         ),
         ("from paper.table_3", r"The bank has no probe\.\nType: attnbank probe attention"),
         ("from probe_accuracy()", "The bank has no probe"),
@@ -182,11 +182,20 @@ def test_no_run_that_fits_is_told(tmp_path: Path, analysis: str, runs: str, mess
 
 def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> None:
     given = {"run": "id,name,context\n1,d,document\n", "word": WORDS, "model": MODELS}
-    message = r"d \(its inputs are documents\)\.\nType: run := 'NAME'"
+    message = r"d \(its inputs are documents\)\.\nType: the name of one that can"
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
         with pytest.raises(QueryError, match=message):
             opened.sql("from best_head()")
         assert opened.sql("from best_head(run := 'd')").height == 0
+
+
+def test_where_no_run_fits_sql_says_how_to_make_one(tmp_path: Path) -> None:
+    given = {"run": "id,name,keep\n1,p,peaks\n", "word": WORDS, "model": MODELS}
+    with (
+        open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened,
+        pytest.raises(QueryError, match=r"\nType: attnbank ingest CORPUS --keep weights$"),
+    ):
+        opened.sql("from chosen_run(reads_weights := true)")
 
 
 def test_the_command_names_the_run_above_a_table_and_in_a_column(
