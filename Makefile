@@ -12,7 +12,7 @@ demo: $(STAMP)
 	@$(BIN)/attnbank demo
 
 test: $(STAMP) lint
-	@echo "Running the tests (about 8 minutes on 2 cores)"
+	@echo "Running the tests (about 9 minutes on 2 slow cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
