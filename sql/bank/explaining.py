@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shlex
 import shutil
@@ -33,6 +35,9 @@ _DAMAGED = (
     "invalid unicode (byte sequence mismatch) detected in segment",
 )
 """Parts of DuckDB's messages about a file whose bytes make no sense, in lower case."""
+
+_OF_SYSTEM = tuple({os.strerror(code).lower() for code in errno.errorcode})
+"""What the system says of a file that it does not open, read or write; DuckDB passes this on."""
 
 _OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
 """Parts of messages that come from C++ or Python, where DuckDB has no message of its own."""
@@ -108,6 +113,8 @@ def explain(
     `kept` and `again` are used if the disk is full: they say what is in the bank nevertheless, and
     what to do when there is room again.
     """
+    import duckdb
+
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
     if holder is not None:
@@ -138,6 +145,11 @@ def explain(
         return BankError(
             f"{path} is not a bank: {text.split('Error: ', 1)[-1]}", "Give the path of a bank (-b)."
         )
+    if "encrypted database" in text:
+        return BankError(
+            f"The bank {path} is encrypted, and attnbank has no key to it.",
+            "Give a copy of it that is not encrypted (-b FILE).",
+        )
     if "No such file or directory" in text:
         return BankError(
             f"The folder of {path} does not exist.", f"Make it: mkdir -p {path.parent}"
@@ -146,7 +158,13 @@ def explain(
         return BankError(
             f"No permission to open {path}.", "Check its owner, or use another path (-b)."
         )
+    if isinstance(error, duckdb.IOException) and not _is_of_system(text):
+        return damaged(path, error)  # the system read the file: what stands in it makes no sense
     return BankError(f"The bank {path} cannot be used: {text}", "See the whole error with --debug.")
+
+
+def _is_of_system(text: str) -> bool:
+    return any(reason in text.lower() for reason in _OF_SYSTEM)
 
 
 def damaged(path: Path, error: BaseException) -> BankError:

@@ -6,15 +6,20 @@ put the checksum right again, the figures are theirs; then an answer must still 
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 import shutil
 from pathlib import Path
 
 import damage
+import duckdb
 import pytest
 import toy_attention as toy
 from forked import Ended, Forked
+
+from attnbank.sql.bank.explaining import explain
 
 # Reads in many ways, one after the other, and says how each ended.
 ASK = """
@@ -82,6 +87,16 @@ def _same_cell(one: str, other: str) -> bool:
 def _is_plain(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     return len(lines) <= 2 and "Traceback" not in text and "fault of attnbank" not in text
+
+
+def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
+    """Whatever words DuckDB finds for it; what the system says of a file has another cause."""
+    found = duckdb.IOException("IO Error: Metadata block index 225 exceeds metadata block count 64")
+    assert "b.duckdb is damaged: Metadata block index 225" in str(explain(found, Path("b.duckdb")))
+    for code in (errno.EMFILE, errno.EIO, errno.ELOOP, errno.EISDIR):
+        refused = duckdb.IOException(f'Cannot open file "b.duckdb": {os.strerror(code)}')
+        told = str(explain(refused, Path("b.duckdb")))
+        assert "damaged" not in told and os.strerror(code) in told
 
 
 @pytest.mark.slow
