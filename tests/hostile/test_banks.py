@@ -122,6 +122,7 @@ NO_BANKS: dict[str, Callable[[Path], object]] = {
     "a link to a folder": lambda path: path.symlink_to(path.parent / "home"),
     "below a file": lambda path: None,
     "an SQLite file": lambda path: _sqlite(path),
+    "an encrypted file": lambda path: _encrypted(path),
     "another DuckDB file": lambda path: _other(path, "create table t as select 1"),
     "views alone": lambda path: _other(path, "create view bank as select 1 as format"),
     "a macro alone": lambda path: _other(path, "create macro f() as 1"),
@@ -150,6 +151,13 @@ def _sqlite(path: Path) -> None:
         connection.execute("create table bank (format integer)")
 
 
+def _encrypted(path: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("set force_mbedtls_unsafe = true")
+        connection.execute(f"attach '{path}' as e (encryption_key 'key')")
+        connection.execute("create table e.bank as select 1 as format")
+
+
 def _other(path: Path, statement: str) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute(statement)
@@ -174,7 +182,8 @@ def test_what_is_no_bank_is_refused(
     named = Path("secret.csv", "x.duckdb") if what == "below a file" else bank
     was = bank.lstat() if bank.is_symlink() or bank.exists() else None
     with hostile.nothing_made(bank.parent):
-        hostile.refused(["-b", str(named), *command], capsys)
+        told = hostile.refused(["-b", str(named), *command], capsys)
+    assert what != "an encrypted file" or "is encrypted" in told
     if was is not None:
         assert (bank.lstat().st_ino, bank.lstat().st_mode) == (was.st_ino, was.st_mode)
 
