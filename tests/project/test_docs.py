@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import readme_blocks
+from command_server import Served
 from polars.testing import assert_frame_equal
 
 import make
@@ -45,6 +46,12 @@ class FullBank:
 def bank(full_bank: Path) -> Iterator[Bank]:
     with open_bank(full_bank) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with Served() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +226,10 @@ def test_what_would_be_fetched_is_found(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_says(
+    name: str, served: Served, tmp_path: Path
+) -> None:
+    """Each is a process of its own; those of the README import everything themselves, too."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     if readme_blocks.needs_models(text) and not readme_blocks.has_models():
         pytest.skip("the larger models cannot be had here")
@@ -228,7 +238,7 @@ def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) ->
     readme_blocks.prepare(text, tmp_path)
     for block in readme_blocks.blocks(text):
         for step in block:
-            shown = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path))
+            shown = readme_blocks.without_sizes(readme_blocks.run(step, tmp_path, served.folder))
             said = readme_blocks.without_sizes(step.printed)
             if name in TRAINED:
                 shown, said = (re.sub(r"\d+", "0", each) for each in (shown, said))

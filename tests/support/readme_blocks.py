@@ -122,8 +122,11 @@ def _split(step: str) -> tuple[str, str]:
     return "".join(lines[: end + 1]).strip(), "".join(lines[end + 1 :])
 
 
-def run(step: Step, folder: Path) -> str:
-    """What a step prints, including standard error, in a folder, into which corpora are linked."""
+def run(step: Step, folder: Path, commands: Path = Path(sys.executable).parent) -> str:
+    """What a step prints, including standard error, in a folder, into which corpora are linked.
+
+    `commands` is the folder in which the shell finds `attnbank` and `python`.
+    """
     for corpus in CORPORA.glob("*") if CORPORA is not None else ():
         if not (folder / corpus.name).exists():
             (folder / corpus.name).symlink_to(corpus.resolve())
@@ -134,7 +137,9 @@ def run(step: Step, folder: Path) -> str:
                 (folder / name).symlink_to(model)
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(
+            [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
+        ),
         "COLUMNS": "100",
     }
     done = subprocess.run(
