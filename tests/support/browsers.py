@@ -77,8 +77,16 @@ class Visitor:
 
 
 def faults(page: Any) -> list[tuple[str, str]]:
-    """What axe finds to be a serious fault of accessibility: the rule, and where it is broken."""
+    """What axe finds to be a serious fault of accessibility: the rule, and where it is broken.
+
+    The rows of a table are made alike, so only its first and last ones are looked at: axe takes ten
+    seconds for a thousand. The other rows are gone from the page afterwards.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.evaluate(
+        "document.querySelectorAll('tbody').forEach("
+        "body => [...body.rows].slice(20, -5).forEach(row => row.remove()))"
+    )
     found = axe.Axe().run(page).response["violations"]
     serious = [each for each in found if each["impact"] in ("serious", "critical")]
     return [(each["id"], each["nodes"][0]["html"][:200]) for each in serious]
