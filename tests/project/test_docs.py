@@ -229,7 +229,7 @@ def test_what_would_be_fetched_is_found(
 def test_the_commands_of_a_page_print_what_it_says(
     name: str, served: Served, tmp_path: Path
 ) -> None:
-    """Each is a process of its own; those of the README import everything themselves, too."""
+    """Each is a process of its own, forked from one that has imported everything."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     if readme_blocks.needs_models(text) and not readme_blocks.has_models():
         pytest.skip("the larger models cannot be had here")
