@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import duckdb
@@ -23,6 +24,8 @@ _AS_TEXT = frozenset({
 _NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
 _YEARS = (-62_135_596_800, 253_402_300_799)
 """Seconds from 1970 to the beginning of the year 1 and to the end of the year 9999."""
+_WAYS = 4
+"""How many ways to call a function an error lists."""
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -103,8 +106,29 @@ def query_error(error: BaseException, lead: str = "") -> QueryError:
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
         return QueryError(fact, f"Type: {remedy}")
-    meant = re.search(r"^(?:Did you mean|Candidate).*", str(error), re.MULTILINE)
-    return QueryError(f"{lead}{fact}", meant[0] if meant else "")
+    return QueryError(f"{lead}{fact}", _hint(str(error), shows_place=not lead))
+
+
+def _hint(text: str, *, shows_place: bool) -> str:
+    """What the later lines of an error of DuckDB say to do, in one line; "" if they say nothing.
+
+    They name what was probably meant, list the ways to call a function, say what to do, or show the
+    place in the statement, which helps only whoever typed the statement.
+    """
+    lines = text.splitlines()[1:]
+    for at, line in enumerate(lines):
+        said = line.strip()
+        if said.startswith(("Did you mean", "Candidate")):
+            ways = [
+                each.strip() for each in takewhile(lambda each: each[:1] == "\t", lines[at + 1 :])
+            ]
+            shown = ways[:_WAYS] + ["..."] * (len(ways) > _WAYS)
+            return f"{said} {', '.join(shown)}".strip().replace('"system".main.', "")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    place = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
+    if place is None:
+        return first
+    return f"Look at line {place['line']}: {place['text']}" if shows_place else ""
 
 
 def _holds_odd(type_: Any) -> bool:

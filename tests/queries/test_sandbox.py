@@ -181,6 +181,35 @@ def test_a_mistyped_name_gets_a_suggestion(bank: Bank) -> None:
         bank.sql("from wrod")
 
 
+@pytest.mark.parametrize(
+    ("statement", "fact", "remedy"),
+    [
+        (
+            "select form\nfrom word wher id = 1",
+            'error at or near "id"',
+            "line 2: from word wher id",
+        ),
+        ("select form from word where id = 'x'", "convert string 'x'", "line 1: select form from"),
+        (
+            "select form from word group by lemma",
+            'column "form" must',
+            "Either add it to the GROUP",
+        ),
+        (
+            "from best_head(x := 1)",
+            r"Macro best_head\(\)",
+            r"macros: best_head\(relation := NULL, ",
+        ),
+        ("select sum(form) from word", "No function matches", r"-> HUGEINT, \.\.\.$"),
+    ],
+)
+def test_an_error_says_where_or_what_fits(
+    bank: Bank, statement: str, fact: str, remedy: str
+) -> None:
+    with pytest.raises(QueryError, match=rf"^[^\n]*{fact}[^\n]*\n[^\n]*{remedy}[^\n]*$"):
+        bank.sql(statement)
+
+
 def test_every_type_comes_back_as_something(bank: Bank) -> None:
     frame = bank.sql(
         "select sum(id) as total, interval 1 day as span, uuid() as id, '101'::bit as bits,"
