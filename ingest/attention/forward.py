@@ -12,14 +12,14 @@ from attnbank.ingest.models.loading import Model
 
 def run_model(
     model: Model, batch: Batch, masked: MaskedPasses | None
-) -> tuple[tuple[Tensor, ...], Measured | None]:
+) -> tuple[list[Tensor], Measured | None]:
     """What the heads look at in a batch, and what `masked` measures there, if it is given.
 
     The first is one tensor [inputs, heads, tokens, tokens] per layer, and none for a batch that
     only has sentences that were left out.
     """
     if not batch.inputs:
-        return (), None
+        return [], None
     inputs = padded(batch, model.input_tokenizer.padding)
-    attentions = model.attentions(*inputs)
+    attentions = list(model.attentions(*inputs))
     return attentions, None if masked is None else masked.measure(batch, *inputs)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from attnbank.ingest.attention.pooling import Peaks, PieceMap, Subword, is_odd, peaks, pool
-from attnbank.ingest.attention.sums import TOTALS, MapSums, Positions, map_sums
+from attnbank.ingest.attention.merging import merged
+from attnbank.ingest.attention.pooling import Peaks, Subword
+from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.plan import Batch, Input, Skip
 from attnbank.ingest.inputs.spans import Span
 from attnbank.ingest.masked.passes import Measured
@@ -88,15 +89,16 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def rows_of(
     batch: Batch,
-    attentions: Sequence[Tensor],
+    attentions: list[Tensor],
     facts: RunFacts,
     measured: Measured | None = None,
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer; `measured` is what the masked inputs
-    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
-    1e-3, or with no token to mask, is left out: its sentences become rows of `skipped`.
+    `attentions` holds a tensor [B, H, T, T] for each layer, and is emptied: what is merged is not
+    kept. `measured` is what the masked inputs gave, where the run masks them. An input with a row
+    of attention that does not sum to 1 within 1e-3, or with no token to mask, is left out: its
+    sentences become rows of `skipped`.
     """
     rows = BatchRows(batch.number, batch.sentences, {}, 0)
     skips = list(batch.skips)
@@ -104,7 +106,15 @@ def rows_of(
     weights = 0
     if batch.inputs:
         bare = [measured is not None and not each for each in _masked(batch, measured)]
-        found = _merged(batch.inputs, attentions, facts, bare)
+        layers, heads = len(attentions), attentions[0].shape[1]
+        found = merged(
+            [each.encoded for each in batch.inputs],
+            attentions,
+            bare,
+            subword=facts.subword,
+            decimals=facts.decimals,
+            with_weights=facts.keep == "weights",
+        )
         kept = found.kept
         for at, each in enumerate(batch.inputs):
             if at in found.odd:
@@ -114,7 +124,7 @@ def rows_of(
         if kept:
             inputs = [batch.inputs[at] for at in kept]
             sizes = np.array([len(each.encoded.positions) for each in inputs])
-            index = _Index(facts, inputs, sizes, len(attentions), attentions[0].shape[1])
+            index = _Index(facts, inputs, sizes, layers, heads)
             weights = len(found.weights)
             rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
             tables["sequence"] = _sequences(batch.number, inputs, facts)
@@ -146,63 +156,9 @@ def rows_of(
     return rows
 
 
-@dataclass
-class _Merged:
-    """The attention of the inputs that are kept, their peaks, and the inputs to leave out."""
-
-    weights: np.ndarray  # float32, in the order (sequence, layer, head, from, to); or none
-    kept: list[int]
-    odd: set[int]
-    peaks: list[Peaks]
-    sums: list[MapSums]
-    candidates: list[np.ndarray]  # the positions of each input that have peaks
-
-
 def _masked(batch: Batch, measured: Measured | None) -> Sequence[int]:
     """How many tokens of each input were masked."""
     return [0] * len(batch.inputs) if measured is None else measured.masked.tolist()
-
-
-def _merged(
-    inputs: Sequence[Input], attentions: Sequence[Tensor], facts: RunFacts, bare: list[bool]
-) -> _Merged:
-    """Merge the pieces of each input, find its peaks, and sum its maps up.
-
-    Peaks are those of unrounded weights, sums those of the weights as they are stored.
-    """
-    layers = [each.detach().float().cpu().numpy() for each in attentions]
-    heads = layers[0].shape[1]
-    maps = len(layers) * heads
-    sizes = [len(each.encoded.positions) for each in inputs]
-    room = (sum if facts.keep == "weights" else max)(size**2 for size in sizes)
-    weights = np.empty(maps * room, dtype=np.float32)
-    found = _Merged(weights, [], set(), [], [], [])
-    filled = 0
-    for at, (one, size) in enumerate(zip(inputs, sizes, strict=True)):
-        positions = one.encoded.positions
-        pieces = PieceMap.of(
-            [(each.start, each.end) for each in positions],
-            [each.word is not None for each in positions],
-        )
-        tokens = len(one.encoded.ids)
-        attention = np.empty((len(layers), heads, tokens, tokens), dtype=np.float32)
-        for layer, each in enumerate(layers):
-            attention[layer] = each[at, :, :tokens, :tokens]
-        block = weights[filled : filled + maps * size**2].reshape(maps, size, size)
-        pool(attention.reshape(maps, tokens, tokens), pieces, facts.subword, block)
-        if is_odd(block):
-            found.odd.add(at)
-        elif not bare[at]:
-            found.kept.append(at)
-            found.peaks.append(peaks(block, pieces.candidates))
-            found.candidates.append(pieces.candidates)
-            if facts.decimals is not None:
-                np.round(block, facts.decimals, out=block)
-            found.sums.append(map_sums(block, Positions.of(positions)))
-            if facts.keep == "weights":
-                filled += block.size
-    found.weights = weights[:filled]
-    return found
 
 
 def _weights(pooled: list[np.ndarray], kept: list[int], sizes: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from attnbank.sql.errors import CallError, first_line
 
 _REASON = 300  # characters
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # as malloc.h numbers them
-_LARGEST_KEPT = 32 * 2**20  # bytes; the largest threshold that glibc accepts
+_LARGEST_KEPT = 8 * 2**20  # bytes; of larger ones the heap would keep holes that nothing fits
 _MOST_KEPT = 2**28  # bytes
 _USUAL_THRESHOLD = 2**17  # bytes; glibc's default
 

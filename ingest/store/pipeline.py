@@ -49,12 +49,12 @@ class _Computed:
     """A batch, and what the model looks at in it."""
 
     batch: Batch
-    attentions: tuple[Tensor, ...]
+    attentions: list[Tensor]  # taken from it as they are merged
     measured: Measured | None
 
     def forget(self) -> None:
-        """Free the attention, which takes some hundred megabytes."""
-        self.attentions, self.measured = (), None
+        """Free what is left of it, which can take some hundred megabytes."""
+        self.attentions, self.measured = [], None
 
 
 class _Stop(Exception):
@@ -207,6 +207,7 @@ def run_batches(
         with Writer(connection, facts, tally, turns) as writer:
             for rows in merged:
                 writer.add(rows)
+                rows.tables.clear()  # or they would be kept until the next batch comes
                 progress.written(rows.sentences)
             writer.commit()
 

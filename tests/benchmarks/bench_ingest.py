@@ -146,7 +146,7 @@ def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Pat
         for batch in batches:
             attentions = model.attentions(*padded(batch, model.input_tokenizer.padding))
             start = time.process_time()
-            rows = rows_of(batch, attentions, facts)
+            rows = rows_of(batch, list(attentions), facts)
             merging += time.process_time() - start
             weights += rows.weights
             start = time.process_time()

@@ -1,0 +1,102 @@
+"""Merging a batch: the same rows however few maps are taken at a time, and layers that are let go."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from attnbank.ingest.attention import merging
+from attnbank.ingest.attention.pooling import PieceMap, peaks, pool
+from attnbank.ingest.attention.sums import Positions, map_sums
+from attnbank.ingest.models.tokenizer import Encoded, Position
+
+LAYERS, HEADS = 3, 4
+COUNTS = ([1, 1, 2, 1], [1, 3, 1, 2, 1, 1], [1, 1, 1], [1, 2, 4, 1, 1])
+"""The pieces of each position of four inputs; the first and the last are special tokens."""
+
+
+def _encoded(counts: list[int]) -> Encoded:
+    ends = np.cumsum(counts).tolist()
+    last = len(counts) - 1
+    kinds = {0: "cls", last: "sep"}
+    positions = tuple(
+        Position(kinds.get(at, "word"), None if at in kinds else at - 1, f"w{at}", end - count, end)
+        for at, (count, end) in enumerate(zip(counts, ends, strict=True))
+    )
+    tokens = sum(counts)
+    return Encoded(tuple(range(tokens)), (0,) * tokens, ("w",) * tokens, positions)
+
+
+INPUTS = [_encoded(each) for each in COUNTS]
+
+
+def _attentions() -> list[torch.Tensor]:
+    """Random maps, padded, [B, H, T, T] for each layer; what stands in the padding is no weight."""
+    random = np.random.default_rng(3)
+    longest = max(len(each.ids) for each in INPUTS)
+    found = np.full((LAYERS, len(INPUTS), HEADS, longest, longest), 7.0, np.float32)
+    for at, each in enumerate(INPUTS):
+        size = len(each.ids)
+        found[:, at, :, :size, :size] = random.dirichlet(np.ones(size), (LAYERS, HEADS, size))
+    return [torch.from_numpy(each.copy()) for each in found]
+
+
+def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
+    """The weights, peaks and sums of one input, all its maps at once."""
+    one = INPUTS[at]
+    size, places = len(one.ids), len(one.positions)
+    maps = np.stack([each[at, :, :size, :size].numpy() for each in _attentions()])
+    pieces = PieceMap.of(
+        [(each.start, each.end) for each in one.positions],
+        [each.word is not None for each in one.positions],
+    )
+    pooled = np.empty((LAYERS * HEADS, places, places), np.float32)
+    pool(np.ascontiguousarray(maps.reshape(-1, size, size)), pieces, "mean", pooled)
+    highest = peaks(pooled, pieces.candidates)
+    if decimals is not None:
+        pooled = np.round(pooled, decimals)
+    return pooled, highest, map_sums(pooled, Positions.of(one.positions))
+
+
+@pytest.mark.parametrize("at_once", [1, 50, 100, 250, 500, 2**19])
+@pytest.mark.parametrize("decimals", [None, 3])
+@pytest.mark.parametrize("with_weights", [True, False])
+@pytest.mark.parametrize(
+    ("odd", "bare"), [((), ()), ((1,), ()), ((0, 3), (1,)), ((), (2, 3)), ((0, 1, 2), (3,))]
+)
+def test_the_number_of_maps_that_are_taken_together_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+    decimals: int | None,
+    with_weights: bool,
+    odd: tuple[int, ...],
+    bare: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(merging, "AT_ONCE", at_once)
+    attentions = _attentions()
+    for at in odd:
+        attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
+    found = merging.merged(
+        INPUTS,
+        attentions,
+        [at in bare for at in range(len(INPUTS))],
+        subword="mean",
+        decimals=decimals,
+        with_weights=with_weights,
+    )
+    kept = [at for at in range(len(INPUTS)) if at not in (*odd, *bare)]
+    alone = [_alone(at, decimals) for at in kept]
+    assert attentions == []
+    assert (found.kept, found.odd) == (kept, set(odd))
+    assert len(found.peaks) == len(found.sums) == len(found.candidates) == len(kept)
+    nothing = np.empty(0, np.float32)
+    weights = np.concatenate([nothing, *(each[0].reshape(-1) for each in alone)])
+    np.testing.assert_array_equal(found.weights, weights if with_weights else nothing)
+    for (_, highest, sums), peak, total in zip(alone, found.peaks, found.sums, strict=True):
+        for one, other in ((highest, peak), (sums, total)):
+            for name in (each.name for each in fields(one)):
+                np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
