@@ -90,7 +90,7 @@ class IngestOptions:
     revision: str | None = None
     trust_remote_code: bool = False
     device: str = "auto"
-    batch_tokens: int = 2048
+    batch_tokens: int = 1024
     skip_bad: bool = False
     strict: bool = False
     replace: bool = False

@@ -1,4 +1,4 @@
-"""Merging a batch: the same rows however few maps are taken at a time, and layers that are let go."""
+"""Merging a batch: the same rows however few maps are taken at a time, and layers let go."""
 
 from __future__ import annotations
 
