@@ -41,7 +41,8 @@ _Item = TypeVar("_Item")
 
 
 _IN_FLIGHT = 2
-"""Batches whose attention is in memory: one is computed while another is merged."""
+"""Batches whose attention is in memory: one is computed while another is merged. As many have their
+rows there: one is merged while another is written."""
 
 
 @dataclass
@@ -165,6 +166,7 @@ def run_batches(
     computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
     merged: _Pipe[BatchRows] = _Pipe(1, stop)
     room = threading.Semaphore(_IN_FLIGHT)
+    unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
     reading = connection.cursor()
     turns = threading.Lock()
 
@@ -197,6 +199,7 @@ def run_batches(
 
     def merge() -> None:
         for each in computed:
+            _wait_for(unwritten, stop)
             rows = rows_of(each.batch, each.attentions, facts, each.measured)
             each.forget()
             room.release()  # the next batch may be computed while this one is written
@@ -208,6 +211,7 @@ def run_batches(
             for rows in merged:
                 writer.add(rows)
                 rows.tables.clear()  # or they would be kept until the next batch comes
+                unwritten.release()
                 progress.written(rows.sentences)
             writer.commit()
 
