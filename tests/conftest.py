@@ -66,7 +66,9 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # and it never becomes any
     gc.enable()
+    gc.set_threshold(20_000, 20, 20)  # what the tests make is soon gone, and mostly by itself
 
 
 @pytest.fixture(scope="session")
