@@ -193,10 +193,11 @@ def _counts(bank: Path) -> dict[tuple[object, ...], tuple[int, int]]:
     return {row[:4]: row[4:] for row in rows}
 
 
-def _check(found: Difference) -> None:
+def _check(found: Difference, processor: str) -> None:
     assert found.absolute < 2e-5  # what rounding does to a weight of this model: bounds.passes
     assert max(found.gaps, default=0) <= bounds.NEAR_TIE
-    if torch.backends.cpu.get_cpu_capability().startswith("AVX"):
+    is_another = processor != "two threads"  # which may well add in the same order
+    if is_another and torch.backends.cpu.get_cpu_capability().startswith("AVX"):
         assert found.absolute > 0  # the settings do something
 
 
@@ -206,7 +207,7 @@ def test_other_processors_take_other_words_at_near_ties_only(tmp_path: Path, sam
     corpus = sample / "press.conllu"
     first = make(tmp_path / "first.duckdb", corpus, "this one")
     other = make(tmp_path / "other.duckdb", corpus, "SSE")
-    _check(difference(first, other))
+    _check(difference(first, other), "SSE")
 
 
 @pytest.mark.slow
@@ -216,7 +217,7 @@ def test_on_gum(tmp_path: Path, corpora: Path, processor: str) -> None:
     corpus = corpora / "gum-dev.conllu"
     first = make(tmp_path / "first.duckdb", corpus, "this one")
     found = difference(first, make(tmp_path / "other.duckdb", corpus, processor))
-    _check(found)
+    _check(found, processor)
     every, near, _ = near_ties(first, bounds.NEAR_TIE)
     assert len(found.gaps) <= near < every / 10_000
 
