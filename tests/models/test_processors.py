@@ -3,7 +3,7 @@
 Processors are stood in for by telling the libraries to use the instructions of another one only:
 torch's own kernels, those of oneDNN and MKL, and the number of threads.
 
-    python tests/models/test_processors.py CORPUS
+    PYTHONPATH=tests/support python tests/models/test_processors.py CORPUS
 
 makes a bank of the corpus for each of them and prints the figures of docs/reproducibility.md.
 """
