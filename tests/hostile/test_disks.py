@@ -18,7 +18,7 @@ NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
-SIZES = 7
+SIZES = 5
 
 
 class Disk:

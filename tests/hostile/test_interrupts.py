@@ -24,7 +24,7 @@ NAMES = (
 FEW = 2
 """How often one command is killed in the usual tests, which are to be quick."""
 
-MANY = 5
+MANY = 4
 DEMOS = 2
 
 _PATIENCE = 20.0
