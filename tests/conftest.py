@@ -71,6 +71,10 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)  # what the tests make is soon gone, and mostly by itself
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or bindings complain at the end of what is still there
+
+
 @pytest.fixture(scope="session")
 def sample() -> Path:
     """The folder of the sample corpus that ships in the package."""
