@@ -38,9 +38,10 @@ _Kept = TypeVar("_Kept", Peaks, MapSums)
 class Merged:
     """What is kept of the attention of a batch, and the inputs to leave out.
 
-    `kept` and `odd` are places in the batch. `weights` are float32, in the order (kept input,
-    layer, head, from, to), or none where only peaks and sums are wanted. There is one of the
-    others for each input that is kept: its peaks, its sums, and its positions that have peaks.
+    `kept` and `odd` are indices into the inputs of the batch, from 0. `weights` are float32, in the
+    order (kept input, layer, head, from, to), or none where only peaks and sums are wanted. There
+    is one of the others for each input that is kept: its peaks, its sums, and its positions that
+    have peaks.
     """
 
     weights: Floats
@@ -103,16 +104,16 @@ def merged(
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
     for before, layers in _groups(attentions, max(each.tokens for each in gathered)):
         for at, (one, square, end) in enumerate(zip(gathered, squares, ends, strict=True)):
-            place = end - (maps - before * heads) * square
+            start = end - (maps - before * heads) * square
             for part in () if one.is_odd else _parts(layers, at, one.tokens):
                 length = len(part) * square
-                room = weights[place:][:length] if with_weights else np.empty(length, _FLOAT)
+                room = weights[start:][:length] if with_weights else np.empty(length, _FLOAT)
                 pooled = room.reshape(len(part), one.pieces.positions, -1)
                 pool(part, one.pieces, subword, pooled)
                 one.is_odd |= is_odd(pooled)
                 if not one.is_odd and not bare[at]:
                     one.add(pooled, decimals)
-                place += length
+                start += length
     odd = {at for at, one in enumerate(gathered) if one.is_odd}
     kept = [at for at in range(len(inputs)) if at not in odd and not bare[at]]
     if with_weights and len(kept) < len(inputs):

@@ -215,6 +215,8 @@ def test_other_processors_take_other_words_at_near_ties_only(tmp_path: Path, sam
 def test_on_gum(tmp_path: Path, corpora: Path, processor: str) -> None:
     """On real text, with 2 million peaks, some near ties do change places."""
     corpus = corpora / "gum-dev.conllu"
+    if processor == "two threads":
+        assert run("import torch; print(torch.get_num_threads())", processor).strip() == "2"
     first = make(tmp_path / "first.duckdb", corpus, "this one")
     found = difference(first, make(tmp_path / "other.duckdb", corpus, processor))
     _check(found, processor)
