@@ -18,7 +18,7 @@ NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "-o", "-o parquet", "delete", "use",
 )  # fmt: skip
-SIZES = 5
+SIZES = 7
 
 
 class Disk:

@@ -24,7 +24,7 @@ NAMES = (
 FEW = 2
 """How often one command is killed in the usual tests, which are to be quick."""
 
-MANY = 4
+MANY = 5
 DEMOS = 2
 
 _PATIENCE = 20.0
