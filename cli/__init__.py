@@ -10,18 +10,19 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run `attnbank` with the arguments of the process, and exit with its status.
 
-    An interrupt that comes while another one is reported, or while the interpreter shuts down, is
-    ignored: otherwise libraries that clean up would print a traceback.
+    SIGTERM is taken as an interrupt too. One that comes while another one is reported, or while the
+    interpreter shuts down, is ignored: otherwise libraries that clean up would print a traceback.
     """
     try:
-        try:
-            from attnbank.cli.app import main as run
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+        from attnbank.cli.app import main as run
 
-            run()
-        except KeyboardInterrupt:
-            _ignore_interrupts()
-            sys.stderr.write("Interrupted.\n")
-            sys.exit(1)
+        run()
+    except KeyboardInterrupt:
+        _ignore_interrupts()
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(1)
     finally:
         _ignore_interrupts()
 
@@ -30,6 +31,7 @@ def _ignore_interrupts() -> None:
     while True:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             return
         except KeyboardInterrupt:  # one that came before the call, which Python raises only here
             continue

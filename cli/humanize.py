@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 WARN_FROM = 0.05
-"""Share of words with an unknown piece, in [0, 1], from which a warning is given: the figures then
-say little of the language."""
+"""Share of words with an unknown piece, in [0, 1], from which figures say little of a language."""
 
 
 def duration(seconds: float) -> str:
@@ -26,26 +28,50 @@ def size(count: float) -> str:
     raise AssertionError
 
 
-def number(count: int) -> str:
-    """A count with thousands separators: 2,124,864."""
-    return f"{count:,}"
-
-
 def unknown_lines(words: int, unknown: int | None) -> list[str]:
-    """Lines that say how many words have a piece that the vocabulary lacks, and warn if many do.
-
-    `unknown` is None if that was not counted.
-    """
+    """How many words have a piece that the vocabulary lacks (None: not counted), and a warning."""
     if unknown is None:
-        return ["unknown words were not counted: the run is of an older attnbank"]
+        return ["unknown words were not counted: the run was made by an older attnbank"]
     share = unknown / words if words else 0.0
     lines = [
-        f"{number(unknown)} of {number(words)} words ({100 * share:.1f} %) have a piece that the"
-        " tokenizer does not know"
+        f"{unknown:,} of {words:,} words ({100 * share:.1f} %) contain a piece that"
+        " the tokenizer does not know"
     ]
     if share >= WARN_FROM:
         lines.append(
             "warning: the model reads the unknown token in their place; use a model of this"
             " language and script"
+        )
+    return lines
+
+
+_OF_FIRST_WORD = {
+    "special": "is left out like a special token (--bos adds a token)",
+    "word": "was nevertheless kept (--first-word word)",
+}
+
+
+def reading_lines(run: Mapping[str, Any]) -> list[str]:
+    """How a run read its words, where people should know it: columns of a run, as lines."""
+    lines = []
+    if run["joined_words"]:
+        share = 100 * run["joined_words"] / max(run["words"], 1)
+        how = (
+            "share a piece with a neighbour, as in the text (--edges share)"
+            if run["edges"] == "share"
+            else "are tokenized differently in the text (see --edges share)"
+        )
+        lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
+    if inner := run["inner_dependencies"]:
+        lines.append(
+            f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"
+            " share a position; analyses of heads skip them (inside-token)"
+        )
+    if run["bos"] is not None:
+        lines.append(f"{run['bos']} was put before each input (--bos)")
+    elif run["first_word"] in _OF_FIRST_WORD:
+        lines.append(
+            "no token precedes the text, and heads of causal models rest on whatever is first: the"
+            f" first word of each input {_OF_FIRST_WORD[run['first_word']]}"
         )
     return lines

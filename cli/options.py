@@ -1,132 +1,79 @@
-"""Options that every command has, which may come before or after its name, and their classes."""
+"""Options that commands share, the classes of commands that have them, and what they name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
-from attnbank.cli.printing import say
-from attnbank.sql.bank.places import bank_place
-from attnbank.sql.errors import CallError
+from attnbank.cli.safe_echo import safe_echo
+from attnbank.sql.bank.paths import bank_file
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.subprocess_guard import LONGEST
 from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
+    from attnbank.queries.spark import Exported
 
 DEFAULT_BANK = "attnbank.duckdb"
-_BANK = "attnbank.bank"
-_DEBUG = "attnbank.debug"
 
-_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-
-
-def _keep_bank(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.meta[_BANK] = value
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _keep_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.meta[_DEBUG] = True
+class Decorator(Protocol):
+    """A function that adds options to a command."""
+
+    def __call__(self, function: Decorated, /) -> Decorated:
+        """Add them to a function, or to the command that was made of it."""
 
 
-def _shared() -> list[click.Parameter]:
-    """New options -b and --debug, which keep their values in `ctx.meta` for all commands."""
-    return [
-        click.Option(
-            ["-b", "--bank"],
-            type=click.Path(),
-            metavar="FILE",
-            expose_value=False,
-            callback=_keep_bank,
-            help=f"The bank. Otherwise the variable ATTNBANK, or {DEFAULT_BANK}.",
-        ),
-        click.Option(
-            ["--debug"],
-            is_flag=True,
-            expose_value=False,
-            callback=_keep_debug,
-            help="Show the whole of an error.",
-        ),
-    ]
+def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """The callback of options that all commands share: the value is kept for `remembered`."""
+    if value is not None and value is not False:
+        ctx.meta[f"attnbank.{param.name}"] = value
 
 
-class Seconds(click.ParamType[float]):
-    """A duration in seconds: above 0, and at most LONGEST."""
-
-    name = "seconds"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The number of seconds; raises click.BadParameter through `fail`."""
-        # This module imports nothing: a package that starts threads would prevent the later fork.
-        from attnbank.queries.sandbox.limits import LONGEST
-
-        try:
-            seconds = float(value)
-        except ValueError:
-            self.fail(f"{value!r} is no number of seconds.", param, ctx)
-        if not 0 < seconds <= LONGEST:  # false for NaN too
-            self.fail(f"{value} is not in the range 0 < x <= {LONGEST:.0f}.", param, ctx)
-        return seconds
+def remembered(ctx: click.Context, name: str) -> Any:
+    """The value of a shared option, wherever on the command line it stands; None without it."""
+    return ctx.meta.get(f"attnbank.{name}")
 
 
-class Bytes(click.ParamType[int]):
-    """A size: 500MB, 2GB, or a number of bytes."""
-
-    name = "size"
-    _UNITS: ClassVar = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes; raises click.BadParameter through `fail`."""
-        if isinstance(value, int):
-            return value
-        text = value.strip().lower()
-        unit = text.lstrip("0123456789.")
-        try:
-            size = float(text.removesuffix(unit)) * self._UNITS[unit.strip()]
-        except (KeyError, ValueError):
-            self.fail(f"{value!r} is no size (500MB, 2GB).", param, ctx)
-        if not 10**7 <= size <= 10**15:
-            self.fail(f"{value} is not in the range 10MB to 1000TB.", param, ctx)
-        return round(size)
+def requested(ctx: click.Context) -> tuple[str | None, str | None]:
+    """The values of -f and -o; that of -o is None for standard output."""
+    output = remembered(ctx, "output")
+    return remembered(ctx, "format_"), None if output == "-" else output
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """The path of the bank: from -b, else from the variable ATTNBANK, else the default.
-
-    Raises CallError for a name that is no path, BankError if what is there is not a file. So every
-    command checks the path before it does any work.
-    """
-    named = ctx.meta.get(_BANK)
+    """The path of the bank: of -b, else ATTNBANK, else the default. Raises CallError, BankError."""
+    named = remembered(ctx, "bank")
     if named is None:
         named = os.environ.get("ATTNBANK") or default
-    ctx.meta[_BANK] = named  # so that what a command calls uses the default of the command
-    bank_place(named)
+    ctx.meta["attnbank.bank"] = named  # a default of the command's own is then known later, too
+    bank_file(named)
     return Path(named).expanduser()
 
 
-def refuse_bank(ctx: click.Context, remedy: str) -> None:
-    """Raise CallError if -b was given to a command that does not work on one bank."""
-    if _BANK in ctx.meta:
-        raise CallError("This command takes no -b.", remedy)
-
-
-def debugs(ctx: click.Context) -> bool:
-    """Whether --debug was given: then tracebacks are printed."""
-    return bool(ctx.meta.get(_DEBUG, False))
+def typed_for(bank: Path) -> str:
+    """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
+    is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
+    return f"attnbank -b {quote(str(bank))}" if is_named else "attnbank"
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
-    """Open the named bank for reading; with `seconds`, only for requests with this time limit.
-
-    Raises CallError or BankError if it cannot be opened.
-    """
+    """Open the named bank for reading; `seconds` limit a request. Raises CallError or BankError."""
     path = bank_path(ctx)
     from attnbank import queries
 
@@ -135,12 +82,283 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
     return queries.open_for_requests(path, seconds)
 
 
-class BankCommand(click.Command):
-    """A command with the options -b and --debug."""
+def check_engine(ctx: click.Context) -> bool:
+    """Whether Spark answers. Raises CallError if --engine, --data or --to, and --master misfit."""
+    given = ctx.params
+    name = "to" if "to" in given else "data"
+    if given["engine"] == "duckdb":
+        for each in (name, "master"):
+            if given[each]:
+                raise CallError(f"--{each} is for Spark.", "Add --engine spark, or leave it out.")
+        return False
+    if not given[name] and name == "to":
+        raise CallError("--engine spark fills a folder: --to is missing.", "Add --to DIR.")
+    if not given[name]:
+        raise CallError(
+            "--engine spark reads an export: --data is missing.",
+            "Make one, attnbank export DIR, and name it: --data DIR.",
+        )
+    if ctx.get_parameter_source("timeout") is ParameterSource.COMMANDLINE:
+        raise CallError("--timeout is for DuckDB.", "Leave it out: Spark ends when it is done.")
+    return True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+
+def source_of(
+    ctx: click.Context, seconds: float | None = None
+) -> AbstractContextManager[Bank | Exported]:
+    """The named bank, or the exports of --data, for `with`. Raises as `check_engine`, at once."""
+    return _opened(ctx, seconds, on_spark=check_engine(ctx))
+
+
+@contextmanager
+def _opened(
+    ctx: click.Context, seconds: float | None, *, on_spark: bool
+) -> Iterator[Bank | Exported]:
+    if not on_spark:
+        with open_named_bank(ctx, seconds) as bank:
+            yield bank
+        return
+    from attnbank.queries.spark.sessions import LOCAL, session_of
+
+    with session_of(ctx.params["master"] or LOCAL) as session:
+        from attnbank.queries.spark import open_export
+
+        # Polars lets the system restart what a Ctrl-C interrupts; so it would wait for Spark.
+        signal.siginterrupt(signal.SIGINT, True)
+
+        yield open_export(session, *ctx.params["data"])
+
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def _size(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
+    """A callback that reads a size in bytes: 500MB, 2GB, or a number; at least `least`."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str) -> int:
+        text = value.strip().lower()
+        unit = text.lstrip("0123456789.")
+        try:
+            size = float(text.removesuffix(unit)) * _UNITS[unit.strip()]
+        except (KeyError, ValueError):
+            raise click.BadParameter(f"{value!r} is not a valid size (500MB, 2GB).") from None
+        if not least <= size <= 10**15:  # false for NaN too
+            told = f"{value} is not in the range {least // 10**6}MB to 1000TB."
+            raise click.BadParameter(told)
+        return round(size)
+
+    return read
+
+
+def names(kind: str) -> _Completer:
+    """A completer for the names of one kind (run, corpus, relation or table) in the bank."""
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from attnbank.queries.completions import suggestions
+
+        try:
+            path = bank_path(ctx)
+        except AttnbankError:  # it names no file, but the names of analyses are known without one
+            path = Path()
+        return beginning(suggestions(path, kind), incomplete)
+
+    return complete
+
+
+def beginning(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """The completions: the known names that begin with what is typed so far."""
+    return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
+
+def stacked(*options: Decorator) -> Decorator:
+    """Several decorators as one, the first on top."""
+
+    def add(function: Decorated) -> Decorated:
+        # Click lists the options of a function in reverse, those of a command as they are added.
+        is_made = isinstance(function, click.Command)
+        for each in options if is_made else reversed(options):
+            function = each(function)
+        return function
+
+    return add
+
+
+def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator:
+    """An option in the words of `attnbank.ingest.options.option`, beside those of click.
+
+    `flags` are separated by spaces, and may end in the name that the function has for the value.
+    The default is shown; if it is False, the option is a flag. `more` may have `choices`; the
+    bounds `least` and `most`, or `above` and `below`, of a number; and `is_bytes` for a size.
+    """
+    if default is False:
+        return click.option(*flags.split(), is_flag=True, help=help, **more)
+    choices = more.pop("choices", None)
+    low, high = (more.pop(name, None) for name in ("least", "most"))
+    above, below = (more.pop(name, None) for name in ("above", "below"))
+    if choices is not None:
+        more = {"type": click.Choice(choices)} | more
+    elif more.pop("is_bytes", False):
+        more = {"callback": _size(low or 0), "metavar": "SIZE"} | more
+        default = f"{default // 10**9}GB"
+    elif {low, high, above, below} != {None}:
+        kind = click.FloatRange if isinstance(default, float) else click.IntRange
+        bounds = (low if above is None else above, high if below is None else below)
+        more["type"] = kind(*bounds, min_open=above is not None, max_open=below is not None)
+    if default is not None or "/" in flags:  # --yes/--no is False without a default, and not None
+        more |= {"default": default, "show_default": default not in (None, "")}
+    return click.option(*flags.split(), help=help, **more)
+
+
+def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
+    """The options of a dataclass: every field that has help; `more` adds to those of a name."""
+    options = []
+    for field in fields(kind):
+        if field.metadata:
+            given = {**field.metadata, **more.get(field.name, {})}
+            flags = f"--{field.name.replace('_', '-')} {given.pop('short', '')}"
+            given.pop("group")
+            options.append(option(flags, default=field.default, **given))
+    return stacked(*options)
+
+
+def text_argument(name: str) -> Decorator:
+    """An argument that is text, or - for what stands on standard input."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str) -> str:
+        return sys.stdin.read() if value == "-" and not ctx.resilient_parsing else value
+
+    return click.argument(name, callback=read)
+
+
+REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": remember}
+_shared_options = stacked(
+    option(
+        "-b --bank",
+        f"The bank. Otherwise the variable ATTNBANK, or {DEFAULT_BANK}.",
+        type=click.Path(),
+        metavar="FILE",
+        **REMEMBERED,
+    ),
+    option("--debug", "Show the full traceback of an error.", False, **REMEMBERED),
+)
+
+
+def output_option(help: str) -> Decorator:
+    """The option -o of a command, which `requested` returns."""
+    return option("-o --output", help, type=click.Path(), metavar="FILE", **REMEMBERED)
+
+
+def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> Decorator:
+    """The options -f and -o, which `requested` returns; `help` is that of -f."""
+    chooses = f"Write to a file; its ending chooses the format ({', '.join(endings)})."
+    return stacked(
+        option("-f --format format_", help, choices=formats, **REMEMBERED), output_option(chooses)
+    )
+
+
+def run_option(help: str, flag: str = "--run", **more: Any) -> Decorator:
+    """An option that names a run of the bank."""
+    return option(flag, help, shell_complete=names("run"), **more)
+
+
+def corpus_option(help: str) -> Decorator:
+    """The option of commands that read one corpus."""
+    return option("--corpus", help, shell_complete=names("corpus"))
+
+
+def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> Decorator:
+    """The option of commands that end what takes too long."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            raise click.BadParameter(f"{value!r} is not a valid number of seconds.") from None
+        if not 0 < seconds <= most:  # false for NaN too
+            raise click.BadParameter(f"{value} is not in the range 0 < x <= {most:.0f}.")
+        return seconds
+
+    return option("--timeout", help, default, type=str, callback=read, metavar="SECONDS")
+
+
+def memory_option(help: str) -> Decorator:
+    """The option of commands that end what takes too much memory."""
+    return option("--memory", help, 2 * 10**9, is_bytes=True, least=10**7)
+
+
+theme_option = option(
+    "--theme", "The background of the picture.", "light", choices=("light", "dark")
+)
+fresh_option = option("--fresh", "Compute it anew, whatever attnbank compute has kept.", False)
+
+
+def quiet_option(help: str = "Print nothing but errors.") -> Decorator:
+    """The option of commands that say what they do, which `notify` obeys."""
+    return option("-q --quiet", help, False, **REMEMBERED)
+
+
+def engine_options(
+    what: str = "What answers: DuckDB over the bank, or Spark over an export of one (--data).",
+    *,
+    writes: bool = False,
+) -> Decorator:
+    """The options --engine, whose help is `what`, --master, and --data or (`writes`) --to."""
+    to = "The folder to fill, which all executors see under this path, for Spark."
+    data = (
+        "A folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
+        " read as one."
+    )
+    master = "The Spark cluster, as Spark names it; by default this machine."
+    return stacked(
+        option("--engine", what, "duckdb", choices=("duckdb", "spark")),
+        option("--to", to, metavar="DIR")
+        if writes
+        else option("--data", data, multiple=True, metavar="DIR"),
+        option("--master", master, metavar="URL"),
+    )
+
+
+SECTIONS = {
+    "Output": ("output", "format_", "provenance"),
+    "Spark": ("engine", "data", "to", "master"),
+    "General": ("quiet", "debug", "bank", "help"),
+}
+"""The options that stand below a heading of their own in the help of every command, by name."""
+
+
+class BankCommand(click.Command):
+    """A command with -b and --debug; `sections` are headings of its help, with names of options."""
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend(_shared())
+        self.sections = sections or {}
+        _shared_options(self)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options by section."""
+        left = {
+            "help" if "--help" in each.opts else str(each.name): record
+            for each in self.get_params(ctx)
+            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None
+        }
+        parts = {
+            title: [left.pop(name) for name in names if name in left]
+            for title, names in {**self.sections, **SECTIONS}.items()
+        }
+        for title, records in {"Options": list(left.values()), **parts}.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+@click.pass_context
+def _help_if_alone(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        safe_echo(*ctx.get_help().split("\n"))
 
 
 class BankGroup(click.Group):
@@ -148,67 +366,33 @@ class BankGroup(click.Group):
 
     noun = "command"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params.extend(_shared())
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(name, **{"callback": _help_if_alone} | kwargs, invoke_without_command=True)
+        _shared_options(self)
+
+    def sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of its commands below the headings under which the help lists them."""
+        raise NotImplementedError
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names of the commands in the order of the help."""
+        return [name for names in self.sections().values() for name in names]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first argument names. Raises click.UsageError if there is none."""
         name = args[0]
-        is_known = self.get_command(ctx, name) is not None
-        if not (is_known or name.startswith("-") or ctx.resilient_parsing):
+        if not (self.get_command(ctx, name) or name.startswith("-") or ctx.resilient_parsing):
             meant = did_you_mean(name, self.list_commands(ctx))
             raise click.UsageError(f"There is no {self.noun} {name}. {meant}".strip(), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with its whole first sentence, which click would cut."""
-        with formatter.section("Commands"):
-            names = self.list_commands(ctx)
+        for title, names in self.sections().items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
-            formatter.write_dl(
-                [(name, each.get_short_help_str(200)) for name, each in commands if each]
-            )
-
-
-@click.pass_context
-def help_if_alone(ctx: click.Context) -> None:
-    """Print the help of a group that was called without a command."""
-    if ctx.invoked_subcommand is None:
-        say(*ctx.get_help().split("\n"))
-
-
-trust_option = click.option(
-    "--trust-remote-code",
-    is_flag=True,
-    help="Run the Python code that some models come with, to load them. Only for a model whose"
-    " makers you trust: that code can do what you can.",
-)
-"""The option of commands that load a model."""
-
-
-def output_options(command: _Decorated) -> _Decorated:
-    """Add -f and -o, which say in which format results go where."""
-    from attnbank.cli.output import ENDINGS, FORMATS
-    from attnbank.cli.provenance import provenance_option
-
-    endings = ", ".join(ENDINGS)
-    command = provenance_option(command)
-    command = click.option(
-        "-o",
-        "--output",
-        type=click.Path(),
-        metavar="FILE",
-        help=f"Write to a file; its ending chooses the format ({endings}).",
-    )(command)
-    return click.option(
-        "-f",
-        "--format",
-        "format_",
-        type=click.Choice(FORMATS),
-        help="Format of the result. table, markdown and latex (needs booktabs) are rounded for "
-        "people; the others are not. json has null for what is no finite number. csv and tsv have "
-        "every text as it is, also one that a spreadsheet takes for a formula (=, +, -, @).",
-    )(command)
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, each.get_short_help_str(200)) for name, each in commands if each]
+                )

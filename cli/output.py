@@ -1,4 +1,4 @@
-"""Where results go, and in which format."""
+"""Where results go, in which format, and with --provenance what made them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,41 @@ import itertools
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from attnbank.cli import provenance
-from attnbank.cli.options import bank_path
-from attnbank.cli.printing import Terminal, closed, say
-from attnbank.queries.formats.values import csv_text, json_rows
+from attnbank.cli.options import (
+    REMEMBERED,
+    bank_path,
+    file_options,
+    option,
+    remembered,
+    requested,
+    stacked,
+)
+from attnbank.cli.safe_echo import Terminal, closed, safe_echo
+from attnbank.queries.formats import csv_text, json_rows
+from attnbank.sql import provenance
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
-from attnbank.sql.outputs import files as outputs
-from attnbank.sql.outputs.origins import KEY
-from attnbank.sql.suggest import did_you_mean
+from attnbank.sql.outputs import atomic
+from attnbank.sql.suggest import did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
-FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
+    from attnbank.queries import Bank
+    from attnbank.queries.spark import Exported
+    from attnbank.sql.runs import Run
+
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
+"""The formats that are rounded, and have no more than MOST_ROWS rows."""
 MOST_ROWS = 10_000
 """The most rows that people are shown; programs get all of them."""
 MOST_BYTES = 64_000_000
-"""The most bytes of rows that people are shown."""
 _ROWS_AT_ONCE = 50_000
 """The most rows that are formatted before they are written."""
 ENDINGS = {
@@ -43,123 +53,114 @@ ENDINGS = {
     ".tex": "latex",
     ".parquet": "parquet",
 }
+FORMATS = tuple(ENDINGS.values())
+
+provenance_option = option(
+    "--provenance",
+    "Let the file say what made it: in the metadata of Parquet, else in a file beside it"
+    " (rows.csv.provenance.json).",
+    False,
+    **REMEMBERED,
+)
+output_options = stacked(
+    file_options(
+        FORMATS,
+        ENDINGS,
+        "Format of the result (attnbank --help explains them). Otherwise from the name of the file,"
+        " or table.",
+    ),
+    provenance_option,
+)
 
 
 def write_frame(
-    ctx: click.Context,
-    frame: pl.DataFrame,
-    format_: str | None,
-    output: str | None,
-    *,
-    wraps: bool = False,
-    title: str | None = None,
+    ctx: click.Context, frame: pl.DataFrame, *, wraps: bool = False, title: str | None = None,
     hint: str | None = None,
-) -> None:
-    """Write a result to standard output, or to the file that -o names.
+) -> None:  # fmt: skip
+    """Write a result to standard output, or to the file that -o names. Raises as `destination`.
 
-    With `wraps` the text of the last column is wrapped if the terminal is too narrow. `title` says
-    which run the figures are of: people read it above the rows, and the column `run`, which tells
-    programs, is dropped if it says the same of every row. `hint` is why there may be no rows.
-
-    Raises as `choose_format` and `destination` do.
+    With `wraps` the last column is wrapped in a narrow terminal. People see `title` above the
+    rows, in place of a column `run` with one value. `hint` is why there may be no rows.
     """
-    is_told_above = title is not None and is_for_people(choose_format(format_, output))
-    if is_told_above and "run" in frame.columns and frame["run"].n_unique() < 2:
+    has_title = title is not None and choose_format(ctx) in FOR_PEOPLE
+    if has_title and "run" in frame.columns and frame["run"].n_unique() < 2:
         frame = frame.drop("run")
-    write_frames(
-        ctx,
-        iter([frame]),
-        format_,
-        output,
-        count=lambda: frame.height,
-        wraps=wraps,
-        title=title,
-        hint=hint,
-    )
+    write_frames(ctx, [frame], count=lambda: frame.height, wraps=wraps, title=title, hint=hint)
 
 
 def write_frames(
-    ctx: click.Context,
-    frames: Iterable[pl.DataFrame],
-    format_: str | None,
-    output: str | None,
-    *,
-    count: Callable[[], int],
-    wraps: bool = False,
-    title: str | None = None,
-    hint: str | None = None,
-) -> None:
-    """Write a result that comes in parts, like `write_frame`; the first part must have its columns.
+    ctx: click.Context, frames: Iterable[pl.DataFrame], *, count: Callable[[], int],
+    wraps: bool = False, title: str | None = None, hint: str | None = None,
+) -> None:  # fmt: skip
+    """Write a result that comes in parts, of which one is in memory, like `write_frame`.
 
-    Only one part is held in memory, or for people the first MOST_ROWS rows. `count` is called at
-    the end, and returns how many rows there were. Raises also what the iteration raises.
+    `count` is called at the end for the number of rows. Raises also what the iteration raises.
     """
-    chosen = choose_format(format_, output)
+    chosen = choose_format(ctx)
     parts = iter(frames)
     first = next(parts, None)  # before a file is made, since most errors come with the first part
     whole = itertools.chain([] if first is None else [first], parts)
-    with destination(ctx, output, binary=chosen == "parquet") as file:
-        if not is_for_people(chosen):
-            _write_for_programs(whole, chosen, file, provenance.text(ctx))
+    with destination(ctx, binary=chosen == "parquet") as file:
+        if chosen not in FOR_PEOPLE:
+            _write_for_programs(whole, chosen, file, provenance_text(ctx))
         else:
             if title is not None:
-                _write_lines(_titled(title, chosen), file)
-            shown = _first_rows(whole)
-            write(shown, chosen, file, terminal_width() if output is None else None, wraps=wraps)
+                write_heading([title], chosen, file)
+            part = _first_rows(whole)
+            write(part, chosen, file, terminal_width(ctx), wraps=wraps)
             file.flush()
             for _ in whole:  # the rest is not shown, but counted
-                check_reader(output)
+                check_reader(ctx)
     rows = count()
     if not rows and (chosen == "table" or hint is not None):
-        say(f"No rows{f': {hint}' if hint else ''}.", err=True)
-    if is_for_people(chosen) and rows > shown.height:
-        say(
-            f"These are the first {shown.height:,} of {rows:,} rows; -f csv, jsonl or parquet has"
+        safe_echo(f"No rows{f': {hint}' if hint else ''}.", err=True)
+    if chosen in FOR_PEOPLE and rows > part.height:
+        safe_echo(
+            f"Showing the first {part.height:,} of {rows:,} rows; use -f csv, jsonl or parquet for"
             " all of them.",
             err=True,
         )
 
 
-def is_for_people(format_: str) -> bool:
-    """Whether a format is for people: rounded, and with no more than MOST_ROWS rows."""
-    return format_ in FOR_PEOPLE
+def _first_rows(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """The first MOST_ROWS rows, or fewer if these have more than MOST_BYTES.
 
-
-def _first_rows(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
-    """The first MOST_ROWS rows, or fewer if these have more than MOST_BYTES."""
+    No further part is waited for: a statement without end would then show nothing.
+    """
     import polars as pl
 
-    kept, rows, size = [], 0, 0.0
+    kept: list[pl.DataFrame] = []
+    rows, size = 0, 0.0
     for frame in frames:
-        part = frame.head(MOST_ROWS - rows)
-        kept.append(part)
-        rows += part.height
-        size += part.estimated_size()
+        kept.append(frame.head(MOST_ROWS - rows))
+        rows += kept[-1].height
+        size += kept[-1].estimated_size()
         if rows >= MOST_ROWS or size > MOST_BYTES:
             break
     return pl.concat(kept) if kept else pl.DataFrame()
 
 
-def check_reader(output: str | None) -> None:
+def check_reader(ctx: click.Context) -> None:
     """Raise BrokenPipeError if nobody reads standard output any more."""
-    if output not in (None, "-") or not hasattr(select, "poll"):
+    if requested(ctx)[1] is not None or not hasattr(select, "poll"):
         return
     looked = select.poll()
     try:
         looked.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # it is no file, but is kept in memory, as in a notebook
+    except (OSError, ValueError):  # it is kept in memory, not in a file, as in a notebook
         return
     if any(event & (select.POLLERR | select.POLLHUP) for _, event in looked.poll(0)):
         raise BrokenPipeError
 
 
-def _titled(title: str, format_: str) -> Iterator[str]:
-    """The title as a line of the format, and what separates it from the rows."""
-    from attnbank.queries.formats.table import as_text
-
-    yield f"% {as_text(title)}" if format_ == "latex" else as_text(title)
-    if format_ == "markdown":
-        yield ""
+def write_heading(lines: Iterable[str], format_: str, file: BinaryIO) -> None:
+    """Write lines above a table: LaTeX comments, or Markdown paragraphs without markup."""
+    for line in map(shown, lines):
+        if format_ == "markdown":
+            plain = "".join(f"\\{each}" if each in "\\|<&*`_[" else each for each in line)
+            _write_lines([plain, ""] if line else [], file)
+        else:
+            _write_lines([f"% {line}" if format_ == "latex" and line else line], file)
 
 
 def write(
@@ -171,24 +172,25 @@ def write(
     wraps: bool = False,
 ) -> None:
     """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
-    from attnbank.queries.formats.latex import latex
-    from attnbank.queries.formats.table import markdown, table
+    from attnbank.queries.formats import latex, markdown, table
 
-    if format_ == "table":
-        _write_lines(table(frame, width, wraps=wraps), file)
-    elif format_ == "markdown":
-        _write_lines(markdown(frame), file)
-    elif format_ == "latex":
-        _write_lines(latex(frame), file)
-    else:
+    if format_ not in FOR_PEOPLE:
         _write_for_programs(iter([frame]), format_, file)
+    elif format_ == "table":
+        _write_lines(table(frame, width, wraps=wraps), file)
+    else:
+        _write_lines(latex(frame) if format_ == "latex" else markdown(frame), file)
 
 
 def _write_for_programs(
     frames: Iterator[pl.DataFrame], format_: str, file: BinaryIO, origin: str | None = None
 ) -> None:
-    """Write frames one after another, as one result; `origin` says in Parquet what made it."""
-    parts = (part for frame in frames for part in _parts(frame))
+    # In parts, so that writing stops soon after the reader of a pipe has ended.
+    parts = (
+        part
+        for frame in frames
+        for part in (frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame])
+    )
     if format_ == "parquet":
         _write_parquet(frames, file, origin)
     elif format_ in ("csv", "tsv"):
@@ -197,18 +199,12 @@ def _write_for_programs(
             file.write(csv_text(part, separator, header=at == 0).encode())
     elif format_ == "jsonl":
         for part in parts:
-            _write_lines(iter(json_rows(part)), file)
+            _write_lines(json_rows(part), file)
     else:
         _write_lines(_json_lines(parts), file)
 
 
-def _write_parquet(
-    frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str | None = None
-) -> None:
-    """Write frames as one Parquet file; all get the schema of the first.
-
-    Raises QueryError if the values of a later frame do not fit it.
-    """
+def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str | None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -217,63 +213,56 @@ def _write_parquet(
         for frame in frames:
             table = frame.to_arrow()
             if writer is None:
-                writer = pq.ParquetWriter(
-                    file, table.schema, compression="zstd", compression_level=3
-                )
+                options: dict[str, Any] = {"compression": "zstd", "compression_level": 3}
+                writer = pq.ParquetWriter(file, table.schema, **options)
             try:
                 writer.write_table(table.cast(writer.schema))
             except pa.ArrowInvalid as error:
                 raise QueryError(
-                    f"The rows are not all of one type: {str(error).splitlines()[0]}",
+                    f"The rows do not all have the same types: {str(error).splitlines()[0]}",
                     "Cast the column in the statement: cast(x as double).",
                 ) from error
     finally:
         if writer is not None:
             if origin is not None:
-                writer.add_key_value_metadata({KEY: origin})
+                writer.add_key_value_metadata({provenance.KEY: origin})
             writer.close()
 
 
-def choose_format(format_: str | None, output: str | None) -> str:
-    """The format that was asked for, or that the file's ending chooses.
-
-    Raises CallError for an ending that is not one of ENDINGS.
-    """
-    if format_ is not None:
-        return format_
-    if output is None or output == "-":
-        return "table"
+def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> str:
+    """The format of -f, or of the ending of -o; raises CallError for one not in `endings`."""
+    format_, output = requested(ctx)
+    if format_ is not None or output is None:
+        return format_ or "table"
     ending = Path(output).suffix.lower()
-    if ending not in ENDINGS:
+    if ending not in endings:
+        meant = did_you_mean(ending, endings) if ending else ""
         raise CallError(
-            f"The ending of {output} chooses no format.",
-            f"{did_you_mean(ending, ENDINGS)} End it in {', '.join(ENDINGS)}, or give -f.".strip(),
+            f"Cannot infer a format from {output}.",
+            f"{meant} The name must end in {listed(endings)}.".strip(),
         )
-    return ENDINGS[ending]
+    return endings[ending]
 
 
-def check_output(ctx: click.Context, format_: str | None, output: str | None) -> str:
-    """The format that a result will have; checks -o before any work is done.
-
-    Raises CallError as `choose_format` does, and if no file can be written there.
-    """
-    chosen = choose_format(format_, output)
-    provenance.check(ctx, output)
-    if output is not None and output != "-":
-        outputs.check_output(output, bank_path(ctx))
+def check_output(ctx: click.Context) -> str:
+    """The format of a result. Raises CallError, before any work, for what -o cannot be."""
+    chosen, output = choose_format(ctx), requested(ctx)[1]
+    _check_provenance(ctx)
+    if output is not None:
+        atomic.check_output(output, bank_path(ctx))
     return chosen
 
 
 @contextmanager
-def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iterator[BinaryIO]:
+def destination(ctx: click.Context, *, binary: bool) -> Iterator[BinaryIO]:
     """Standard output, or the file of -o, which is replaced only when it is complete.
 
-    Raises CallError if no file can be written there, or if a terminal would get binary data;
-    AttnbankError if standard output is closed or the file cannot be written. With --provenance a
-    file that is not `binary` gets another one beside it, which says what made it.
+    With --provenance a file that is not `binary` gets one beside it that says what made it. Raises
+    CallError if a terminal would get binary data; AttnbankError if nothing can be written there.
     """
-    provenance.check(ctx, output)
-    if output is None or output == "-":
+    output = requested(ctx)[1]
+    _check_provenance(ctx)
+    if output is None:
         if "stdout" in closed:
             raise AttnbankError("Standard output is closed.", "Give -o FILE.")
         if binary and sys.stdout.isatty():
@@ -283,19 +272,18 @@ def destination(ctx: click.Context, output: str | None, *, binary: bool) -> Iter
         yield cast("BinaryIO", Terminal(out)) if sys.stdout.isatty() else out
         out.flush()
         return
-    with outputs.output_file(output, bank_path(ctx)) as file:
+    with atomic.output_file(output, bank_path(ctx)) as file:
         yield file
-    if not binary:  # Parquet says it itself
-        provenance.beside(ctx, output)
+    if has_provenance(ctx) and not binary:  # Parquet says it itself
+        provenance.write_beside(Path(output).expanduser(), _facts(ctx), bank_path(ctx))
 
 
-def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
+def _write_lines(lines: Iterable[str], file: BinaryIO) -> None:
     for line in lines:
         file.write(f"{line}\n".encode(errors="replace"))
 
 
 def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
-    """One JSON array, with one row per line."""
     before = "["
     for part in parts:
         for row in json_rows(part):
@@ -305,11 +293,74 @@ def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     yield "]"
 
 
-def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frame in parts, so that writing stops soon after the reader of a pipe has ended."""
-    yield from frame.iter_slices(_ROWS_AT_ONCE) if frame.height else [frame]
+def terminal_width(ctx: click.Context) -> int | None:
+    """The width in columns of the terminal that a result is written to; None for a file or pipe."""
+    goes_there = requested(ctx)[1] is None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if goes_there else None
 
 
-def terminal_width() -> int | None:
-    """The width of the terminal in columns; None if standard output is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def run_title(run: Run) -> str:
+    """The name of the run that answered, and among how many it was chosen, if it was not named."""
+    choice = f" ({run.among} runs match; choose with --run or attnbank use)"
+    return f"Run: {run.name}{choice if run.among > 1 else ''}"
+
+
+_FACTS = "attnbank.facts"
+
+
+def has_provenance(ctx: click.Context) -> bool:
+    """Whether --provenance was given."""
+    return bool(remembered(ctx, "provenance"))
+
+
+def _check_provenance(ctx: click.Context) -> None:
+    output = requested(ctx)[1]
+    if has_provenance(ctx) and output is None:
+        raise CallError("--provenance describes a file, and no file is written.", "Give -o FILE.")
+    if has_provenance(ctx):
+        atomic.check_output(f"{output}{provenance.ENDING}", bank_path(ctx))
+
+
+def record(
+    ctx: click.Context,
+    source: Bank | Exported,
+    run: str | None,
+    statement: str | None = None,
+    **facts: Any,
+) -> None:
+    """Note for --provenance what made an answer: a run by its name, the SQL, and `facts`."""
+    if not has_provenance(ctx):
+        return
+    from attnbank.queries import Bank
+
+    if isinstance(source, Bank):
+        facts["run"] = None if run is None else provenance.of_run(source.connection, run)
+    else:
+        facts["run"] = None if run is None else {"name": run}
+        facts["exports"] = [provenance.of_export(each) for each in ctx.params["data"]]
+    if statement is not None:
+        facts["statement_sha256"] = provenance.digest(statement)
+    ctx.meta[_FACTS] = facts
+
+
+def record_runs(ctx: click.Context, bank: Bank, run: str | None) -> None:
+    """Note what each run of a bank was made of, or the one of a name or id."""
+    if has_provenance(ctx):
+        rows = bank.runs().select("id", "name").rows()
+        names = [name for id, name in rows if run in (None, name, str(id))]
+        ctx.meta[_FACTS] = {"runs": [provenance.of_run(bank.connection, each) for each in names]}
+
+
+def _facts(ctx: click.Context) -> dict[str, Any]:
+    given = {
+        name: value
+        for name, value in ctx.params.items()
+        if name != "force" and value not in (None, False, ())
+    }
+    known = {"command": ctx.command_path, "options": given, **ctx.meta.get(_FACTS, {})}
+    return provenance.whole(known, None if "exports" in known else bank_path(ctx))
+
+
+def provenance_text(ctx: click.Context) -> str | None:
+    """All that is known of what made a file, as JSON; None without --provenance."""
+    return provenance.as_text(_facts(ctx)) if has_provenance(ctx) else None

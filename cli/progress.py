@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from attnbank.cli.humanize import duration
-from attnbank.cli.printing import say
-
-if TYPE_CHECKING:
-    from attnbank.ingest.derived.probes.options import Epoch
-    from attnbank.ingest.progress import Progress
+from attnbank.cli.safe_echo import is_quiet, safe_echo
+from attnbank.ingest.derived.probes.options import Epoch
+from attnbank.ingest.progress import Progress
 
 _STAGES = {
     "checking": ("Checking", "sentences"),
@@ -23,21 +21,20 @@ _STAGES = {
     "keeping": ("Keeping", "analyses"),
     "answering": ("Answering", "sections"),
 }
+_BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remaining}]"
 _EPOCHS_IN_A_LINE = 10
 
 
 class ProgressDisplay:
     """Shows the progress of a long step on standard error. Use it in a `with` statement."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self) -> None:
+        self._quiet = is_quiet()
         self._is_terminal = sys.stderr.isatty()
         self._stage = ""
         self._bar: Any = None
         self._has_open_line = False
-        self._started = time.monotonic()
-        self._first = 0
-        self._tenth = 0
+        self._started, self._first, self._tenth = time.monotonic(), 0.0, 0
 
     def __enter__(self) -> ProgressDisplay:
         return self
@@ -49,44 +46,39 @@ class ProgressDisplay:
         """Show the progress that a step reports; on the training of a probe, its last epoch."""
         if self._quiet:
             return
-        if progress.stage == "training":
-            self._epoch(cast("Epoch", progress))
+        if isinstance(progress, Epoch):
+            self._epoch(progress)
             return
         if progress.stage != self._stage:
             self._begin(progress)
-        if self._bar is not None:
-            self._bar.update(progress.done - self._bar.n)
-        else:
+        if self._bar is None:
             self._line(progress)
+            return
+        if progress.share is not None:
+            self._bar.set_postfix_str(_counted(progress), refresh=False)
+        self._bar.update(_place(progress) - self._bar.n)
 
     def _begin(self, progress: Progress) -> None:
         self._close()
         self._stage = progress.stage
-        self._started, self._first, self._tenth = time.monotonic(), progress.done, 0
+        self._started, self._first, self._tenth = time.monotonic(), _done(progress), 0
         name, unit = _STAGES[progress.stage]
         if self._is_terminal:
             self._bar = _bar(name, unit, progress)
         elif progress.stage == "running":
-            begun = f", {progress.done} of them done before" if progress.done else ""
-            say(f"{name}: {progress.total} {unit}{begun}", err=True)
+            begun = f", {progress.done} already done" if progress.done else ""
+            safe_echo(f"{name}: {progress.total} {unit}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
         """Print a line when a further tenth is done, with the rate and the time that is left."""
-        if not progress.total:
-            return
-        tenth = 10 * progress.done // progress.total
-        if tenth <= self._tenth or progress.done == self._first:
+        done = _done(progress)
+        tenth = int(10 * done + 1e-9)
+        if not progress.total or tenth <= self._tenth or done == self._first:
             return
         self._tenth = tenth
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        rate = (progress.done - self._first) / seconds
-        left = (progress.total - progress.done) / rate if rate else 0
-        name, unit = _STAGES[progress.stage]
-        say(
-            f"{name}: {progress.done} of {progress.total} {unit}, {rate:.0f} a second,"
-            f" {duration(left)} left",
-            err=True,
-        )
+        left = (1 - done) * (time.monotonic() - self._started) / (done - self._first)
+        name = _STAGES[progress.stage][0]
+        safe_echo(f"{name}: {_counted(progress)}, {duration(left)} left", err=True)
 
     def _epoch(self, epoch: Epoch) -> None:
         """Show the losses of an epoch: in place on a terminal, else one line per ten epochs."""
@@ -94,7 +86,7 @@ class ProgressDisplay:
             return
         held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
         text = f"Epoch {epoch.done} of at most {epoch.total}: loss {epoch.loss:.3f}{held_out}"
-        say(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
+        safe_echo(f"\r{text}" if self._is_terminal else text, nl=not self._is_terminal, err=True)
         self._has_open_line = self._is_terminal
 
     def _close(self) -> None:
@@ -102,8 +94,23 @@ class ProgressDisplay:
             self._bar.close()
             self._bar = None
         if self._has_open_line:
-            say(err=True)
+            safe_echo(err=True)
             self._has_open_line = False
+
+
+def _done(progress: Progress) -> float:
+    """The share of a step that is done, in [0, 1]: of its time, where that is known."""
+    if progress.share is not None:
+        return progress.share
+    return progress.done / progress.total if progress.total else 0.0
+
+
+def _place(progress: Progress) -> float:
+    return progress.done if progress.share is None else progress.share
+
+
+def _counted(progress: Progress) -> str:
+    return f"{progress.done} of {progress.total} {_STAGES[progress.stage][1]}"
 
 
 def _bar(name: str, unit: str, progress: Progress) -> Any:
@@ -114,9 +121,10 @@ def _bar(name: str, unit: str, progress: Progress) -> Any:
         return None
     return tqdm(
         desc=name,
-        total=progress.total,
-        initial=progress.done,
+        total=progress.total if progress.share is None else 1,
+        initial=_place(progress),
         unit=f" {unit}",
+        bar_format=None if progress.share is None else _BAR_OF_SHARE,
         dynamic_ncols=True,
         leave=progress.stage in ("running", "computing"),
         file=sys.stderr,

@@ -2,56 +2,59 @@
 
 `ingest(IngestOptions(...))` does all of it; `estimate` counts what it would write;
 `ingest_to_export` fills an export, with an engine that runs the model elsewhere. Heavy packages
-(torch, transformers, spacy) are imported only when one of the three is used. `merge_banks` makes a
-bank of several, `import_export` of an export, and they need none of them.
+(torch, transformers, spacy) are imported only when one of the three is used.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnbank.ingest.threads import wait_passively
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
     from attnbank.ingest.engines.filling import ingest_to_export
-    from attnbank.ingest.meeting.importing import import_export, import_exports
-    from attnbank.ingest.meeting.merging import merge_banks
+    from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.run import estimate, ingest
+    from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
     "IngestOptions", "estimate", "import_export", "import_exports", "ingest", "ingest_to_export",
-    "merge_banks",
+    "merge_banks", "save_relation",
 ]  # fmt: skip
+
+FILLING = ("torch", "transformers", "tokenizers", "tqdm", "langcodes")
+"""The modules of the extra `ingest` that filling a bank imports."""
+_MODULES = {
+    "IngestOptions": "options",
+    "save_relation": "store.saved",
+    **dict.fromkeys(("estimate", "ingest"), "run"),
+    **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
+    "ingest_to_export": "engines.filling",
+}
+
+
+def wait_passively() -> None:
+    """Make OpenMP's threads sleep while they wait; call it before torch is imported.
+
+    By default they spin, which takes the processor away from the threads that read and write.
+    Settings that the user made in the environment are not changed.
+    """
+    if "torch" not in sys.modules and "GOMP_SPINCOUNT" not in os.environ:
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("estimate", "ingest"):
-        need("Filling a bank", "torch", "transformers", "tokenizers", "tqdm")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("estimate", "ingest", "ingest_to_export"):
+        what = "an export" if name == "ingest_to_export" else "a bank"
+        need(f"Filling {what}", "ingest", *FILLING)
         wait_passively()
-        from attnbank.ingest import run as ingesting
-
-        return getattr(ingesting, name)
-    if name == "ingest_to_export":
-        need("Filling an export", "torch", "transformers", "tokenizers", "tqdm")
-        wait_passively()
-        from attnbank.ingest.engines.filling import ingest_to_export
-
-        return ingest_to_export
-    if name == "IngestOptions":
-        from attnbank.ingest.options import IngestOptions
-
-        return IngestOptions
-    if name in ("import_export", "import_exports"):
-        from attnbank.ingest.meeting import importing
-
-        return getattr(importing, name)
-    if name == "merge_banks":
-        from attnbank.ingest.meeting.merging import merge_banks
-
-        return merge_banks
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"attnbank.ingest.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,103 +1,230 @@
 """The options of an ingest, and the reports that it returns."""
+# ruff: noqa: RUF009 (`option` makes a dataclass field, which ruff cannot see.)
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnbank.ingest.corpora.document import Problem
 
-if TYPE_CHECKING:  # importing torch and tokenizers would slow down the command line's help
-    from attnbank.ingest.attention.pooling import Subword
-    from attnbank.ingest.attention.rows import Keep
-    from attnbank.ingest.inputs.spans import Multiword
-    from attnbank.ingest.masked.ablation import Ablate
-    from attnbank.ingest.masked.interventions import Replacement
-    from attnbank.ingest.models.tokenizer import Unit
+if TYPE_CHECKING:
     from attnbank.ingest.store.deleting import Deletion
 
+Unit = Literal["word", "token"]
+Subword = Literal["mean", "first"]
+Ablate = Literal["heads", "layers"]
+Replacement = Literal["uniform", "zero"]
+Multiword = Literal["written", "parts"]
+"""How a multiword token that its words do not spell is read: as written, or its words instead."""
+Edges = Literal["cut", "share"]
+"""Whether the tokenizer is given each word by itself, or the text."""
+Keep = Literal["weights", "peaks"]
+"""What is kept of a map: all its weights, or only its sums and peaks."""
+FirstWord = Literal["special", "word"]
+"""What the first word of an input with nothing before it counts as."""
+
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
-CONTEXTS = ("sentence", "document", "pair")
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
-UNITS = ("word", "token")
-SUBWORDS = ("mean", "first")
-ABLATIONS = ("heads", "layers")
-MULTIWORDS = ("written", "parts")
-KEPT = ("weights", "peaks")
-REPLACEMENTS = ("uniform", "zero")
 MOST_RANDOM = 2**31 - 1
 """The largest seed of random weights, and the largest count: their columns are INTEGER."""
 MOST_SEED = 2**63 - 1
 """The largest seed of samples, pairs and masks, and the largest sample."""
 
 
+def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
+    """A field of options that is an option of the command line too, below the heading `group`.
+
+    `more` may have `choices`; the bounds of a number, `least` and `most` (unless it is
+    MOST_RANDOM), or `above` and `below`, which are out of bounds themselves; `is_bytes` for a size;
+    `metavar`; and `short`, a short flag.
+    """
+    if "least" in more and "below" not in more:
+        more.setdefault("most", MOST_RANDOM)
+    return field(default=default, metadata={"help": help, "group": group, **more})
+
+
+TRUST_HELP = (
+    "Run the Python code that some models come with, to load them. Only for a model whose makers"
+    " you trust: that code can do what you can."
+)
+CORPUS, MODEL, INPUTS = "Corpus", "Model", "Inputs"
+PART, KEEP = "Part of the corpus", "What is kept"
+_of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
+    partial(option, group=each) for each in (CORPUS, MODEL, INPUTS, PART, KEEP)
+)
+
+
 @dataclass(frozen=True)
 class IngestOptions:
-    """Everything that shapes an ingest; the defaults are those of `attnbank ingest`.
+    """Everything that shapes an ingest; each field is an option of `attnbank ingest`.
 
-    `corpora` are files or folders, or - for standard input; `bank` is the file to fill. `format`,
-    `split` and `name` of the corpus are found from the files if they are None. `spacy` names the
-    pipeline that annotates plain text.
-
-    `model` is a hub name, a folder or minilm; `revision` is a commit on the hub. `random_weights`
-    is the seed of random weights. `trust_remote_code` runs the Python code that some models come
-    with, in order to load them.
-
-    `context` is what an input is: a sentence, whole sentences of a document (with `truncate`, only
-    the first such input of each document), or a pair of segments. `limit` takes that many inputs
-    at random; `seed` is the seed of this sample and of the pairs. `shard` takes a part of the
-    documents, always the same ones: 3/16 is the third of 16 parts, each into a bank of its own.
-
-    `unit` and `subword` say what a position is and how the pieces of a word are merged (section 4.1
-    of the paper). `multiword` says how a multiword token that its words do not spell (French "du"
-    for "de" and "le") is read: as it is written, so that its words share a position, or as its
-    parts. `language` is the language of the corpus, a BCP 47 tag; None takes it from the names of
-    the files. `keep` says what is kept of each attention map: all its weights, or only its peaks
-    and sums, which take less room. `decimals` rounds the weights; None keeps them as they are.
-    `max_tokens` counts
-    special tokens too; None means 128 for documents and pairs, as in the paper, and the model's own
-    limit for sentences. `batch_tokens` is the budget of one forward pass in padded tokens.
-
-    `skip_bad` leaves out the sentences that cannot be read. `strict` also treats sentences as
-    unreadable that depart from their format in a way that no figure depends on. `replace` deletes
-    the run first if the bank has it.
-
-    `gradients` and `ablate` need a model with a masked-language-model head, and mask its inputs
-    with the seed `mask_seed`; `replacement` is what the weights of a disabled head become.
+    `corpora` are files or folders, or - for standard input; `bank` is the file to fill. What is
+    None is found from the corpus, or left to the model.
     """
 
     corpora: tuple[str, ...]
     bank: Path
-    model: str = DEFAULT_MODEL
-    format: str | None = None
-    spacy: str | None = None
-    split: str | None = None
-    name: str | None = None
-    language: str | None = None
-    context: str = "sentence"
-    unit: Unit = "word"
-    subword: Subword = "mean"
-    multiword: Multiword = "written"
-    keep: Keep = "weights"
-    shard: str | None = None
-    max_tokens: int | None = None
-    truncate: bool = False
-    limit: int | None = None
-    seed: int = 0
-    decimals: int | None = None
-    random_weights: int | None = None
-    revision: str | None = None
-    trust_remote_code: bool = False
-    device: str = "auto"
-    batch_tokens: int = 1024
-    skip_bad: bool = False
-    strict: bool = False
-    replace: bool = False
-    gradients: bool = False
-    ablate: Ablate | None = None
-    replacement: Replacement = "uniform"
-    mask_seed: int = 0
+    model: str = _of_model(
+        DEFAULT_MODEL,
+        "A model of the Hugging Face hub, a folder with one, or minilm (no download).",
+        short="-m",
+        metavar="NAME",
+    )
+    format: str | None = _of_corpus(
+        None, "Format of the corpus. Otherwise recognised by what stands in the file."
+    )
+    spacy: str | None = _of_corpus(
+        None,
+        "Annotate plain text with this spaCy pipeline (en_core_web_trf); the bank calls such"
+        " annotation silver.",
+        metavar="PIPELINE",
+    )
+    name: str | None = _of_corpus(
+        None, "Name of the corpus. Otherwise the stem of its file.", metavar="NAME"
+    )
+    language: str | None = _of_corpus(
+        None,
+        "Language of the corpus: fr, he, zh-Hant. Otherwise from the name of its file, if that"
+        " begins as in Universal Dependencies (fr_gsd-ud-dev.conllu) or is fr-dev.conllu.",
+        metavar="TAG",
+    )
+    split: str | None = _of_corpus(
+        None,
+        "Split of its documents: train, dev or test. Otherwise from the names of the files.",
+        metavar="SPLIT",
+    )
+    skip_bad: bool = _of_corpus(False, "List what cannot be read, and go on without it.")
+    strict: bool = _of_corpus(
+        False,
+        "Refuse what is otherwise read all the same and told: # text that its words do not spell.",
+    )
+    revision: str | None = _of_model(
+        None, "Commit, branch or tag of the model on the hub.", metavar="COMMIT"
+    )
+    trust_remote_code: bool = _of_model(False, TRUST_HELP)
+    random_weights: int | None = _of_model(
+        None, "Give the model random weights from this seed: a control.", least=0, metavar="SEED"
+    )
+    device: str = _of_model(
+        "auto",
+        "Where the model runs: cpu, cuda, cuda:1, mps; auto is cuda where there is one, else cpu.",
+        metavar="DEVICE",
+    )
+    batch_tokens: int = _of_model(
+        1024, "Tokens in one pass of the model, padding counted.", least=1, metavar="N"
+    )
+    context: str = _of_inputs(
+        "sentence",
+        "What one input of the model is: a sentence, whole sentences of a document, or a pair of"
+        " segments of one ([CLS] A [SEP] B [SEP]).",
+        choices=("sentence", "document", "pair"),
+    )
+    unit: Unit = _of_inputs(
+        "word",
+        "What attention is kept between: words (pieces merged) or tokens.",
+        choices=get_args(Unit),
+    )
+    subword: Subword = _of_inputs(
+        "mean",
+        "Attention from a split word: the mean over its pieces (the paper) or its first piece (the"
+        " published code).",
+        choices=get_args(Subword),
+    )
+    multiword: Multiword = _of_inputs(
+        "written",
+        "How a multiword token that its words do not spell (French du: de + le) is read: as"
+        " written, its words sharing a position, or as its parts.",
+        choices=get_args(Multiword),
+    )
+    edges: Edges = _of_inputs(
+        "cut",
+        "Where the tokenizer, given the text, reads across an edge of words: cut (it is given each"
+        " word by itself) or share (the text; words that a piece joins share a position).",
+        choices=get_args(Edges),
+    )
+    bos: bool = _of_inputs(
+        False,
+        "Put the tokenizer's own token for the beginning of a text before each input, where it puts"
+        " nothing there by itself, as those of many decoders.",
+    )
+    bos_token: str | None = _of_inputs(
+        None, "Put this token of the vocabulary there instead (<|endoftext|>).", metavar="TOKEN"
+    )
+    first_word: FirstWord = _of_inputs(
+        "special",
+        "What the first word of an input is to a causal model with nothing before it: special, left"
+        " out of maxima as [CLS] is, since heads rest on it; or a word like others.",
+        choices=get_args(FirstWord),
+    )
+    max_tokens: int | None = _of_inputs(
+        None,
+        "Longest input, special tokens counted: longer sentences are left out, documents and pairs"
+        " are cut to it. Otherwise 128 for documents and pairs, what the model takes for"
+        " sentences.",
+        least=1,
+        metavar="N",
+    )
+    truncate: bool = _of_inputs(
+        False,
+        "With --context document: keep the first input of each document only, as in the paper.",
+    )
+    shard: str | None = _of_part(
+        None,
+        "Take a part of the documents, always the same ones: 3/16 is every sixteenth from the third"
+        " on. Give each shard a bank of its own.",
+        metavar="K/N",
+    )
+    limit: int | None = _of_part(
+        None,
+        "Take N inputs at random. Otherwise all of them.",
+        least=1,
+        most=MOST_SEED,
+        metavar="N",
+    )
+    seed: int = _of_part(
+        0,
+        "Seed of --limit, and of where --context pair parts its segments.",
+        least=0,
+        most=MOST_SEED,
+        metavar="SEED",
+    )
+    keep: Keep = _of_result(
+        "weights",
+        "What is kept of each attention map: all weights, or only its peaks and sums, which take a"
+        " small part of the room of long inputs and answer all analyses but a few.",
+        choices=get_args(Keep),
+    )
+    decimals: int | None = _of_result(
+        None,
+        "Round the weights; 5 makes the bank a third smaller. Otherwise unrounded.",
+        least=1,
+        most=7,
+        metavar="N",
+    )
+    gradients: bool = _of_result(
+        False,
+        "Also store the gradient of the masked-language-model loss by every attention weight (needs"
+        " a model with that head, and --unit token).",
+    )
+    ablate: Ablate | None = _of_result(
+        None,
+        "Also store the masked-language-model loss with each head (each layer) disabled.",
+        choices=get_args(Ablate),
+    )
+    replacement: Replacement = _of_result(
+        "uniform",
+        "What the weights of a disabled head become: 1/L over the L tokens of the input, or 0.",
+        choices=get_args(Replacement),
+    )
+    mask_seed: int = _of_result(
+        0, "Seed of the masks of --gradients and --ablate.", least=0, most=MOST_SEED, metavar="SEED"
+    )
+    replace: bool = _of_result(False, "Start the run over if the bank has it.")
 
     @property
     def masked(self) -> bool:
@@ -105,12 +232,30 @@ class IngestOptions:
         return self.gradients or self.ablate is not None
 
 
+def conduct_lines(
+    batching: str | None, sinks: bool | None, layers: Sequence[int] | None
+) -> list[str]:
+    """What people should know of how a model attends: columns of `run` and `model`, as lines."""
+    lines = []
+    if layers is not None:
+        lines.append(f"only layers {', '.join(map(str, layers))} of the model have attention")
+    if sinks:
+        lines.append(
+            "its heads also attend to something that is not a position (a sink), so that rows of"
+            " attention sum to less than 1 (query missing_attention)"
+        )
+    if batching == "equal":
+        lines.append("padding changes its attention: only inputs of one length went together")
+    if batching == "single":
+        lines.append("other inputs in a batch change its attention: each input went alone")
+    return lines
+
+
 @dataclass(frozen=True)
 class Departures:
     """Departures of one kind of a corpus from its format that were read nevertheless.
 
-    `id` is the id of the fault that they are with --strict. There are `count` of them; `fact` and
-    `place` (file:line) describe the first.
+    `id` is that of the fault; `fact` and `place` (file:line) describe the first of `count`.
     """
 
     id: str
@@ -123,14 +268,14 @@ class Departures:
 class Report:
     """What an ingest did.
 
-    `state` is new, resumed or unchanged. Counts are of the whole run, and include the earlier parts
-    of a resumed one; `sentences` are those in its inputs. `unknown_words` are the words with a
-    piece that the tokenizer's vocabulary lacks; None for a run of an older version, which did not
-    count them. `inner_dependencies` are between two words of one multiword token, so that no head
-    can find them; `empty_nodes` are nodes of the corpus that are not words. `keep` says what is
-    kept of the weights: all of them, or only peaks and sums. `skipped` has the
-    number of sentences left out by reason, `problems` what could not be read. `replaced` is what
-    was deleted with the run that this one replaces, if any.
+    `state` is new, resumed or unchanged. Counts are of the whole run; `sentences` are those in its
+    inputs. `unknown_words` are the words with a piece that the tokenizer's vocabulary lacks (None
+    for a run of an older version); `joined_words` are those that the tokenizer reads otherwise
+    within the text than by themselves. `inner_dependencies` are between two words of one position,
+    so that no head can find them; `empty_nodes` are nodes of the corpus that are not words. `keep`,
+    `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences left out by
+    reason, `notes` say how the model attends where that is unusual, `problems` what could not be
+    read. `replaced` is what was deleted with the run that this one replaces, if any.
     """
 
     corpus: str
@@ -142,10 +287,15 @@ class Report:
     weights: int
     batches: int
     unknown_words: int | None = None
+    joined_words: int | None = None
+    edges: Edges = "cut"
     inner_dependencies: int = 0
     empty_nodes: int = 0
     keep: Keep = "weights"
+    first_word: FirstWord | None = None
+    bos: str | None = None
     skipped: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)
     replaced: Deletion | None = None
@@ -155,15 +305,16 @@ class Report:
 class Estimate:
     """What an ingest would write: counts, and the expected size of the bank in bytes."""
 
-    documents: int
-    inputs: int
-    sentences: int
-    words: int
-    pieces: int
-    weights: int
-    bytes: int
+    documents: int = 0
+    inputs: int = 0
+    sentences: int = 0
+    words: int = 0
+    pieces: int = 0
+    weights: int = 0
+    bytes: int = 0
     unknown_words: int = 0
+    joined_words: int = 0
     empty_nodes: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)

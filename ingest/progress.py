@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 
@@ -11,27 +11,23 @@ from threading import Lock
 class Progress:
     """How far a step is: `done` of `total`, which is None if it is not known.
 
-    The stages, and what they count:
-
-    checking, reading, running   of an ingest: sentences
-    planning                     of an ingest of a sample: inputs
-    counting                     of an estimate: sentences
-    computing                    of a step of `compute`: inputs
-    training                     of a probe: epochs
-    keeping                      of `compute --all`: answers
-    answering                    of a report: sections
+    The stages checking, reading, running and counting count sentences; planning (of a sample) and
+    computing count inputs; training counts epochs, keeping (of `compute --all`) answers, and
+    answering (of a report) sections.
 
     Within one stage `done` never falls and `total` stays the same. `done` ends at `total`, except
-    in a training that stops early.
+    in a training that stops early. `share`, in [0, 1], is how much of the time is over, where that
+    is known better than by `done`: long sentences come last, and take longer.
     """
 
     stage: str
     done: int
     total: int | None
+    share: float | None = field(default=None, kw_only=True)
 
 
 OnProgress = Callable[[Progress], None]
-"""A function that is called with the progress. It is called often, so it must be quick."""
+"""It is called often, so it must be quick."""
 
 
 def unheard(progress: Progress) -> None:
@@ -44,6 +40,7 @@ class Counter:
     def __init__(self, on_progress: OnProgress) -> None:
         self.done = 0
         self.total = 0
+        self.effort = 0.0
         self._on_progress = on_progress
         self._lock = Lock()  # the reading and the writing thread both report
 
@@ -51,13 +48,15 @@ class Counter:
         """Report from how many inputs a sample was drawn so far."""
         self._on_progress(Progress("planning", inputs, None))
 
-    def begun(self, before: int, total: int) -> None:
+    def begun(self, before: int, effort: float, total: int) -> None:
         """Report how many sentences an earlier ingest has done, and how many there are in all."""
         self.total = total
-        self.written(before)
+        self.written(before, effort)
 
-    def written(self, sentences: int) -> None:
-        """Report that this many more sentences are done."""
+    def written(self, sentences: int, effort: float) -> None:
+        """Report that more sentences are done, which took as long as `effort` usual ones."""
         with self._lock:
             self.done += sentences
-            self._on_progress(Progress("running", self.done, self.total))
+            self.effort += effort
+            share = 1.0 if self.done == self.total else min(1.0, self.effort / self.total)
+            self._on_progress(Progress("running", self.done, self.total, share=share))

@@ -3,61 +3,66 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
+import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.corpora.shards import read_shard
+from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Planner
-from attnbank.ingest.inputs.reading import asking
-from attnbank.ingest.masked.passes import masked_passes
+from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import kept_memory, left_alone
+from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import (
-    ABLATIONS,
-    CONTEXTS,
     DEFAULT_MAX_TOKENS,
-    KEPT,
-    MOST_RANDOM,
-    MOST_SEED,
-    MULTIWORDS,
-    REPLACEMENTS,
     Departures,
     Estimate,
     IngestOptions,
     Report,
+    conduct_lines,
 )
 from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
-from attnbank.ingest.store.pipeline import BatchRunner, run_batches
-from attnbank.ingest.store.writer import WRITER, counting, writing
+from attnbank.ingest.store.pipeline import BatchRunner, Remaining, run_batches
+from attnbank.ingest.store.writer import WRITER, ingesting, rows_by_name
 from attnbank.sql import provenance, registry
+from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import AttnbankError, CallError
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
+_REMEDIES = {
+    "unpaired": "Segments of a pair come from one document: use another --context.",
+    "no-pieces": "Use a tokenizer that knows this script: another --model.",
+    "not-normalised": "Use another model: the attention of this one is not a distribution.",
+    "too-long": "Give a larger --max-tokens, or --context document, which cuts what is longer.",
+}
+"""What to do where nothing was kept, by the reason; the last that is there counts."""
+_SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
 def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
-    An ingest of the same corpus, model and options that was interrupted goes on where it stopped;
-    one that is complete adds nothing.
+    An ingest that was interrupted goes on where it stopped; one that is complete adds nothing.
 
     Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
     options that do not fit, ModelError for a model that does not return its attention, BankError if
-    the bank cannot be written.
+    the bank cannot be written; KeyboardInterrupt, with what is kept, for an interrupt.
     """
     return fill(options, on_progress, run_batches)
 
@@ -67,45 +72,95 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
     _check_options(options)
     corpus = corpora.find(options)
     problems = corpora.check_before(options.bank, corpus, on_progress)
-    model = models.load(
-        options.model,
-        random_seed=options.random_weights,
-        revision=options.revision,
-        device=options.device,
-        masked_lm=options.masked,
-        trust_remote_code=options.trust_remote_code,
-    )
-    masked = masked_passes(model.masked_lm, options)
-    max_tokens = longest_input(options, model.input_tokenizer, model.facts.max_positions)
-    with left_alone(), writing(options.bank, has_deleted=options.replace) as connection:
+    model, masked = load_model(options)
+    opened = _opened(options, model.input_tokenizer, is_causal=model.facts.causal)
+    max_tokens = longest_input(options, opened, model.facts.max_positions)
+    with left_alone(), ingesting(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
-        run = runs.find_run(connection, corpus_id, model_id, options, max_tokens)
+        wanted = runs.Wanted(corpus_id, model_id, model, options, opened, max_tokens)
+        run = runs.find_run(connection, wanted)
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
             run = None
-        if run is not None:
-            runs.check_same(run, options, str(model.device))
-        if run is not None and run.finished:
-            return _report(connection, run, "unchanged", problems)
-        state = "new" if run is None else "resumed"
         if run is None:
-            run = runs.start_run(
-                connection, corpus_id, model_id, model.facts, options, max_tokens,
-                str(model.device),
-            )  # fmt: skip
-        planner = _planner(options, model.input_tokenizer, max_tokens, run.batch_tokens)
+            state, run = "new", runs.start_run(connection, wanted)
+        else:
+            runs.check_same(run, options, str(model.device))
+            if run.finished:
+                return _kept(connection, _report(connection, run.id, "unchanged", problems), run.id)
+            state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
+        planner = replace(
+            _planner(options, opened, max_tokens),
+            batch_tokens=run.batch_tokens,
+            batching=model.batching,
+            earlier_batch_tokens=run.earlier_batch_tokens,
+        )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, model.input_tokenizer.unknown, options.keep,
+            options.context, opened.unknown, options.keep, model.facts.sinks,
+            model.facts.layer_numbers,
         )  # fmt: skip
-        with kept_memory():
-            runs_batches(
-                connection, model, planner, facts, run.batches, Counter(on_progress), masked
-            )
+        try:
+            with kept_memory():
+                done, progress = run.batches, Counter(on_progress)
+                runs_batches(Remaining(connection, model, planner, facts, done, progress, masked))
+        except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
+            if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
+                raise
+            report = _report(connection, run.id, "interrupted", problems)
+            kept = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(kept) from error
+            raise AttnbankError(
+                f"The device ran out of memory; {kept}.", _smaller(run.batch_tokens)
+            ) from error
+        report = _kept(connection, _report(connection, run.id, state, problems), run.id)
         runs.finish_run(connection, run.id)
-        return replace(_report(connection, run, state, problems), replaced=replaced)
+        return replace(report, replaced=replaced)
+
+
+def load_model(
+    options: IngestOptions, device: str | None = None
+) -> tuple[models.Model, MaskedPasses | None]:
+    """The model on `device`, and its passes over masked inputs if the options ask for any."""
+    model = models.load(
+        options.model,
+        random_seed=options.random_weights,
+        revision=options.revision,
+        device=device or options.device,
+        masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
+    )
+    return model, masked_passes(model.masked_lm, options)
+
+
+def _smaller(batch_tokens: int) -> str:
+    if batch_tokens // 2 < _SMALLEST_BATCH:  # the inputs go alone by now
+        return (
+            "Start over with shorter inputs or on the processor: --replace with --max-tokens"
+            " or --device cpu."
+        )
+    return (
+        f"Type the same command with --batch-tokens {batch_tokens // 2}: it goes on where it"
+        " stopped."
+    )
+
+
+def _kept(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
+    """The report on a run; AttnbankError for one that keeps nothing, which is deleted."""
+    if report.inputs:
+        return report
+    delete_run(connection, run)
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
+    remedies = ["Check the corpus and the options: --dry-run counts what would be kept."]
+    remedies += [remedy for reason, remedy in _REMEDIES.items() if reason in report.skipped]
+    raise AttnbankError(
+        f"No input of {report.corpus} could be used, so no run was made. Skipped:"
+        f" {left_out or 'nothing; it has no text'}.",
+        remedies[-1],
+    )
 
 
 def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estimate:
@@ -121,174 +176,197 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         masked_lm=options.masked,
         trust_remote_code=options.trust_remote_code,
     )
-    max_tokens = longest_input(options, described.input_tokenizer, described.max_positions)
+    opened = _opened(options, described.input_tokenizer)
+    max_tokens = longest_input(options, opened, described.max_positions)
     maps = described.layers * described.heads
-    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder, counting(Path(folder).parent):
+    with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
-        connection = open_to_write(path, provenance.version(), WRITER)
-        problems = corpora.check(corpus, on_progress)
-        corpus_id = corpora.write(connection, corpus, on_progress)
-        planner = _planner(options, described.input_tokenizer, max_tokens, options.batch_tokens)
-        found = Estimate(0, 0, 0, 0, 0, 0, 0, problems=problems)
-        found.documents = _count(connection, "select count(*) from document")
-        found.departures = _departures(connection, corpus_id)
-        found.empty_nodes = _count(connection, "select coalesce(sum(empty_nodes), 0) from sentence")
-        places = 0
-        for problem in problems:
-            found.skipped[problem.id] = found.skipped.get(problem.id, 0) + 1
-        counted = 0
-        plan = planner.plan(asking(connection.cursor()), corpus_id)
-        on_progress(Progress("counting", counted, plan.sentences))
-        for batch in plan.batches:
-            counted += batch.sentences
-            on_progress(Progress("counting", counted, plan.sentences))
-            for skip in batch.skips:
-                found.skipped[skip.reason] = found.skipped.get(skip.reason, 0) + 1
-            for each in batch.inputs:
-                found.inputs += 1
-                found.sentences += len(each.sentences)
-                found.words += len(each.words)
-                found.unknown_words += each.encoded.words_with(described.input_tokenizer.unknown)
-                found.pieces += len(each.encoded.ids)
-                found.weights += maps * len(each.encoded.positions) ** 2
-                places += maps * len(each.encoded.positions)
-        connection.close()
+        try:
+            with open_to_write(path, provenance.version(), WRITER) as connection:
+                problems = corpora.check(corpus, on_progress)
+                corpus_id = corpora.write(connection, corpus, on_progress)
+                planner = _planner(options, opened, max_tokens)
+                found, positions = _counted(connection, corpus_id, planner, problems, on_progress)
+        except (duckdb.Error, AttnbankError, OSError) as error:
+            if not is_full_disk(error):
+                raise
+            raise AttnbankError(
+                f"The disk of {Path(folder).parent} is full, which a dry run uses; nothing was"
+                " written elsewhere.",
+                "Free some space, or name another folder for temporary files (TMPDIR).",
+            ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
+    found.weights *= maps
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
     per_weight = per_weight * (options.keep == "weights") + _BYTES_PER_GRADIENT * options.gradients
-    sums = places * _BYTES_PER_POSITION + found.inputs * maps * _BYTES_PER_MAP
+    sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)
     found.bytes = text + round(found.weights * per_weight + sums)
     return found
 
 
+def _counted(
+    connection: DuckDBPyConnection,
+    corpus: int,
+    planner: Planner,
+    problems: list[Problem],
+    on_progress: OnProgress,
+) -> tuple[Estimate, int]:
+    """What a run over a corpus comes to, with the weights of one map of each input; positions."""
+    found = Estimate(problems=problems, departures=_departures(connection, corpus))
+    ((found.documents, found.empty_nodes),) = connection.execute(
+        "select (select count(*) from document),"
+        " (select coalesce(sum(empty_nodes), 0) from sentence)"
+    ).fetchall()
+    found.skipped.update(problem.id for problem in problems)
+    counted = positions = 0
+    plan = planner.plan(asking(connection.cursor()), corpus)
+    on_progress(Progress("counting", counted, plan.sentences))
+    for batch in plan.batches:
+        counted += batch.sentences
+        on_progress(Progress("counting", counted, plan.sentences))
+        found.skipped.update(skip.reason for skip in batch.skips)
+        for each in batch.inputs:
+            found.inputs += 1
+            found.sentences += len(each.sentences)
+            found.words += len(each.words)
+            found.joined_words += each.joined_words
+            found.unknown_words += each.encoded.words_with(planner.input_tokenizer.unknown)
+            found.pieces += len(each.encoded.ids)
+            found.weights += len(each.encoded.positions) ** 2
+            positions += len(each.encoded.positions)
+    return found, positions
+
+
 def _check_options(options: IngestOptions) -> None:
-    """Raise CallError for options that are invalid or do not fit each other."""
-    if options.context not in CONTEXTS:
-        raise CallError(
-            f"Unknown context {options.context}.", f"Use one of: {', '.join(CONTEXTS)}."
-        )
-    _check_texts_and_numbers(options)
-    if options.decimals is not None and not 1 <= options.decimals <= 7:
-        raise CallError("--decimals takes 1 to 7.", "Leave it out for unrounded weights.")
-    if options.keep not in KEPT:
-        raise CallError(f"--keep takes no {options.keep}.", f"Use {' or '.join(KEPT)}.")
-    if options.keep == "peaks" and options.decimals is not None:
-        raise CallError(
+    shard = read_shard(options.shard)
+    for field in fields(options):
+        flag = f"--{field.name.replace('_', '-')}"
+        _check_value(flag, getattr(options, field.name), field.metadata)
+    of_hub = options.model != models.MINILM and not Path(options.model).is_dir()
+    drawn = options.limit is not None or options.context == "pair"
+    leave_out = "Leave one of them out."
+    for is_wrong, fact, remedy in (
+        (
+            options.keep == "peaks" and options.decimals is not None,
             "--decimals rounds the weights, and --keep peaks keeps none.",
-            "Leave one of them out.",
-        )
-    if options.keep == "peaks" and options.gradients:
-        raise CallError(
+            leave_out,
+        ),
+        (
+            options.keep == "peaks" and options.gradients,
             "--gradients keeps a gradient for every weight, and --keep peaks keeps no weights.",
-            "Leave one of them out.",
-        )
-    if options.batch_tokens < 1:
-        raise CallError("--batch-tokens must be positive.", "Leave it out for the default.")
-    if options.context == "pair" and options.unit == "word":
-        raise CallError(
+            leave_out,
+        ),
+        (
+            options.context == "pair" and options.unit == "word",
             "The segments of a pair are cut between tokens, and so within words.",
             "Add --unit token.",
-        )
-    if options.truncate and options.context != "document":
-        raise CallError(
+        ),
+        (
+            options.truncate and options.context != "document",
             "--truncate keeps the first input of each document, and the inputs are"
             f" {options.context}s.",
             "Add --context document, or leave --truncate out.",
-        )
-    if options.subword != "mean" and options.unit == "token":
-        raise CallError(
+        ),
+        (
+            options.subword != "mean" and options.unit == "token",
             "--subword says how the pieces of a word are merged, and the positions are tokens.",
             "Leave --subword out, or --unit token.",
-        )
-    if options.seed and options.limit is None and options.context != "pair":
-        raise CallError(
-            "--seed is that of the sample and of the pairs, and nothing is drawn.",
+        ),
+        (
+            options.seed and not drawn,
+            "--seed chooses samples and pairs, and nothing is drawn at random.",
             "Give --limit or --context pair too, or leave --seed out.",
-        )
-    if options.multiword not in MULTIWORDS:
-        raise CallError(
-            f"--multiword takes no {options.multiword}.", f"Use {' or '.join(MULTIWORDS)}."
-        )
-    if options.revision is not None and (
-        options.model == models.MINILM or Path(options.model).is_dir()
-    ):
-        raise CallError(
-            f"--revision is one of the hub, and the model {options.model} is not from there.",
+        ),
+        (
+            options.revision is not None and not of_hub,
+            f"--revision is for models of the hub, and {options.model} is not from the hub.",
             "Leave --revision out.",
-        )
-    if options.limit is not None and options.limit < 1:
-        raise CallError("--limit must be positive.", "Leave it out for every input.")
-    _check_masked_options(options)
-    if read_shard(options.shard) is not None and options.limit is not None:
-        raise CallError(
-            "--limit draws from the whole corpus, and --shard reads a part of it.",
-            "Leave one of them out.",
-        )
-
-
-def _check_texts_and_numbers(options: IngestOptions) -> None:
-    """Raise CallError for names that are not valid text, and numbers that no column can hold."""
-    named = {"model": options.model, "name": options.name, "split": options.split,
-             "spacy": options.spacy, "revision": options.revision,
-             "language": options.language}  # fmt: skip
-    for name, text in named.items():
-        try:
-            (text or "").encode()
-        except UnicodeEncodeError:
-            raise CallError(f"--{name} is no text in UTF-8.", "Write it in UTF-8.") from None
-        if "\0" in (text or ""):
-            raise CallError(f"--{name} holds a null character.", "Leave it out.")
-        if len(text or "") > _LONGEST_NAME:
-            raise CallError(f"--{name} has {len(text or ''):,} characters.", "Give a shorter one.")
-    for name, number, most in (
-        ("random-weights", options.random_weights, MOST_RANDOM),
-        ("batch-tokens", options.batch_tokens, MOST_RANDOM),
-        ("max-tokens", options.max_tokens, MOST_RANDOM),
-        ("seed", options.seed, MOST_SEED),
-        ("mask-seed", options.mask_seed, MOST_SEED),
-        ("limit", options.limit, MOST_SEED),
-    ):
-        if number is not None and not 0 <= number <= most:
-            raise CallError(f"--{name} takes 0 to {most:,}.", "Give a number of that range.")
-
-
-def _check_masked_options(options: IngestOptions) -> None:
-    """Raise CallError for options of gradients and ablation that do not fit."""
-    if options.gradients and options.unit != "token":
-        raise CallError(
-            "--gradients are by the attention between tokens: the merged weights of words are no"
-            " variables of the model.",
+        ),
+        (
+            options.gradients and options.unit != "token",
+            "--gradients are by the attention between tokens: the merged weights of words are"
+            " not variables of the model.",
             "Give --unit token.",
-        )
-    if options.ablate is not None and options.ablate not in ABLATIONS:
-        raise CallError(f"--ablate takes no {options.ablate}.", f"Use {' or '.join(ABLATIONS)}.")
-    if options.replacement not in REPLACEMENTS:
-        raise CallError(
-            f"--replacement takes no {options.replacement}.", f"Use {' or '.join(REPLACEMENTS)}."
-        )
-    if options.replacement != REPLACEMENTS[0] and options.ablate is None:
-        raise CallError("--replacement says how heads are disabled.", "Give --ablate too.")
-    if options.mask_seed and not options.masked:
-        raise CallError(
+        ),
+        (
+            options.replacement != IngestOptions.replacement and options.ablate is None,
+            "--replacement says how heads are disabled.",
+            "Give --ablate too.",
+        ),
+        (
+            options.mask_seed and not options.masked,
             "--mask-seed says which tokens are masked, and none are.",
             "Give --gradients or --ablate too.",
-        )
+        ),
+        (
+            shard is not None and options.limit is not None,
+            "--limit draws from the whole corpus, and --shard reads a part of it.",
+            leave_out,
+        ),
+    ):
+        if is_wrong:
+            raise CallError(fact, remedy)
 
 
-def _planner(
-    options: IngestOptions, input_tokenizer: InputTokenizer, max_tokens: int, batch_tokens: int
-) -> Planner:
+def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
+    """Check a value of an option, of which `known` are the choices or bounds (`options.option`)."""
+    if value is None:
+        return
+    if "choices" in known and value not in known["choices"]:
+        usable = " or ".join(known["choices"])
+        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {usable}.")
+    if "least" in known and not known["least"] <= value <= known["most"]:
+        usable = f"{known['least']:,} to {known['most']:,}"
+        raise CallError(f"{flag} is out of range.", f"Give a number from {usable}.")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
+        if "\0" in value:
+            raise CallError(f"{flag} contains a null character.", "Leave it out.")
+        if len(value) > _LONGEST_NAME:
+            raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
+
+
+def _planner(options: IngestOptions, opened: InputTokenizer, max_tokens: int) -> Planner:
     return Planner(
-        input_tokenizer,
-        options.unit,
-        max_tokens,
-        batch_tokens,
-        options.context,
-        options.truncate,
-        options.limit,
-        options.seed,
-        options.multiword,
-    )
+        opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
+        options.limit, options.seed, options.multiword, edges=options.edges,
+    )  # fmt: skip
+
+
+def _opened(
+    options: IngestOptions, input_tokenizer: InputTokenizer, *, is_causal: bool | None = None
+) -> InputTokenizer:
+    """The tokenizer with what the options put before the text, or make of the first word.
+
+    `is_causal` is None where only the model's weights would tell.
+    """
+    name = options.model
+    if options.bos or options.bos_token is not None:
+        if input_tokenizer.opens is not None:
+            raise CallError(
+                f"The tokenizer of {name} puts {input_tokenizer.opens} before the text already.",
+                "Leave --bos and --bos-token out.",
+            )
+        if options.bos_token is None:
+            id, fact = input_tokenizer.own_bos, f"The tokenizer of {name} has no BOS token."
+        else:
+            id = input_tokenizer.tokenizer.token_to_id(options.bos_token)
+            fact = f"The vocabulary of {name} has no token {options.bos_token}."
+        if id is None:
+            raise CallError(fact, "Name one that it has: --bos-token TOKEN.")
+        input_tokenizer = input_tokenizer.opened_by(id)
+    applies = is_causal and input_tokenizer.opens is None
+    if options.first_word == "word" and is_causal is not None and not applies:
+        opens = input_tokenizer.opens
+        reason = f"{opens} stands before it" if opens else "the model looks both ways"
+        raise CallError(
+            f"--first-word is for causal models with nothing before the text; of {name}, {reason}.",
+            "Leave --first-word out.",
+        )
+    return replace(input_tokenizer, first_word=options.first_word) if applies else input_tokenizer
 
 
 def longest_input(
@@ -296,8 +374,8 @@ def longest_input(
 ) -> int:
     """The most tokens of an input: as the options say, else the default of its context.
 
-    `limit` is the model's own; None if it has none. Raises CallError for more than the model takes,
-    and for so few that there is no room for text beside the special tokens.
+    `limit` is the model's own, if it has one. Raises CallError for more than that, and for so few
+    that there is no room for text.
     """
     if options.max_tokens is None:
         usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
@@ -320,46 +398,26 @@ def longest_input(
 
 
 def _report(
-    connection: DuckDBPyConnection, run: runs.Run, state: str, problems: list[Problem]
+    connection: DuckDBPyConnection, run: int, state: str, problems: list[Problem]
 ) -> Report:
-    """The report on a run, counted from its rows in the bank."""
-    totals = connection.execute(registry.statement("ingest/run_totals"), {"run": run.id}).fetchone()
-    named = connection.execute(
-        "select corpus.name, run.name, run.batches, run.unknown_words, corpus.id, run.keep from run"
-        " inner join corpus on corpus.id = run.corpus where run.id = ?",
-        [run.id],
-    ).fetchone()
-    assert totals is not None and named is not None
-    skipped = connection.execute(
-        registry.statement("ingest/skipped_counts"), {"run": run.id}
-    ).fetchall()
+    found = report_columns(connection, run)
+    departures = _departures(connection, found.pop("corpus_id"))
+    notes = conduct_lines(found.pop("batching"), found.pop("sinks"), found.pop("layer_numbers"))
+    rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
     return Report(
-        corpus=named[0],
-        run=named[1],
-        state=state,
-        inputs=totals[0],
-        sentences=totals[4],
-        words=totals[3],
-        weights=totals[2],
-        batches=named[2],
-        unknown_words=named[3],
-        inner_dependencies=totals[5],
-        empty_nodes=totals[6],
-        keep=named[5],
-        skipped=dict(skipped),
-        problems=problems,
-        departures=_departures(connection, named[4]),
-    )
+        **found, state=state, skipped=dict(rows), notes=notes, problems=problems,
+        departures=departures,
+    )  # fmt: skip
+
+
+def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
+    """What the tables of a bank say of a run for its report, by name."""
+    found = connection.execute(registry.statement("ingest/run_totals"), {"run": run})
+    (row,) = rows_by_name(found)
+    return row
 
 
 def _departures(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
-    rows = connection.execute(
-        registry.statement("ingest/departures_of_corpus"), {"corpus": corpus}
-    ).fetchall()
+    statement = registry.statement("ingest/departures_of_corpus")
+    rows = connection.execute(statement, {"corpus": corpus}).fetchall()
     return [Departures(*row) for row in rows]
-
-
-def _count(connection: DuckDBPyConnection, statement: str, *values: object) -> int:
-    found = connection.execute(statement, list(values)).fetchone()
-    assert found is not None
-    return int(found[0])

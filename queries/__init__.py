@@ -10,17 +10,13 @@ Heavy packages (duckdb, polars, sqlglot) are imported only when a name that need
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.registry import analyses
 
 if TYPE_CHECKING:
-    from attnbank.queries.bank import (
-        Bank,
-        UnfinishedRunWarning,
-        open_bank,
-        open_for_requests,
-    )
+    from attnbank.queries.bank import Bank, UnfinishedRunWarning, open_bank, open_for_requests
     from attnbank.queries.dialects import to_dialect
 
 __all__ = [
@@ -34,15 +30,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Bank", "UnfinishedRunWarning", "open_bank", "open_for_requests"):
-        from attnbank.queries import bank
-
-        return getattr(bank, name)
-    if name == "to_dialect":
-        from attnbank.queries.dialects import to_dialect
-
-        return to_dialect
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "dialects" if name == "to_dialect" else "bank"
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:

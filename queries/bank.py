@@ -2,124 +2,264 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, overload
+from weakref import WeakSet
 
 import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.connections.lazy import scan
-from attnbank.queries.kept import KeptAnswers
-from attnbank.queries.own import as_declared, join
-from attnbank.queries.pictures.plotting import Plots
-from attnbank.queries.report.reporting import Reports
-from attnbank.queries.results import frame_of, query_error
-from attnbank.queries.sandbox import select as sandbox
-from attnbank.queries.sandbox.isolated import Isolated, check_limits
-from attnbank.queries.scores import Scores
-from attnbank.queries.sentences.showing import Sentences
+from attnbank.queries.connections import MEMORY, SECONDS, Cursors, Sandbox
+from attnbank.queries.isolated import Isolated
+from attnbank.queries.requests import Requests
+from attnbank.queries.results import CachedResult, frame_of, kept_result, query_error
+from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import reading, registry
-from attnbank.sql.bank.explaining import is_damage
+from attnbank.sql.bank.connections import readers
+from attnbank.sql.bank.error_messages import explained, is_damage
+from attnbank.sql.bank.opening import open_to_ask
+from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation
+from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run, settled
+from attnbank.sql.subprocess_guard import check_limits, out_of_time
+
+if TYPE_CHECKING:
+    from attnbank.queries.pictures import Size
+    from attnbank.queries.report.page import OnSection
+    from attnbank.queries.sentences.showing import Shown
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
-def open_bank(path: str | Path, *, queries: str | Path | None = None) -> Bank:
+_FOR_PEOPLE = (
+    "choices", "close", "count", "find", "info", "kept", "plot", "plot_specification", "queries",
+    "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show", "sql",
+    "stream", "table",
+)  # fmt: skip
+"""The methods of a Bank that a prompt offers."""
+
+
+def open_bank(
+    path: str | Path,
+    *,
+    queries: str | Path | None = None,
+    saver: Callable[..., int] | None = None,
+) -> Bank:
     """Open a bank for reading. Close it, or use it in a `with` statement.
 
-    `queries` is a folder of analyses of your own; by default it is the one that the environment
-    variable ATTNBANK_QUERIES names. Each file `NAME.sql` in it that has a header can be called like
-    any other analysis. Raises CallError if that folder cannot be read, BankError if the file is
-    missing, is no bank, or is held by a process that writes to it.
+    `queries` is a folder of analyses of your own, by default that of the environment variable
+    ATTNBANK_QUERIES. `saver` is what `bank.save` calls; `attnbank.open_bank` gives it. Raises
+    CallError if that folder cannot be read, BankError if the file is missing, is not a bank, or is
+    locked by a process that writes it.
     """
     join(queries)
-    return Bank(path)
+    found = Bank(path)
+    found.saver = saver
+    return found
 
 
-def open_for_requests(path: str | Path, seconds: float, memory: int = sandbox.MEMORY) -> Bank:
-    """Open a bank only for `find` and `count`, which must then use these same limits.
-
-    `seconds` and `memory` (in bytes) are the limits of each statement. This takes less time, since
-    the bank is opened once instead of twice. Raises BankError as `open_bank` does, and CallError
-    for limits out of range.
-    """
+def open_for_requests(path: str | Path, seconds: float, memory: int = MEMORY) -> Bank:
+    """Open a bank only for requests, with limits (seconds, bytes). Raises BankError, CallError."""
     check_limits(seconds, memory)
     return Bank(path, (seconds, memory))
 
 
-class Bank(KeptAnswers, Plots, Reports, Scores, Sentences):
-    """A bank that is open for reading. Results are Polars frames.
+class Bank(Requests):
+    """A bank that is open for reading, which threads can share. Results are Polars frames."""
 
-    Threads can share a Bank: each gets its own connection. After it is closed, everything except
-    `close` raises BankError.
-    """
+    saver: Callable[..., int] | None = None
+
+    def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
+        """Open a bank; with `limits` (seconds, bytes) its connection is the sandbox of requests."""
+        self.path = place = Path(path).expanduser()
+        self._limits = limits
+        self._lock = threading.Lock()  # of the sandboxes
+        self._sandbox: dict[str, Sandbox] = {}  # the last one of each use, which stays open
+        self._sandboxes: WeakSet[Sandbox] = WeakSet()
+        self._children: WeakSet[Isolated] = WeakSet()
+        self._chosen: dict[Any, Run | None] = {}  # by the kind of run, and the names that are given
+        self._cursors: Cursors
+        if limits is None:
+            self._cursors = Cursors(place, lambda: open_to_ask(place))
+            readers.add(self)
+        else:
+            self._cursors = self._sandbox["find"] = Sandbox(self.path, *limits)
+
+    def __dir__(self) -> list[str]:
+        """The methods that people call; those that other modules need are left out."""
+        return ["path", *_FOR_PEOPLE, *(name for name in super().__dir__() if name[:2] == "__")]
 
     def __repr__(self) -> str:
         return f"<Bank {self.path}{', closed' if self._cursors.is_closed else ''}>"
 
     def _repr_html_(self) -> str:
-        from attnbank.queries.html import of_bank
+        return contents.of_bank(self.path, None if self._cursors.is_closed else self.runs())
 
-        return of_bank(self.path, None if self._cursors.is_closed else self.runs())
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and stop other threads' statements; BankError if one does not stop."""
+        for child in list(self._children):
+            child.close()
+        self._cursors.close()
+        with self._lock:
+            self._close_sandboxes()
+
+    def let_go(self) -> None:
+        """Close the file until it is asked again. Raises BankError if another thread reads it."""
+        with self._lock:
+            self._close_sandboxes()
+            self._cursors.let_go()
+        self._chosen.clear()
+
+    def _close_sandboxes(self) -> None:
+        for each in self._sandboxes:
+            each.close()
+        self._sandbox.clear()
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The calling thread's read-only connection. Raises BankError if the bank is closed."""
+        return self._cursors.own()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Within, errors of DuckDB are a BankError or a QueryError that says what to do."""
+        with explained(self.path), self._cursors.answering():
+            try:
+                yield
+            except duckdb.InterruptException as error:
+                if self._limits is None:
+                    raise
+                raise out_of_time(self._limits[0]) from error
+
+    def _in_sandbox(
+        self,
+        use: str,
+        statement: str,
+        params: Mapping[str, Any] | Sequence[Any] | None,
+        seconds: float,
+        memory: int,
+    ) -> pl.DataFrame:
+        check_limits(seconds, memory)
+        with self._lock:
+            self._cursors.check()
+            own = self._sandbox.get(use)
+            if own is None or (own.seconds, own.memory) != (seconds, memory):
+                # The old one is freed when the last thread that uses it is done.
+                own = self._sandbox[use] = Sandbox(self.path, seconds, memory)
+                self._sandboxes.add(own)
+        return own.run(statement, params)
+
+    def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `AnyBank.found_by`, in the sandbox of requests."""
+        return self._in_sandbox("find", statement, None, seconds, memory)
+
+    def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `AnyBank.frame_of`, on the connection of the calling thread."""
+        return frame_of(self.connection.query(statement, params=values))
+
+    @contextmanager
+    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
+        """As `AnyBank.temp_table`, with a temporary table, which hides the bank's own."""
+        connection = self.connection
+        connection.register("rows_of_request", rows.to_arrow())
+        try:
+            connection.execute(f"create temporary table {name} as from rows_of_request")
+        finally:
+            connection.unregister("rows_of_request")
+        try:
+            yield
+        finally:
+            connection.execute(f"drop table temp.{name}")
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        Parameters that are left out have their default. An answer that `attnbank compute` has kept
-        is returned if it is still valid (see `kept`). Raises CallError for an unknown analysis,
-        parameter, run or relation and for a value of the wrong type, QueryError if the bank has no
-        run that fits. Warns with UnfinishedRunWarning if the run that was asked for is not
-        finished.
+        A kept answer (see `kept`) is returned if it is still valid. Raises CallError for an unknown
+        analysis, parameter, run or relation and for a value of the wrong type, QueryError if no run
+        fits. Warns with UnfinishedRunWarning if the run that was asked for is not finished.
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
-        if analysis.is_own:
-            return self._query_own(analysis, given)
-        with self._answering():
-            connection = self.connection
+        with self.answering():
             run = self._choose(analysis, given)
-            if run is not None:
+            if run is not None and not analysis.is_own:
                 if not run.is_finished:
                     warnings.warn(
-                        f"The run {run.name} is not finished: the figures are over its first part.",
+                        f"The run {run.name} is not finished: figures cover its first part only.",
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(connection, analysis, given, run)
-            kept = self._kept_rows(analysis, given, run)
-            if kept is not None:
-                return kept
+                check_relation(self.connection, analysis, given, run)
+            found = kept_result(self.connection, analysis, given, run) if self.reads_kept else None
+        if analysis.is_own:  # it runs in the sandbox of `sql`
+            if found is not None:
+                return found.rows
+            return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
+        with self.answering():
             try:
-                return frame_of(connection.query(with_defaults(analysis, given), params=given))
+                if found is None:
+                    rows = self.frame_of(with_defaults(analysis, given), given)
+                else:
+                    rows = found.rows
             except duckdb.Error as error:
                 if is_damage(error):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
+            return self._without_circular(rows, given)
 
-    def _query_own(self, analysis: Analysis, given: Mapping[str, Any]) -> pl.DataFrame:
-        """Run an analysis that a user wrote, in the sandbox of `sql`. Raises as `sql` does."""
-        with self._answering():
-            run = self._choose(analysis, given)
-            kept = self._kept_rows(analysis, given, run)
-        if kept is not None:
-            return kept
-        return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
+    def _without_circular(self, rows: pl.DataFrame, given: Mapping[str, Any]) -> pl.DataFrame:
+        """The rows without p values, and a warning, if their relation was saved from attention."""
+        saved = self.connection.execute(
+            "select saved_relation.request from saved_relation where saved_relation.name = $name",
+            {"name": given.get("relation")},
+        ).fetchone()
+        if saved is None:
+            return rows
+        from attnbank.queries.patterns import asks_about_attention
+        from attnbank.queries.patterns.scoring import CIRCULAR, without_p_values
 
-    def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments; None if it does not read exactly one.
+        if not asks_about_attention(saved[0]):
+            return rows
+        warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=3)
+        return without_p_values(rows)
 
-        Raises as `query` does.
+    def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
+        """As `choose_run`, once for the same kind of run and the same names: nothing writes."""
+        named = [each.name for each in analysis.parameters if each.names_run]
+        choice = None if analysis.run is None else settled(self.connection, analysis, given)
+        key = choice, tuple((name, given.get(name)) for name in named)
+        if key not in self._chosen:
+            self._chosen[key] = choose_run(self.connection, self.path, analysis, given)
+        return self._chosen[key]
+
+    def kept(self, name: str, /, **values: Any) -> CachedResult | None:
+        """The answer that `attnbank compute` has kept for `query` with the same arguments.
+
+        None if the analysis, or what it reads, has changed since. Raises as `query` does.
         """
         analysis = registry.find(name)
         given = parameters.check(analysis, values)
-        with self._answering():
+        with self.answering():
+            return kept_result(self.connection, analysis, given, self._choose(analysis, given))
+
+    def run_of(self, name: str, /, **values: Any) -> Run | None:
+        """The run that `query` reads with the same arguments; None if it reads not exactly one."""
+        analysis = registry.find(name)
+        given = parameters.check(analysis, values)
+        with self.answering():
             return self._choose(analysis, given)
 
     def sql(
@@ -127,93 +267,227 @@ class Bank(KeptAnswers, Plots, Reports, Scores, Sentences):
         statement: str,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
         *,
-        seconds: float = sandbox.SECONDS,
-        memory: int = sandbox.MEMORY,
+        seconds: float = SECONDS,
+        memory: int = MEMORY,
         isolated: bool = False,
     ) -> pl.DataFrame:
         """Run one SELECT of your own, in a sandbox: no file, no network, no writing.
 
-        `params` are the values of `$name` (a mapping) or `?` (a sequence) in it. `seconds` is how
-        long it may take, `memory` how many bytes it may use. DuckDB checks both limits only now and
-        then. With `isolated` the statement runs in a separate process, which is ended if it exceeds
-        them; starting it takes half a second. Raises QueryError if the statement is not a single
-        SELECT, is wrong, or runs out of time or memory; CallError for limits out of range.
+        `params` are the values of `$name` (a mapping) or `?` (a sequence). DuckDB checks the
+        limits, `seconds` and `memory` (bytes), only now and then; an `isolated` statement runs in a
+        process that is ended when it exceeds them, and takes half a second to start. Warns with
+        AttnbankWarning if there are no rows and an analysis that it calls says why. Raises
+        QueryError if it is not a single SELECT, is wrong, or runs out of time or memory; CallError
+        for limits out of range.
         """
-        check_limits(seconds, memory)
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
-        return self._sandboxed("sql", seconds, memory).run(statement, params)
+        found = self._in_sandbox("sql", statement, params, seconds, memory)
+        if not found.height:
+            from attnbank.queries import empty_answers
+
+            for told in empty_answers.reasons(self, statement):
+                warnings.warn(told, AttnbankWarning, stacklevel=2)
+        return found
 
     def stream(
         self,
         statement: str,
         params: Mapping[str, Any] | Sequence[Any] | None = None,
         *,
-        seconds: float = sandbox.SECONDS,
-        memory: int = sandbox.MEMORY,
+        seconds: float = SECONDS,
+        memory: int = MEMORY,
     ) -> Isolated:
         """Run one SELECT of your own in a separate process, and receive its rows in parts.
 
-        Use the result in a `with` statement. Iterating over it gives frames; the first one comes
-        even if there are no rows, so that the columns are known. Errors are those of `sql`, and may
-        be raised at any row.
+        Use it in a `with` statement. It iterates over at least one frame, and may raise the errors
+        of `sql` at any.
         """
         check_limits(seconds, memory)
         self._cursors.check()
         running = Isolated(self.path, statement, params, seconds, memory)
-        self._statements.add(running)
+        self._children.add(running)
         return running
 
     def table(self, name: str, run: str | int | None = None) -> pl.LazyFrame:
-        """A table or view as a lazy frame; only the columns that are used are read.
+        """A table or view, or its rows of a `run`, as a lazy frame; only used columns are read.
 
-        With `run` it has only the rows of that run, which needs a column `sequence` or `run`.
-        A view of the schema `paper` is read as this version of attnbank defines it, whatever the
-        file has. Raises CallError for an unknown name or run, and for `run` with a table that has
-        neither column.
+        A view of the schema `paper` is read as this version of attnbank defines it. Raises
+        CallError for an unknown name or run, and for a table that is not divided by run.
         """
-        with self._answering():
-            schema, found = contents.relation(self.connection, name)
+        with self.answering():
+            schema, found = contents.relation(self, name)
             select = f"select * from {place(schema, found)}"
             if schema == "paper" and found in analyses():
                 select = with_defaults(registry.find(found), {})
             if run is not None:
-                select += f" where {contents.of_run(self.connection, found, run)}"
-            return scan(self._cursors, select)
+                select += f" where {contents.of_run(self, found, run)}"
+            return self._cursors.scan(select)
 
     def runs(self) -> pl.DataFrame:
         """The runs, one row each, with their options and how much they hold."""
-        with self._answering():
-            return contents.runs(self.connection, self.path)
+        with self.answering():
+            return contents.runs(self)
 
     def choices(self) -> pl.DataFrame:
         """The runs, and whether each may be chosen when none is named: first, yes, or why not."""
-        with self._answering():
-            return contents.choices(self.connection)
+        with self.answering():
+            return self.frame_of(registry.statement("contents/run_choices"), {})
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, what was left out."""
-        with self._answering():
-            return contents.read(self.connection, self.path)
+        with self.answering():
+            return contents.read(self)
+
+    def queries(self) -> pl.DataFrame:
+        """The analyses, one row each: section, name, title, paper, grain. `query` runs them."""
+        return list_analyses()
+
+    def show(
+        self,
+        sentence: str | int,
+        head: str | Sequence[str] = (),
+        *,
+        layer: int | None = None,
+        run: str | int | None = None,
+        corpus: str | None = None,
+        relation: str | None = None,
+        direction: str = "dependent_to_head",
+        coreference: bool = False,
+        tree: bool = False,
+        special: bool = True,
+        words: tuple[int, int] | None = None,
+        before: int = 0,
+        matched: Sequence[int] = (),
+        hits: int = 1,
+        least: float = 0.01,
+        timeout: float = 30.0,
+    ) -> Shown:
+        """Show what heads look at in a sentence: rows, weights and a picture.
+
+        `sentence` is its number (sentence.id), its name (sent_id), or a request of `find`, of which
+        the first `hits` sentences are shown, the matched words marked. `head` is "3-1" or several;
+        `layer` is all heads of one. The gold arcs of a `relation` (obj, all, or a saved one) are
+        drawn in colour, with the `direction` head_to_dependent from the head. `coreference` colours
+        the mentions of each entity, `tree` adds the tree, without `special` special tokens are left
+        out. `words` are the first and the last index to show, `before` is how many sentences of the
+        same input are drawn above, the words of `matched` are marked, and weights under `least` are
+        not drawn. The run is chosen as for an analysis, among those over the sentence's corpus.
+
+        Raises CallError for a sentence, head, relation or run that is not there, QueryError where
+        no run fits or it left the sentence out, and as `find`. Warns with AttnbankWarning where a
+        part is not shown.
+        """
+        from attnbank.queries.sentences.reading import ShowOptions
+        from attnbank.queries.sentences.showing import show
+
+        asked = ShowOptions(
+            sentence, head, layer=layer, run=run, corpus=corpus, relation=relation,
+            direction=direction, coreference=coreference, tree=tree, special=special, words=words,
+            before=before, matched=matched, hits=hits, least=least, timeout=timeout,
+        )  # fmt: skip
+        return show(self, asked)
+
+    def plot(
+        self, name: str, /, *, theme: str = "light", size: Size | None = None, **values: Any
+    ) -> Any:
+        """The picture of an analysis, an Altair chart: a notebook draws it, `save` writes it.
+
+        `values` are its parameters; `theme` is light or dark. Raises as `query`; CallError where it
+        has no picture or too many panels, QueryError where there is nothing to draw,
+        MissingPackageError where Altair is not installed.
+        """
+        from attnbank.queries import pictures
+
+        return pictures.draw(self.plot_specification(name, theme=theme, size=size, **values))
+
+    def plot_specification(
+        self, name: str, /, *, theme: str = "light", size: Size | None = None, **values: Any
+    ) -> dict[str, Any]:
+        """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`."""
+        from attnbank.queries import pictures
+
+        analysis = registry.find(name)
+        pictures.check_has_picture(analysis)
+        frame = self.query(name, **values)
+        named = frame
+        if "run" not in frame.columns and "probe" in frame.columns and frame.height:
+            # The rows of a probe name no run: the scores of the same probe do.
+            named = self.query("probe_accuracy", probe=frame["probe"][0])
+        facts = pictures.facts_of(named, self.runs(), values)
+        return pictures.specification(analysis, frame, facts, theme, size)
+
+    if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
+
+        @overload
+        def report(
+            self,
+            path: str | Path,
+            *,
+            run: str | int | None = None,
+            on_section: OnSection | None = None,
+        ) -> None: ...
+
+        @overload
+        def report(
+            self,
+            path: None = None,
+            *,
+            run: str | int | None = None,
+            on_section: OnSection | None = None,
+        ) -> str: ...
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        run: str | int | None = None,
+        on_section: OnSection | None = None,
+    ) -> str | None:
+        """Write every table and figure that the bank can answer into one HTML file.
+
+        It needs nothing outside itself, and is written whole or not at all; without `path` it is
+        returned as text. `run` (name or id) is the run of words over single sentences that the
+        sections on syntax read; others are chosen among those of its model. `on_section` is called
+        with how many sections are done, and how many there are. What the bank cannot answer is
+        listed on the page. Raises CallError for an unknown run or an impossible path,
+        MissingPackageError, BankError for a damaged bank, AttnbankError if it cannot be written.
+        """
+        from attnbank.queries.report import page
+
+        return page.report(self, path, run, on_section)
+
+    def save(self, name: str, request: str, *, dependent: str, head: str, **options: Any) -> int:
+        """Keep the pairs that a request finds as a relation for the analyses; how many they are.
+
+        `dependent` and `head` are nodes of the request; options and errors are those of
+        `attnbank.ingest.save_relation`. Raises CallError without a `saver`.
+        """
+        if self.saver is None:
+            raise CallError(
+                "This bank is open for reading only.", "Open it with attnbank.open_bank."
+            )
+        return self.saver(self, name, request, dependent=dependent, head=head, **options)
 
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
-        return contents.saved(self.connection)
+        return self.frame_of(registry.statement("contents/saved"), {})
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
-        """The tables, views, analyses and functions with their comments.
+        """The relations and functions with comments, or the columns of one. Raises CallError."""
+        with self.answering():
+            return contents.schema(self, table)
 
-        If `table` names a table, view or analysis, its columns instead. Raises CallError for an
-        unknown name.
-        """
-        with self._answering():
-            return contents.schema(self.connection, table)
+
+def list_analyses() -> pl.DataFrame:
+    """The analyses, a user's own among them: section, name, title, paper and grain of each."""
+    names = ("section", "name", "title", "paper", "grain")
+    rows = [tuple(getattr(each, name) for name in names) for each in registry.every().values()]
+    return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def with_defaults(analysis: Analysis, given: Mapping[str, Any]) -> str:
     """The statement of an analysis, with the default in place of each parameter not in `given`."""
-    # The others stay as $name, so that their values reach DuckDB as parameters.
     defaults = {each.name: each.default for each in analysis.parameters if each.name not in given}
-
     return reading.with_references(analysis.statement, lambda name: defaults.get(name, f"${name}"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from attnbank.sql.registry import analyses, statement
 
 _SECONDS = 1.0
-"""The time limit of a query; a person who has pressed the tab key is waiting for it."""
+"""The time limit of a query: a person who has pressed the tab key is waiting."""
 
 _STATEMENTS = {
     "corpus": "select corpus.name from corpus order by corpus.id",
@@ -22,25 +23,17 @@ _STATEMENTS = {
 
 
 def suggestions(path: Path, kind: str) -> list[str]:
-    """Names of one kind (run, corpus, relation or table) in a bank; none if it cannot be read.
+    """Names of one kind (run, corpus, relation or table) in a bank; none if it cannot be read."""
+    from attnbank.sql.bank.opening import open_to_read
 
-    Relations are listed with and without their subtypes, and with `all`, as analyses take them.
-    Nothing is raised, and no bank is created.
-    """
-    try:
-        found = _read(path, _STATEMENTS[kind])
-    except Exception:  # missing, locked, no bank, another version: then there is nothing to suggest
-        found = []
+    limit = f"set max_execution_time = {round(1000 * _SECONDS)}"
+    found: list[str] = []
+    # Missing, locked, not a bank, another version: then there is nothing to suggest.
+    with suppress(Exception), open_to_read(path, (limit,), spills=False) as connection:
+        rows = connection.execute(_STATEMENTS[kind]).fetchall()
+        found = [row[0] for row in rows if row[0]]
     if kind == "relation" and found:
         found = sorted({"all", *found, *(name.split(":")[0] for name in found)})
     if kind == "table":
         found += analyses()
     return [name for name in found if name.isprintable()]
-
-
-def _read(path: Path, select: str) -> list[str]:
-    from attnbank.sql.bank.opening import open_to_read
-
-    limit = f"set max_execution_time = {round(1000 * _SECONDS)}"
-    with open_to_read(path, (limit,), spills=False) as connection:
-        return [row[0] for row in connection.execute(select).fetchall() if row[0]]

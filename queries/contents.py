@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
-import duckdb
 import polars as pl
-from duckdb import DuckDBPyConnection
 
-from attnbank.queries.results import frame_of
+from attnbank.queries.any_bank import AnyBank
 from attnbank.sql import registry
-from attnbank.sql.bank.places import bank_place
+from attnbank.sql.bank.paths import bank_file
 from attnbank.sql.errors import CallError
+from attnbank.sql.html import of_frame
 from attnbank.sql.quoting import literal, place
 from attnbank.sql.suggest import did_you_mean, listed
 
-_BYTES_UNROUNDED = 3.8
-_BYTES_ROUNDED = 2.5
+_BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5
 """Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals."""
 _BYTES_OF_SUMS = 40.0
 """Bytes that the peaks and sums take for each position of a map, as measured on sentences."""
@@ -39,140 +38,116 @@ class Contents:
     tables: pl.DataFrame
 
     def _repr_html_(self) -> str:
-        from attnbank.queries.html import of_contents
+        parts = ("runs", "models", "corpora", "skipped", "tables")
+        return (
+            f"<p><code>{escape(str(self.path))}</code>: {self.bytes:,} bytes,"
+            f" format {self.format}, written by attnbank {escape(self.created_by)}</p>"
+            + "".join(of_frame(getattr(self, part), part.capitalize()) for part in parts)
+        )
 
-        return of_contents(self)
 
-
-def read(connection: DuckDBPyConnection, path: Path) -> Contents:
+def read(bank: AnyBank) -> Contents:
     """A summary of everything that is in a bank."""
-    written = connection.execute("select format, created_by from bank").fetchall()[0]
+    ((format_, created_by),) = bank.connection.execute(
+        "select format, created_by from bank"
+    ).fetchall()
+    parts = ("models", "corpora", "skipped", "departures")
     return Contents(
-        path=path,
-        bytes=path.stat().st_size,
-        format=written[0],
-        created_by=written[1],
-        runs=runs(connection, path),
-        models=_statement(connection, "contents/models"),
-        corpora=_statement(connection, "contents/corpora"),
-        skipped=_statement(connection, "contents/skipped"),
-        departures=_statement(connection, "contents/departures"),
-        tables=_counts(connection),
+        bank.path,
+        bank.path.stat().st_size,
+        format_,
+        created_by,
+        runs=runs(bank),
+        tables=_counts(bank),
+        **{each: _statement(bank, f"contents/{each}") for each in parts},
     )
 
 
-def runs(connection: DuckDBPyConnection, path: Path) -> pl.DataFrame:
-    """The runs, one row each, with their options and how much they hold.
-
-    The column `bytes` estimates the part of the file that a run takes: the size of the file is
-    divided in proportion to the weights, of which rounded ones count less, and the sums.
-    """
-    found = _statement(connection, "contents/runs")
-    each = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
-    size = bank_place(path).stat().st_size
-    return (
-        found.with_columns(
-            share=pl.col("weights") * each + pl.col("distributions") * _BYTES_OF_SUMS
-        )
-        .with_columns(share=pl.col("share") / pl.col("share").sum())
-        .with_columns(
-            bytes=(pl.col("share").fill_nan(0.0) * size).round().cast(pl.Int64),
-        )
-        .drop("share")
-    )
+def runs(bank: AnyBank) -> pl.DataFrame:
+    """The runs, one row each; `bytes` is a share of the file's, estimated by weights and sums."""
+    weight = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
+    share = pl.col("weights") * weight + pl.col("distributions") * _BYTES_OF_SUMS
+    part = (share / share.sum()).fill_nan(0.0) * bank_file(bank.path).stat().st_size
+    return _statement(bank, "contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
 
 
-def choices(connection: DuckDBPyConnection) -> pl.DataFrame:
-    """The runs, and whether each may be chosen when none is named."""
-    return _statement(connection, "contents/run_choices")
-
-
-def saved(connection: DuckDBPyConnection) -> pl.DataFrame:
-    """The saved relations, one row each."""
-    return _statement(connection, "contents/saved")
-
-
-def schema(connection: DuckDBPyConnection, table: str | None = None) -> pl.DataFrame:
+def schema(bank: AnyBank, table: str | None = None) -> pl.DataFrame:
     """Kind, name and comment of everything in the bank; or the columns of one table or analysis.
 
-    If a table and an analysis have the same name, the name means the table, as in SQL, and
-    `head_distance()` means the analysis. Raises CallError for an unknown name.
+    `head_distance()` is the analysis where a table has its name. CallError for an unknown name.
     """
     if table is None:
-        found = _statement(connection, "contents/relation_names")
+        found = _statement(bank, "contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
     plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
-    if plain in registry.analyses() and (table.endswith("()") or not _is_table(connection, table)):
-        analysis = registry.analyses()[plain]
-        return pl.DataFrame(
-            [(each.name, each.type.upper(), each.help) for each in analysis.columns],
-            schema=["column", "type", "comment"],
-            orient="row",
-        )
-    schema_name, name = relation(connection, table)
-    return _statement(connection, "contents/relation_columns", schema=schema_name, name=name)
+    kind, *_ = _tables_and_views(bank).get(f"main.{table.removeprefix('main.')}", ("none",))
+    if plain in registry.analyses() and kind != "table":
+        columns = registry.analyses()[plain].columns
+        rows = [(each.name, each.type.upper(), each.help) for each in columns]
+        return pl.DataFrame(rows, schema=["column", "type", "comment"], orient="row")
+    schema_name, name = relation(bank, table)
+    return _statement(bank, "contents/relation_columns", schema=schema_name, name=name)
 
 
-def _is_table(connection: DuckDBPyConnection, name: str) -> bool:
-    kinds = _statement(connection, "contents/relation_names").filter(
-        (pl.col("kind") == "table") & (pl.col("name") == name.removeprefix("main."))
-    )
-    return bool(kinds.height)
+def _tables_and_views(bank: AnyBank) -> dict[str, tuple[str, str, str]]:
+    found = _statement(bank, "contents/relation_names").select("kind", "schema", "name").rows()
+    return {f"{each[1]}.{each[2]}": each for each in found if each[0] in ("table", "view")}
 
 
-def relation(connection: DuckDBPyConnection, name: str) -> tuple[str, str]:
+def relation(bank: AnyBank, name: str) -> tuple[str, str]:
     """The schema and the name of a table or view. Raises CallError if there is none."""
-    known = {
-        f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
-        for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
-        if row["kind"] in ("table", "view")
-    }
+    known = _tables_and_views(bank)
     for asked in (name, f"main.{name}", f"paper.{name}"):
         if asked in known:
-            return known[asked]
+            return known[asked][1:]
     names = [each.removeprefix("main.") for each in known] + list(registry.analyses())
     raise CallError(
-        f"There is no table {name}.",
-        f"{did_you_mean(name, names)} attnbank schema lists all.".strip(),
+        f"Table {name} does not exist.",
+        f"{did_you_mean(name, names)} attnbank schema lists all tables.".strip(),
     )
 
 
-def of_run(connection: DuckDBPyConnection, table: str, run: str | int) -> str:
-    """The SQL condition that is true for the rows of a table that belong to a run.
-
-    Raises CallError for an unknown run, and for a table with no column `run` or `sequence`.
-    """
-    rows = connection.execute("select id, name from run order by id").fetchall()
+def of_run(bank: AnyBank, table: str, run: str | int) -> str:
+    """The SQL condition for the rows of a table that are of a run; CallError if there is none."""
+    rows = bank.connection.execute("select id, name from run order by id").fetchall()
     ids = [number for number, name in rows if str(run) in (str(number), name)]
     if not ids:
         names = [name for _, name in rows]
         raise CallError(
             f"There is no run {run}.", f"{did_you_mean(str(run), names)} It has: {listed(names)}."
         )
-    columns = list(schema(connection, table)["column"])
+    columns = list(schema(bank, table)["column"])
     if "run" in columns:
         return f"run = {ids[0]}"
     if "sequence" in columns:
         return f"sequence in (select sequence.id from sequence where sequence.run = {ids[0]})"
-    raise CallError(f"No row of {table} belongs to a run.", "Leave run out.")
+    raise CallError(f"Table {table} has no column run or sequence.", "Leave out run.")
 
 
-def _counts(connection: DuckDBPyConnection) -> pl.DataFrame:
-    names = [
-        (row["schema"], row["name"])
-        for row in _statement(connection, "contents/relation_names").iter_rows(named=True)
-        if row["kind"] == "table"
-    ]
+def _counts(bank: AnyBank) -> pl.DataFrame:
     every = " union all ".join(
         f'select {literal(name if schema == "main" else f"{schema}.{name}")} as "table",'
         f' count(*) as "rows" from {place(schema, name)}'
-        for schema, name in names
+        for kind, schema, name in _tables_and_views(bank).values()
+        if kind == "table"
     )
-    return frame_of(connection.query(every))
+    return bank.frame_of(every, {})
 
 
-def _statement(connection: DuckDBPyConnection, statement: str, /, **values: str) -> pl.DataFrame:
-    found: duckdb.DuckDBPyRelation = connection.query(registry.statement(statement), params=values)
-    return frame_of(found)
+def _statement(bank: AnyBank, statement: str, /, **values: str) -> pl.DataFrame:
+    return bank.frame_of(registry.statement(statement), values)
+
+
+OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "words", "weights",
+            "skipped", "finished")  # fmt: skip
+"""Columns of runs that are shown beside each other, without the options."""
+
+
+def of_bank(path: Path, runs: pl.DataFrame | None) -> str:
+    """A bank with a table of its runs; `runs` is None if the bank is closed."""
+    if runs is None:
+        return f"<p>Bank <code>{escape(str(path))}</code>, closed</p>"
+    shown = runs.select(name for name in OF_RUNS if name in runs.columns)
+    return f"<p>Bank <code>{escape(str(path))}</code></p>{of_frame(shown, 'Runs')}"

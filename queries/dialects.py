@@ -1,14 +1,13 @@
 """An analysis as one statement for another engine, over tables of the same names.
 
-Other engines have the tables of a bank but not its macros and views. So each call of one is
-replaced by its definition in sqlglot's syntax tree, parameters become literals, and the tree is
-written in the engine's dialect.
+Other engines do not have a bank's macros and views. So each call of one is replaced by its
+definition in sqlglot's syntax tree, parameters become literals, and the dialect writes the tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sqlglot
@@ -25,24 +24,21 @@ from attnbank.sql.suggest import did_you_mean
 def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     """The statement of an analysis for another engine, with its parameters filled in.
 
-    It reads the tables of a bank, as `attnbank export` writes them, and calls no macro. Raises
-    CallError for an unknown analysis, parameter or dialect, and for a value of the wrong type.
+    It reads the tables of an export and calls no macro. Raises CallError for an unknown analysis,
+    parameter or dialect, and for a value of the wrong type.
     """
     if dialect not in DIALECTS:
         raise CallError(
-            f"There is no dialect {dialect}.",
-            f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
+            f"Dialect {dialect} is not supported.",
+            f"{did_you_mean(dialect, DIALECTS)} Choose from: {', '.join(DIALECTS)}.".strip(),
         )
     analysis = registry.find(name)
-    given = parameters.check(analysis, values)
-    return _written(_Inliner().statement(analysis, _literals(given)), dialect)
+    given = _literals(parameters.check(analysis, values))
+    return _written(_Inliner().statement(analysis, given), dialect)
 
 
 def written_out(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
-    """A SELECT of the package's own for another engine, with the values of its `$name` filled in.
-
-    It may call the macros and views of a bank, like the statement of an analysis.
-    """
+    """A SELECT of the package's own, which may call macros and read views, for another engine."""
     return _written(_Inliner().filled(statement, _literals(values)), dialect)
 
 
@@ -64,6 +60,7 @@ _SPARK = {
     ),
     "list_extract": "try_element_at({0}, cast({1} as int))",
     "list_position": "nullif(array_position({0}, {1}), 0)",
+    "list_reduce": "aggregate({0}, {2}, {1})",
     "list_select": "transform({1}, place -> try_element_at({0}, cast(place as int)))",
     "map_extract_value": "try_element_at({0}, {1})",
     "list_sum": "aggregate({0}, cast(0 as double), (total, each) -> total + each)",
@@ -85,34 +82,25 @@ def for_spark(node: exp.Expr) -> exp.Expr:
 
 
 def _is_of_list(node: exp.Length) -> bool:
-    """Whether a length was written as `len`, which the analyses use for lists only.
-
-    The parser makes the same node of `len`, `length` and `char_length`, but keeps where the word
-    began and ended, so its length tells them apart.
-    """
-    start, end = (int(node.meta.get(each, 0)) for each in ("start", "end"))
-    return end - start + 1 == len("len")
+    """Whether it was written as `len`, as of lists only: the parser keeps where the word was."""
+    return int(node.meta.get("end", 0)) - int(node.meta.get("start", 0)) + 1 == len("len")
 
 
 class _Inliner:
-    """Replaces calls of macros and views by their definitions."""
+    """Replaces calls of macros and views by their definitions, so that only tables are read."""
 
     def __init__(self) -> None:
         self._calls = 0
 
     def statement(self, analysis: Analysis, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
-        """The statement of an analysis with its arguments filled in, reading only tables."""
-        filled = {each.name: _expression(each.default) for each in analysis.parameters}
-        filled.update(arguments)
-        return self.filled(analysis.statement, filled)
+        defaults = {each.name: _expression(each.default) for each in analysis.parameters}
+        return self.filled(analysis.statement, {**defaults, **arguments})
 
     def filled(self, statement: str, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
-        """Any statement with an argument in place of each parameter, reading only tables."""
-
         def replaced(node: exp.Expr) -> exp.Expr:
             return arguments[node.name].copy() if isinstance(node, exp.Placeholder) else node
 
-        return self._without_macros(_statement(statement).transform(replaced))
+        return self._without_macros(_expression(statement).transform(replaced))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""
@@ -124,9 +112,7 @@ class _Inliner:
             if isinstance(node, exp.Table):
                 return self._relation(node, own) or node
             plain = node
-            while isinstance(plain, exp.Cast) and isinstance(plain.this, exp.Cast):
-                if plain.this.to != plain.to:
-                    break
+            while isinstance(plain, exp.Cast) and plain.to == plain.this.args.get("to"):
                 plain = plain.this
             # `transform` does not descend into a node that replaces another one, so do it here.
             return node if plain is node else plain.transform(replaced)
@@ -161,7 +147,7 @@ class _Inliner:
         def replaced(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not node.table and node.name in values:
                 value: exp.Expr = values[node.name].copy()
-                return value if isinstance(value, (exp.Column, exp.Literal)) else exp.paren(value)
+                return value if isinstance(value, exp.Column | exp.Literal) else exp.paren(value)
             return node
 
         return exp.paren(self._without_macros(body.transform(replaced)))
@@ -170,8 +156,7 @@ class _Inliner:
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
     """The statement with a prefix before the names of its common table expressions.
 
-    Some engines have such expressions only at the top level of a statement, where equal names would
-    clash.
+    Some engines have these only at the top level of a statement, where equal names would clash.
     """
     with_ = tree.args.get("with_") or tree.args.get("with")
     if with_ is None:
@@ -211,11 +196,7 @@ def _created(kind: str) -> list[exp.Create]:
     ]
 
 
-@cache
-def _statement(text: str) -> exp.Expr:
-    """The syntax tree of a statement. It is cached, so copy it before you change it."""
-    return _expression(text)
-
-
+@lru_cache(maxsize=1024)
 def _expression(text: str) -> exp.Expr:
+    """The syntax tree of a statement or a part of one, which is cached: copy it to change it."""
     return sqlglot.parse_one(text, dialect="duckdb")

@@ -11,19 +11,11 @@ _RIGHT_TO_LEFT = ("R", "AL")
 
 def is_right_to_left(text: str) -> bool:
     """Whether a text runs from right to left: its first letter that has a direction says so."""
-    for sign in text:
-        direction = unicodedata.bidirectional(sign)
-        if direction in _RIGHT_TO_LEFT:
-            return True
-        if direction == "L":
-            return False
-    return False
+    directions = map(unicodedata.bidirectional, text)
+    return next((each for each in directions if each in ("L", *_RIGHT_TO_LEFT)), "L") != "L"
 
 
 def isolated(text: str) -> str:
     """The text, set apart from its neighbours where a part of it runs from right to left."""
-    if text.isascii() or not any(
-        unicodedata.bidirectional(sign) in (*_RIGHT_TO_LEFT, "AN") for sign in text
-    ):
-        return text
-    return f"{ISOLATE}{text}{END}"
+    ways = set() if text.isascii() else {*map(unicodedata.bidirectional, text)}
+    return text if ways.isdisjoint((*_RIGHT_TO_LEFT, "AN")) else f"{ISOLATE}{text}{END}"

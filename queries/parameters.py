@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attnbank.sql.errors import CallError
@@ -14,15 +15,21 @@ from attnbank.sql.suggest import did_you_mean, listed
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
 _TEXTS = frozenset({"varchar", "text", "string"})
-_TRUE = frozenset({"true", "yes", "on", "1"})
-_FALSE = frozenset({"false", "no", "off", "0"})
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_READERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(_INTEGERS, int),
+    **dict.fromkeys(_FLOATS, float),
+    "boolean": lambda text: _BOOLEANS[text.strip().casefold()],
+}
 
 
 def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
     """The given parameters as values that DuckDB can bind.
 
-    Raises CallError for a name that the header does not declare and for a value that does
-    not fit the declared type.
+    Raises CallError for a name that is not declared, and a value that does not fit the type.
     """
     declared = {parameter.name: parameter for parameter in analysis.parameters}
     for name in given:
@@ -43,7 +50,7 @@ def value(parameter: Parameter, given: Any) -> Any:
     if not is_list:
         return _scalar(parameter, element, given)
     if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
-        raise _misfit(parameter, given)
+        raise _wrong_type(parameter, given)
     return [None if each is None else _scalar(parameter, element, each) for each in given]
 
 
@@ -67,67 +74,44 @@ def element_type(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
-    """One value, or element of a list, in a type. Raises CallError if it does not fit."""
+    is_boolean = isinstance(given, bool)
     if type_ in _TEXTS:
-        if parameter.names_run and isinstance(given, int) and not isinstance(given, bool):
+        if parameter.names_run and isinstance(given, int) and not is_boolean:
             return str(given)
-        if not isinstance(given, str):
-            raise _misfit(parameter, given)
-        allowed = parameter.choices
-        if allowed and given not in allowed:
-            raise CallError(
-                f"{parameter.name} cannot be {given!r}.",
-                f"{did_you_mean(given, allowed)} It is one of: {listed(allowed)}.".strip(),
-            )
-        return given
-    if type_ == "boolean":
-        if not isinstance(given, bool):
-            raise _misfit(parameter, given)
-        return given
-    if type_ in _INTEGERS:
-        if isinstance(given, bool):
-            raise _misfit(parameter, given)
-        try:
+        if isinstance(given, str):
+            allowed = parameter.choices
+            if allowed and given not in allowed:
+                raise CallError(
+                    f"{parameter.name} cannot be {given!r}.",
+                    f"{did_you_mean(given, allowed)} It is one of: {listed(allowed)}.".strip(),
+                )
+            return given
+    elif type_ == "boolean":
+        if is_boolean:
+            return given
+    elif type_ in _INTEGERS:
+        with suppress(TypeError):
             whole = operator.index(given)
-        except TypeError:
-            raise _misfit(parameter, given) from None
-        if not -(1 << _INTEGERS[type_] - 1) <= whole < 1 << _INTEGERS[type_] - 1:
-            raise _misfit(parameter, given)
-        return whole
-    if type_ in _FLOATS:
-        if isinstance(given, (bool, str, bytes)):
-            raise _misfit(parameter, given)
-        try:
-            number = float(given)
-        except (TypeError, ValueError, OverflowError):
-            raise _misfit(parameter, given) from None
-        if not math.isfinite(number):
-            raise _misfit(parameter, given)
-        return number
-    return given
+            limit = 1 << _INTEGERS[type_] - 1
+            if not is_boolean and -limit <= whole < limit:
+                return whole
+    elif type_ in _FLOATS:
+        with suppress(TypeError, ValueError, OverflowError):
+            if not isinstance(given, bool | str | bytes) and math.isfinite(number := float(given)):
+                return number
+    else:
+        return given
+    raise _wrong_type(parameter, given)
 
 
 def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
-    """One value, or element of a list, read from text. Raises CallError if it does not fit."""
     try:
-        if type_ in _INTEGERS:
-            return _scalar(parameter, type_, int(text))
-        if type_ in _FLOATS:
-            return _scalar(parameter, type_, float(text))
-    except ValueError:
-        raise _misfit(parameter, text) from None
-    if type_ == "boolean":
-        folded = text.strip().casefold()
-        if folded not in _TRUE | _FALSE:
-            raise _misfit(parameter, text)
-        return folded in _TRUE
-    return _scalar(parameter, type_, text)
+        read = _READERS.get(type_, str)(text)
+    except (ValueError, KeyError):
+        raise _wrong_type(parameter, text) from None
+    return _scalar(parameter, type_, read)
 
 
-def _misfit(parameter: Parameter, given: object) -> CallError:
-    element, is_list = element_type(parameter)
-    what = f"a list of {element}" if is_list else element
-    return CallError(
-        f"{parameter.name} takes {what}, not {given!r}.",
-        f"{parameter.name}: {parameter.help}.",
-    )
+def _wrong_type(parameter: Parameter, given: object) -> CallError:
+    fact = f"{parameter.name} must be of type {parameter.type}, not {given!r}."
+    return CallError(fact, f"{parameter.name}: {parameter.help}.")

@@ -1,24 +1,29 @@
-"""The methods of Bank that take a request in Grew's language, which exports on Spark have, too."""
+"""What a bank and exports on Spark answer about a request in Grew's language."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.connections.asking import Asking
-from attnbank.queries.sandbox.isolated import check_limits
-from attnbank.queries.sandbox.select import MEMORY
-from attnbank.sql.errors import AttnbankWarning
+from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.connections import MEMORY
+from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.runs import Run, UnfinishedRunWarning
+from attnbank.sql.subprocess_guard import check_limits
+from attnbank.sql.suggest import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from attnbank.queries.patterns import Choice, RunFacts
+    from attnbank.queries.patterns import HitOptions
+    from attnbank.queries.patterns.language.checking import Checked
+
+_CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
 
 
-class Requests(Asking):
-    """The part of a Bank that finds and counts what a request describes."""
+class Requests(AnyBank):
+    """Finds and counts what a request describes, and judges heads on it, on any engine."""
 
     def find(
         self,
@@ -32,6 +37,7 @@ class Requests(Asking):
         limit: int | None = None,
         sample: int | None = None,
         seed: int = 0,
+        context: int | bool | None = None,
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> pl.DataFrame:
@@ -39,26 +45,40 @@ class Requests(Asking):
 
         The columns are `sent_id`, one per node with the word's index in its sentence (0 is the node
         before the first word), one per named edge with its label, and what `columns` names
-        (`"V.lemma, delta(V, O)"`). Without `corpus` every sentence of the bank is read. A request
-        about attention reads only the sentences of one run: `run`, by name or id, or else the one
-        that an analysis would choose. With `within="document"`, nodes that only attention or
-        coreference connects may be in different sentences; a column `N.sent_id` names that of each.
-        `sort` names values to sort by, in the form of `columns`. `limit` is the most rows; `sample`
-        draws that many at random, the same ones for the same `seed`. `timeout` is in seconds,
+        (`"V.lemma, delta(V, O)"`); `sort` names what to sort by. A request about attention reads
+        the sentences of one `run` (name or id), by default the one that an analysis would choose.
+        With `within="document"`, nodes that only attention or coreference connects may be in
+        different sentences; a column `N.sent_id` names that of each. `limit` is the most rows;
+        `sample` draws that many at random, by the `seed`. The column `hit` shows the matched words,
+        each in brackets, between `left` and `right` with `context` words each (10); `context=False`
+        or naming `columns` without a `context` leaves the three out. `timeout` is in seconds,
         `memory` in bytes.
 
         Raises RequestError, with line and column, for a request that cannot be read; CallError for
         an unknown corpus or run and for limits out of range; QueryError if it runs out of time or
-        memory. Warns with AttnbankWarning if nothing is found because no word has what is asked
-        for, or if the run has not read every sentence.
+        memory. Warns with AttnbankWarning of what no word has, and of sentences not in the run.
         """
-        from attnbank.queries.patterns import Choice, RunFacts, finding
+        from attnbank.queries.patterns import HitOptions, finding
 
-        is_wide = finding.is_document(within)
-        chosen = self.run_of_request(request, run, within, f"{columns}, {sort}")
-        facts = None if chosen is None else RunFacts.of(chosen)
-        choice = Choice(corpus, limit, sample, seed, is_wide=is_wide, run=facts)
-        return self.hits(request, choice, columns, sort, timeout, memory)
+        if context is None or context is True:
+            context = False if columns and context is None else _CONTEXT
+        choice = HitOptions(
+            corpus, limit, sample, seed, keys=context is not False,
+            cross_sentence=finding.is_document(within),
+            run=self.run_of_request(request, run, within, f"{columns}, {sort}"),
+        )  # fmt: skip
+        found = self.hits(request, choice, columns, sort, timeout, memory)
+        if context is False:
+            return found
+        for name in {"left", "hit", "right"} & {*found.columns}:
+            raise CallError(
+                f"{name} is a column of the words around a hit, and a name in the request.",
+                "Rename it in the request, or pass context=False.",
+            )
+        words = self.concordance(found.drop("run", strict=False), context)
+        keys = [name for name in found.columns if name.rpartition(".")[2] == "sentence"]
+        parts = (words.select("sent_id", "left", "hit", "right"), found.drop("sent_id", *keys))
+        return pl.concat(parts, how="horizontal")
 
     def count(
         self,
@@ -76,13 +96,13 @@ class Requests(Asking):
 
         Keys are features and labels (`"V.lemma, e.label"`), distances (`"delta(V, O)"`), metadata
         (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). The most
-        frequent come first, at most `limit` of them. Raises and warns as `find` does.
+        frequent come first, at most `limit` of them; if the first key is a number, these are in the
+        order of the numbers. Raises and warns as `find` does.
         """
-        from attnbank.queries.patterns import Choice, RunFacts, finding
+        from attnbank.queries.patterns import HitOptions, finding
 
         chosen = self.run_of_request(request, run, within, by)
-        facts = None if chosen is None else RunFacts.of(chosen)
-        choice = Choice(corpus, limit, is_wide=finding.is_document(within), run=facts)
+        choice = HitOptions(corpus, limit, cross_sentence=finding.is_document(within), run=chosen)
         return self.hits(request, choice, by, "", timeout, memory, counts=True)
 
     def run_of_request(
@@ -94,24 +114,27 @@ class Requests(Asking):
     ) -> Run | None:
         """The run whose attention `find` reads for a request; None if it is not about attention.
 
-        Raises RequestError as `find` does; for the run it raises as `query` does, and CallError if
-        one is named and none is read.
+        Raises as `find` and `query` do, and CallError if a run is named and none is read.
         """
         from attnbank.queries.patterns import finding
 
-        with self.answering():
-            asked = None if run is None else str(run)
-            is_wide = finding.is_document(within)
-            checked = finding.described(request, columns)
-            return finding.choose(
-                self.connection, self.path, asked, reads=checked.attends, is_wide=is_wide,
-                weights=checked.reads_weights,
-            )  # fmt: skip
+        wide = finding.is_document(within)
+        checked = finding.resolved(request, columns)
+        if checked.attention():
+            weights = checked.reads_weights()
+            with self.answering():
+                return finding.choose(self.connection, self.path, run, wide=wide, weights=weights)
+        if run is not None:
+            raise CallError(
+                "The request does not ask about attention, so it reads no run.",
+                "Leave the run out, or ask: A =[3-1]=> B.",
+            )
+        return None
 
     def hits(
         self,
         request: str,
-        choice: Choice,
+        choice: HitOptions,
         columns: str = "",
         sort: str = "",
         timeout: float = 30.0,
@@ -119,49 +142,157 @@ class Requests(Asking):
         *,
         counts: bool = False,
     ) -> pl.DataFrame:
-        """What `find` returns, or `count` with `counts`, for a choice of hits that is already made.
-
-        Raises and warns as they do.
-        """
+        """What `find`, or `count` with `counts`, returns for a choice of hits, with its errors."""
         from attnbank.queries.patterns import finding
+
+        asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
+        run = choice.run
+        if run is not None:
+            with self.answering():
+                ((skipped,),) = self.connection.execute(
+                    "select count(distinct skipped.sentence) from skipped where skipped.run = $run",
+                    {"run": run.id},
+                ).fetchall()
+            if not run.is_finished:
+                told = f"The run {run.name} is not finished: only its first part is searched."
+                warnings.warn(told, UnfinishedRunWarning, stacklevel=3)
+            if skipped:
+                told = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
+                warnings.warn(told, AttnbankWarning, stacklevel=3)
+        found = self._found(asked.checked, asked.statement, choice.corpus, timeout, memory)
+        keys = list(dict.fromkeys(map(str, asked.checked.keys)))
+        if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
+            return found.sort(keys, nulls_last=True)
+        if choice.sample is None:
+            return found
+        found = found.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
+        return found if choice.keys else found.drop("sentence")
+
+    def _found(
+        self, checked: Checked, statement: str, corpus: str | None, timeout: float, memory: int
+    ) -> pl.DataFrame:
+        from attnbank.queries.patterns import finding, unknown
 
         check_limits(timeout, memory)
-        asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
-        if choice.corpus is not None:
-            with self.answering():
-                finding.check_corpus(self.connection, choice.corpus)
-        if choice.run is not None:
-            self._tell_of_run(choice.run)
-        found = self.found_by(asked.statement, timeout, memory)
-        if choice.sample is not None:
-            found = asked.in_order(found, choice)
-        if not found.height and choice.limit != 0:
-            with self.answering():
-                for told in finding.unknown_names(self.connection, asked.checked):
-                    warnings.warn(told, AttnbankWarning, stacklevel=3)
-        return found
-
-    def _tell_of_run(self, run: RunFacts) -> None:
-        """Warn if the run whose attention is asked about has not read every sentence."""
-        from attnbank.queries.patterns import finding
-
         with self.answering():
-            count = finding.left_out(self.connection, run.id)
-        if not run.is_finished:
-            told = f"The run {run.name} is not finished: the hits are of its first part."
-            warnings.warn(told, UnfinishedRunWarning, stacklevel=4)
-        if count:
-            told = f"The run {run.name} left out {count:,} sentences: nothing is found there."
-            warnings.warn(told, AttnbankWarning, stacklevel=4)
+            if corpus is not None:
+                finding.check_corpus(self.connection, corpus)
+            unknown.check_enhanced(self.connection, checked)
+        found = self.found_by(statement, timeout, memory)
+        with self.answering():
+            for told in unknown.unknown_names(self.connection, checked, corpus):
+                warnings.warn(told, AttnbankWarning, stacklevel=4)
+        return found
 
     def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
         """The hits of `hits` as a concordance: the matched words in their sentence.
 
-        `found` must have the column `sentence` (`Choice.keys`). The columns are `sent_id`, `left`,
-        `hit` (from the first matched word to the last, each in brackets) and `right`, then any
-        further columns of `found`. `context` is the number of words left and right; None for all.
+        `found` has the column `sentence` (`HitOptions.keys`). The columns are `sent_id`, `left`,
+        `hit` (first to last matched word, each in brackets), `right`, and any further columns of
+        `found`. `context` is the number of words left and right; None for all.
         """
         from attnbank.queries.patterns import concordance
 
         with self.answering():
             return concordance.lines(self.connection, found, context)
+
+    def score(
+        self,
+        request: str,
+        *,
+        dependent: str,
+        head: str,
+        by: str = "",
+        every: bool = False,
+        each: bool = False,
+        min_count: int = 1,
+        apart: int = 1,
+        corpus: str | None = None,
+        run: str | int | Sequence[str | int] | None = None,
+        within: str = "sentence",
+        timeout: float = 30.0,
+        memory: int = MEMORY,
+    ) -> pl.DataFrame:
+        """Judge every head on the pairs of words that a request finds, as on a relation.
+
+        `dependent` and `head` are two nodes of the request, taken for those of a dependency. The
+        result has one row for the best head of a run, as in the analysis `best_head_test`, and a
+        second one for the run's control of random weights, if the bank has one; with `every`, all
+        heads, as in `head_score`. With `by`, keys as in `find`, it has the accuracy of the best
+        head in each group of at least `min_count` pairs, or with `each` the best head of each
+        group, in the order of the first key if that is a number, else the largest first. Pairs
+        closer than `apart` words are left out. `run` may be several runs. With `within="document"`
+        the words may be in different sentences, and a run that reads documents is judged.
+
+        Raises as `find` and `query` do, and CallError for a node that the request does not have.
+        Warns with AttnbankWarning of pairs that are not in one input of the run, and if the request
+        is about attention: its figures are circular, and its p values null.
+        """
+        from attnbank.queries.patterns import finding, scoring
+
+        if not by and (each or min_count > 1):
+            raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
+        if by and every:
+            raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
+        runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
+        is_circular = finding.asks_about_attention(request, by)
+        if is_circular and len(runs) > 1:
+            fact = "A request about attention can read only one run."
+            raise CallError(fact, "Choose one (--run, run=).")
+        pairs, _ = self.pairs(
+            request, dependent=dependent, head=head, by=by, corpus=corpus, within=within,
+            apart=apart, run=runs[0] if is_circular else None, timeout=timeout, memory=memory,
+        )  # fmt: skip
+        found = []
+        for named in runs:
+            with self.answering():
+                if named is None and finding.is_document(within):
+                    named = finding.choose(self.connection, self.path, None, wide=True).id
+            found.append(
+                scoring.judged(
+                    self, pairs, None if named is None else str(named), every=every, each=each,
+                    min_count=min_count, has_control=len(runs) == 1,
+                )
+            )  # fmt: skip
+        frame = pl.concat(found)
+        return scoring.without_p_values(frame) if is_circular else frame
+
+    def pairs(
+        self,
+        request: str,
+        *,
+        dependent: str,
+        head: str,
+        by: str = "",
+        corpus: str | None = None,
+        run: str | int | None = None,
+        within: str = "sentence",
+        apart: int = 1,
+        timeout: float = 30.0,
+        memory: int = MEMORY,
+    ) -> tuple[pl.DataFrame, str]:
+        """The pairs of words that a request finds, as `score` judges them, and their SELECT.
+
+        The frame has one row per pair, with the columns `word` (the dependent) and `head_word`,
+        both word.id, and one per key of `by`. Raises and warns as `score` does.
+        """
+        from attnbank.queries.patterns import HitOptions, finding, scoring
+        from attnbank.queries.patterns.select.building import pairs_of
+
+        is_circular = finding.asks_about_attention(request, by)
+        chosen = self.run_of_request(request, run, within, by) if is_circular else None
+        wide = finding.is_document(within)
+        choice = HitOptions(corpus, keys=True, cross_sentence=wide, run=chosen)
+        checked = finding.checked_for(request, by, "", choice)
+        nodes = checked.pattern.nodes
+        for name in (dependent, head):
+            if name not in nodes:
+                told = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
+                raise CallError(f"The request has no node {name}.", told.strip())
+        if dependent == head:
+            raise CallError("--from and --to name the same node.", f"Give two of: {listed(nodes)}.")
+        statement = pairs_of(checked, choice, dependent, head, apart)
+        pairs = self._found(checked, statement, corpus, timeout, memory)
+        if is_circular:
+            warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
+        return pairs, statement

@@ -1,9 +1,12 @@
-"""Results and errors of DuckDB, in the form that the rest of the package uses."""
+"""Results and errors of DuckDB, in the form that the rest of the package uses, and kept answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
@@ -11,8 +14,11 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
+from attnbank.sql.bank import result_cache
 from attnbank.sql.errors import QueryError, first_line
+from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
+from attnbank.sql.runs import Run
 
 ROWS_AT_ONCE = 16_384
 """Rows of a batch of a streamed result."""
@@ -29,25 +35,36 @@ _WAYS = 4
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+@dataclass(frozen=True)
+class CachedResult:
+    """A kept answer: its rows, when it was computed (UTC), and how many seconds that took."""
+
+    rows: pl.DataFrame
+    finished: datetime
+    seconds: float
+
+    @property
+    def message(self) -> str:
+        """A phrase for people: since when it is kept, and what to type to compute it anew."""
+        return f"kept since {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
+
+
 def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """A result in which columns of types that a frame does not have, even nested, become text."""
-    odd = [_holds_odd(each) for each in found.types]
-    if not any(odd):
+    if not any(map(_holds_odd, found.types)):
         return found
-    return found.project(
-        ", ".join(
-            f"cast({quoted(name)} as varchar) as {quoted(name)}" if is_odd else quoted(name)
-            for name, is_odd in zip(found.columns, odd, strict=True)
-        )
+    columns = (
+        f"cast({quoted(name)} as varchar) as {quoted(name)}" if _holds_odd(type_) else quoted(name)
+        for name, type_ in zip(found.columns, found.types, strict=True)
     )
+    return found.project(", ".join(columns))
 
 
 def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """A result as a frame.
+    """A result as a frame; 128-bit integers, the type of sums, become 64 bits wide if they fit.
 
-    Columns of 128-bit integers, the type of every sum in DuckDB, become 64 bits wide if all values
-    fit; types that frames do not have become text. Raises QueryError for a value that a frame
-    cannot hold, and KeyboardInterrupt if the query was interrupted.
+    Types that frames do not have become text. Raises QueryError for a value that a frame cannot
+    hold, and KeyboardInterrupt.
     """
     wide = wide_columns(found)
     try:
@@ -61,18 +78,12 @@ def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
 def wide_columns(found: duckdb.DuckDBPyRelation) -> list[str]:
     """The columns that are integers of 128 bits."""
-    return [
-        name
-        for name, each in zip(found.columns, found.types, strict=True)
-        if str(each) in ("HUGEINT", "UHUGEINT")
-    ]
+    types = zip(found.columns, found.types, strict=True)
+    return [name for name, each in types if str(each) in ("HUGEINT", "UHUGEINT")]
 
 
 def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.DataFrame:
-    """An Arrow table, or a batch of one, as a frame; `wide` are columns of 128-bit integers.
-
-    Raises QueryError for a value that a frame cannot hold.
-    """
+    """An Arrow table or batch as a frame; `wide` are its 128-bit integers. Raises QueryError."""
     names = table.schema.names
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
@@ -88,7 +99,8 @@ def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.
             "Cast it in the statement: cast(x as varchar).",
         ) from error
     for name in wide:
-        frame = frame.with_columns(_narrowed(frame[name]))
+        with suppress(pl.exceptions.InvalidOperationError):  # some value needs all 128 bits
+            frame = frame.with_columns(frame[name].cast(pl.Int64))
     return frame
 
 
@@ -98,10 +110,9 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def query_error(error: BaseException, lead: str = "") -> QueryError:
-    """An error of DuckDB as a QueryError: the fact, then what to type or what was probably meant.
+    """An error of DuckDB as a QueryError: `lead` and the fact, then what to type or was meant.
 
-    `lead` is put before the fact. An analysis raises error('... Type: ...') in SQL to say what must
-    be done before it can answer.
+    An analysis raises error('... Type: ...') in SQL to say what must be done before it can answer.
     """
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
@@ -110,19 +121,13 @@ def query_error(error: BaseException, lead: str = "") -> QueryError:
 
 
 def _hint(text: str, *, shows_place: bool) -> str:
-    """What the later lines of an error of DuckDB say to do, in one line; "" if they say nothing.
-
-    They name what was probably meant, list the ways to call a function, say what to do, or show the
-    place in the statement, which helps only whoever typed the statement.
-    """
+    """What the later lines of an error of DuckDB say to do, in one line, if anything."""
     lines = text.splitlines()[1:]
     for at, line in enumerate(lines):
         said = line.strip()
         if said.startswith(("Did you mean", "Candidate")):
-            ways = [
-                each.strip() for each in takewhile(lambda each: each[:1] == "\t", lines[at + 1 :])
-            ]
-            shown = ways[:_WAYS] + ["..."] * (len(ways) > _WAYS)
+            ways = [*takewhile(lambda each: each[:1] == "\t", lines[at + 1 :])]
+            shown = [each.strip() for each in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
             return f"{said} {', '.join(shown)}".strip().replace('"system".main.', "")
     first = next((line.strip() for line in lines if line.strip()), "")
     place = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
@@ -141,26 +146,19 @@ def _holds_odd(type_: Any) -> bool:
 
 
 def _check_dates(name: str, values: pa.Array) -> None:
-    """Raise QueryError for dates that Polars does not have: with them it would panic.
-
-    A panic of Polars ends the process.
-    """
+    """Raise QueryError for dates at which Polars would panic, which ends the process."""
     for leaf in _leaves(values):
-        if not (pa.types.is_date32(leaf.type) or pa.types.is_timestamp(leaf.type)):
+        is_date = pa.types.is_date32(leaf.type)
+        if not (is_date or pa.types.is_timestamp(leaf.type)):
             continue
         import pyarrow.compute as pc  # imported late: it is a tenth of the time of a short command
 
-        if pa.types.is_date32(leaf.type):
-            seconds = 86_400
-            found = pc.min_max(leaf.cast(pa.int32()))
-        else:
-            seconds = 1
-            found = pc.min_max(leaf.cast(pa.int64()))
-        ends = [found["min"].as_py(), found["max"].as_py()]
-        if ends[0] is None:
-            continue
-        per = _SECONDS[leaf.type.unit] if seconds == 1 else 1
-        if ends[0] * seconds // per < _YEARS[0] or ends[1] * seconds // per > _YEARS[1]:
+        found = pc.min_max(leaf.cast(pa.int32() if is_date else pa.int64()))
+        first, last = found["min"].as_py(), found["max"].as_py()
+        seconds, per = (86_400, 1) if is_date else (1, _SECONDS[leaf.type.unit])
+        if first is not None and not (
+            _YEARS[0] <= first * seconds // per and last * seconds // per <= _YEARS[1]
+        ):
             raise QueryError(
                 f"The column {name} holds a date that a frame cannot hold: infinity, or one before"
                 " the year 1 or after 9999.",
@@ -181,8 +179,49 @@ def _leaves(values: pa.Array) -> Iterator[pa.Array]:
         yield values
 
 
-def _narrowed(column: pl.Series) -> pl.Series:
+def kept_result(
+    connection: duckdb.DuckDBPyConnection,
+    analysis: Analysis,
+    given: Mapping[str, Any],
+    run: Run | None,
+) -> CachedResult | None:
+    """The kept answer of an analysis with these values and this run; None if none is valid."""
+    if (run is not None and not run.is_finished) or not result_cache.exists(connection):
+        return None
     try:
-        return column.cast(pl.Int64)
-    except pl.exceptions.InvalidOperationError:
-        return column
+        # The row first, then its answer: a filter over the whole table reads every answer in it.
+        rows = connection.execute(
+            f"select rowid, row_count, finished, seconds from {result_cache.TABLE}"
+            " where analysis = ? and parameters = ? and run is not distinct from ? and reads = ?"
+            " order by finished desc limit 1",
+            [
+                analysis.name,
+                result_cache.parameters_text(connection, analysis, given),
+                None if run is None else run.id,
+                result_cache.reads(connection, analysis, given),
+            ],
+        ).fetchall()
+        if not rows:
+            return None
+        number, count, finished, seconds = rows[0]
+        ((answer,),) = connection.execute(
+            f"select answer from {result_cache.TABLE} where rowid = ?", [number]
+        ).fetchall()
+        with pa.ipc.open_stream(answer) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+        frame = frame_of_arrow(table, [])
+    except (duckdb.BinderException, duckdb.CatalogException, pa.ArrowException, OSError):
+        return None
+    if frame.columns != [each.name for each in analysis.columns] or frame.height != count:
+        return None
+    return CachedResult(frame, finished, seconds)
+
+
+def as_bytes(rows: pl.DataFrame) -> bytes:
+    """Rows in the form in which they are kept: the bytes of an Arrow IPC stream."""
+    table = rows.to_arrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())

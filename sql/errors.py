@@ -6,14 +6,10 @@ import re
 
 
 class AttnbankError(Exception):
-    """An error that the user can fix.
-
-    `fact` says what is wrong in one sentence; `remedy` says what to do or type.
-    `status` is the exit status of a command that fails with it: 1 when the data,
-    the bank or the query is wrong, 2 when the call itself is.
-    """
+    """An error that the user can fix: what is wrong (`fact`), then what to type (`remedy`)."""
 
     status = 1
+    """The exit status of a command that fails with it: 2 when the call itself is wrong."""
 
     def __init__(self, fact: str, remedy: str = "") -> None:
         super().__init__(fact if not remedy else f"{fact}\n{remedy}")

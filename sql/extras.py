@@ -14,17 +14,15 @@ _PACKAGES = {
 """The package that contains a module, for modules whose package has another name."""
 
 
-def need(what: str, *modules: str) -> None:
-    """Raise MissingPackageError, with what to type, if one of the modules is not installed.
+def need(what: str, extra: str, *modules: str) -> None:
+    """Raise MissingPackageError, with what to type, if a module is not installed; import none.
 
-    `what` is the feature that needs them, the subject of the error's first sentence. The remedy
-    names the packages themselves: attnbank is on no index, so its extras cannot be installed by
-    name. Nothing is imported.
+    `what` needs them, as the error's first sentence says, and the `extra` brings them all.
     """
     missing = [_PACKAGES.get(each, each) for each in modules if find_spec(each) is None]
     if missing:
         those = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else missing[0]
         raise MissingPackageError(
             f"{what} needs {those}, which {'are' if missing[1:] else 'is'} not installed.",
-            f"Type: pip install {' '.join(missing)}",
+            f"Type: pip install 'attnbank[{extra}]'",
         )

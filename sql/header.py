@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import takewhile
 from typing import Any
 
-from attnbank.sql import reading
+from attnbank.sql import quoting, reading
 from attnbank.sql.errors import AttnbankError
-from attnbank.sql.quoting import literal
 
 OWN = "own"
 """The section of every analysis that a user wrote, and that does not come with attnbank."""
 
 _ONCE = frozenset({"title", "paper", "grain", "run", "weights", "plot", "empty"})
-_RUN_CHOICE = frozenset({"unit", "contexts", "needs", "usual", "favours"})
-_HEADER_LINE = re.compile(r"--\s?(.*)")
+_RUN_CHOICE = ("unit", "contexts", "needs", "usual", "favours")
+_INPUTS = {
+    "sentence": "single sentences", "document": "documents", "pair": "pairs of segments",
+    "pair/token": "token pairs", "sentence/word": "single sentences of words",
+}  # fmt: skip
+"""What the inputs of a run of a context, or of a context and a unit, are called."""
 _HEADER_ENTRY = re.compile(
     r"(title|paper|grain|formula|run|weights|plot|empty|note|param|column)(?::|\s)\s*(.*)"
 )
@@ -36,6 +42,14 @@ _SCALES = ("linear", "sqrt")
 _SEVERAL = ("x", "y", "color", "panel", "beside", "label")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
+_NAMES = re.compile(r"\w+(?:, *\w+)*")
+_WRAPPER = textwrap.TextWrapper(
+    116,
+    initial_indent="-- ",
+    subsequent_indent="--   ",
+    break_long_words=False,
+    break_on_hyphens=False,
+)
 
 
 class HeaderError(AttnbankError):
@@ -46,8 +60,7 @@ class HeaderError(AttnbankError):
 class Parameter:
     """A parameter of an analysis: its name, DuckDB type, default (SQL text) and meaning.
 
-    `choices` are the only values that it may have; where it is empty, any value of the type may
-    be given.
+    `choices` are the only values that it may have, if there are any.
     """
 
     name: str
@@ -56,6 +69,10 @@ class Parameter:
     choices: tuple[str, ...]
     help: str
 
+    def __str__(self) -> str:
+        choices = f" {{{', '.join(self.choices)}}}" if self.choices else ""
+        return f"param {self.name} {self.type} = {self.default}{choices}: {self.help}"
+
     @property
     def names_run(self) -> bool:
         """Whether its value is the name or the id of a run."""
@@ -63,14 +80,11 @@ class Parameter:
 
     @property
     def checked(self) -> str:
-        """The argument that a macro passes on: its name, or, with choices, a check of its value.
-
-        The check is SQL too, so that every DuckDB client gets an error for any other value.
-        """
+        """The argument that a macro passes on: its name, or, with choices, a check in SQL."""
         if not self.choices:
             return self.name
-        allowed = ", ".join(literal(each) for each in self.choices)
-        told = literal(f"; it is one of {', '.join(self.choices)}")
+        allowed = ", ".join(quoting.literal(each) for each in self.choices)
+        told = quoting.literal(f"; it is one of {', '.join(self.choices)}")
         return (
             f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
             f" else cast(error(concat('{self.name} cannot be ', {self.name}, {told}))"
@@ -86,18 +100,18 @@ class Column:
     type: str
     help: str
 
+    def __str__(self) -> str:
+        return f"column {self.name} {self.type}: {self.help}"
+
 
 @dataclass(frozen=True)
 class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, gradients or losses). A run that the user does not name must also have the `usual`
-    context, and a run that the analysis `favours` (context/unit) is taken before others. None
-    means that any value will do.
-
-    `weights` is the condition, SQL over the parameters, under which the analysis reads every
-    weight, which runs of --keep peaks do not have; None if it never does.
+    mentions, gradients, losses, or sums: rows of attention that sum to 1). One that is not named
+    must have the `usual` context, and those that the analysis `favours` (context/unit) come first.
+    `weights` is SQL over the parameters, true if every weight is read. None means any, or no.
     """
 
     unit: str | None = None
@@ -107,22 +121,60 @@ class RunChoice:
     favours: str | None = None
     weights: str | None = None
 
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The named arguments of the macros `run_fit` and `chosen_run`, as SQL."""
+        given = {name: getattr(self, name) for name in _RUN_CHOICE}
+        found = {name: quoting.value(each) for name, each in given.items() if each is not None}
+        if self.needs is not None:
+            found["equipped"] = f"runs_with_{self.needs}()"
+        if self.weights is not None:
+            found["reads_weights"] = self.weights
+        return found
+
+    @cached_property
+    def parameter(self) -> Parameter:
+        """The parameter `run` of an analysis that chooses its run like this."""
+        told = "name or id of the run; by default the bank's own choice, else the newest finished"
+        told += " one of trained weights"
+        if self.usual is not None:
+            told += f" over {_INPUTS.get(self.usual, self.usual)}"
+        elif self.needs in ("gradients", "losses"):
+            told += f" with {self.needs}"
+        else:
+            told += " that fits"
+        if self.favours is not None:
+            told += f", of {_INPUTS.get(self.favours, self.favours)} before others"
+        return Parameter("run", "varchar", "null", (), told)
+
+    def chosen_in(self, body: str) -> str:
+        """The statement with the row of the macro `chosen_run` as a common table expression."""
+        given = {"asked": "$run"} | self.arguments
+        arguments = ",\n        ".join(f"{name} := {value}" for name, value in given.items())
+        made = (
+            "chosen_run as (\n"
+            "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
+            f"    from chosen_run(\n        {arguments}\n    ) as chosen\n)"
+        )
+        words = [each.lower() for each in body.split(maxsplit=2)[:2]]
+        if words[:1] != ["with"]:
+            return f"with\n\n{made}\n\n{body}"
+        start = "with recursive" if words == ["with", "recursive"] else "with"
+        return f"{start}\n\n{made},\n\n{body[len(start) :].lstrip()}"
+
 
 @dataclass(frozen=True)
 class Plot:
     """The picture of an analysis: its kind, and which columns it draws where.
 
-    `grid`: cells of `x` by `y` (by default heads by layers), coloured by `color`;
-    `points`: one point per row at `x` (by default the layer) and `y`, and a line through the means;
-    `bars`: one bar per `y`, as long as `x`, with `low` and `high` as its interval and marks for
-    the columns of `beside`; `lines`: a line through `y` along `x`; `scatter`: a map of points, each
-    with the columns of `label` written beside it; `matrix`: every pair of `x` and `y`, similar
-    ones next to each other.
-
-    `panel` columns divide the rows into panels, one per value. If there are several columns of
-    `color` (or of `y`, for lines and points), each is drawn. `rule` is a column that is drawn as a
-    dashed line. `domain` is the first and the last value of the scale; None means the range of the
-    rows. `scale` is linear or sqrt; sqrt makes small amounts differ more in colour.
+    `grid`: cells of `x` by `y` (by default heads by layers), coloured by `color`; `points`: one per
+    row at `x` (by default the layer) and `y`, and a line through the means; `bars`: one per `y`, as
+    long as `x`, from `low` to `high` its interval, with marks for the columns of `beside`; `lines`:
+    `y` along `x`; `scatter`: a map of points, each with the columns of `label` beside it; `matrix`:
+    every pair of `x` and `y`, similar ones next to each other. There is a panel per value of
+    `panel`. Each of several columns of `color` (or of `y`, for lines and points) is drawn, `rule`
+    as a dashed line. `domain` is the first and the last value of the scale (None for the range of
+    the rows), of which sqrt shows small amounts better.
     """
 
     kind: str
@@ -143,11 +195,11 @@ class Plot:
 class Analysis:
     """One analysis, as its file states it.
 
-    `grain` says what one row is. `formulas` define what it measures, in plain text, one equation
-    each (none if the title says it all); the documentation prints them. `run` says how it chooses
-    the run that it reads (None if it does not read exactly one run); `plot` says what its picture
-    shows (None if it has none); `empty` is why an answer may have no rows, and what to do then;
-    `text` is the whole file, `body` the SELECT below its header.
+    `grain` says what one row is; `formulas` are equations of what it measures; `run` is None if it
+    does not read exactly one, `plot` if it has no picture. `empty` is why there may be no rows, and
+    what to do then. `body` is the SELECT below the header, which with a line `run` begins with the
+    common table expression `chosen_run`. `text` is the whole file, with that expression and every
+    parameter and column written out.
     """
 
     name: str
@@ -172,17 +224,13 @@ class Analysis:
 
     @cached_property
     def statement(self) -> str:
-        """The SELECT with `cast($name as type)` for each parameter `$name`.
-
-        Raises HeaderError as `with_parameters` does.
-        """
+        """The SELECT with `cast($name as type)` for each parameter; raises as `with_parameters`."""
         return self.with_parameters(lambda name: f"${name}")
 
     def with_parameters(self, written: Callable[[str], str]) -> str:
         """The SELECT with each parameter replaced by `written(name)`, cast to its type.
 
-        The cast makes null, or a literal, mean the same however the analysis is called. Raises
-        HeaderError if the parameters that the SELECT uses are not those that the header declares.
+        Raises HeaderError if the SELECT uses other parameters than the header declares.
         """
         types = {parameter.name: parameter.type for parameter in self.parameters}
         odd = types.keys() ^ {name for _, _, name in reading.references(self.body)}
@@ -207,34 +255,37 @@ class Analysis:
 
 
 def parse(name: str, section: str, text: str) -> Analysis:
-    """Read an analysis: header lines (`-- key: value`) and then one SELECT.
+    """Read an analysis: header lines (`-- key: value`) and then one SELECT, which is not read here.
 
-    A header line that does not start with a key continues the line before it. Raises HeaderError
-    if a key is missing, given twice or malformed. The SELECT itself is not read here, but when
-    `statement` is first used, because that needs sqlglot.
+    A header line that does not start with a key continues the one before. Raises HeaderError if a
+    key is missing, given twice or malformed.
     """
     entries, body = _split(text)
     single: dict[str, str] = {}
-    repeated: dict[str, list[str]] = {"formula": [], "note": []}
-    parameters: list[Parameter] = []
-    columns: list[Column] = []
+    repeated: dict[str, list[str]] = {"formula": [], "note": [], "param": [], "column": []}
     for key, value in entries:
         if key in repeated:
             repeated[key].append(value)
-        elif key == "param":
-            word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
-            allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
-            parameters.append(Parameter(word, type_, default, allowed, told))
-        elif key == "column":
-            columns.append(Column(*_match(_COLUMN, name, key, value)))
         elif key in single or key not in _ONCE:
-            raise HeaderError(f"{name}.sql: header line '{key}' is unknown or stands twice.")
+            raise HeaderError(f"{name}.sql: header line '{key}' is unknown or repeated.")
         else:
             single[key] = value
+    run = _run_choice(name, section, single) if "run" in single else None
+    known = _common() if run is None else _common() | {("param", "run"): run.parameter}
+    declared = [each for entry in entries for each in _declared(name, *entry, known)]
+    parameters = [each for each in declared if isinstance(each, Parameter)]
+    columns = [each for each in declared if isinstance(each, Column)]
     needed = ("title", "grain") if section in ("shared", OWN) else ("title", "paper", "grain")
     missing = [key for key in needed if key not in single]
     if missing or not columns:
         raise HeaderError(f"{name}.sql: the header has no {', '.join(missing) or 'column'}.")
+    if run is not None and all(each.name != "run" for each in parameters):
+        parameters.append(run.parameter)
+    # A header that declares the parameter itself also chooses the run itself.
+    if run is not None and any(each is run.parameter for each in parameters):
+        body = run.chosen_in(body)
+    lines = [f"{key}: {value}" for key, value in entries if key not in ("param", "column")]
+    lines = [_WRAPPER.fill(each) for each in [*lines, *map(str, parameters), *map(str, columns)]]
     return Analysis(
         name=name,
         section=section,
@@ -242,34 +293,58 @@ def parse(name: str, section: str, text: str) -> Analysis:
         paper=single.get("paper", ""),
         grain=single["grain"],
         formulas=tuple(repeated["formula"]),
-        run=_run_choice(name, section, single) if "run" in single else None,
+        run=run,
         plot=_plot(name, single["plot"], columns) if "plot" in single else None,
         empty=single.get("empty"),
         notes=tuple(repeated["note"]),
         parameters=tuple(parameters),
         columns=tuple(columns),
-        text=text,
+        text="\n".join([*lines, body, ""]),
         body=body,
     )
 
 
 def _split(text: str) -> tuple[list[tuple[str, str]], str]:
-    """The header's entries (key, value) in order, and the statement below it."""
     entries: list[tuple[str, str]] = []
     lines = text.splitlines()
-    at = 0
-    for at, line in enumerate(lines):  # noqa: B007 (the place where the header ends)
-        comment = _HEADER_LINE.fullmatch(line)
-        if comment is None:
-            break
-        content = comment[1]
-        entry = _HEADER_ENTRY.fullmatch(content)
-        if entry is not None:
+    header = list(takewhile(lambda line: line.startswith("--"), lines))
+    for line in header:
+        content = line[2:].removeprefix(" ")
+        if entry := _HEADER_ENTRY.fullmatch(content):
             entries.append((entry[1], entry[2].strip()))
         elif entries:
             key, value = entries[-1]
             entries[-1] = (key, f"{value} {content.strip()}".strip())
-    return entries, "\n".join(lines[at:]).strip().rstrip(";")
+    return entries, "\n".join(lines[len(header) :]).strip().rstrip(";")
+
+
+@cache
+def _common() -> dict[tuple[str, str], Parameter | Column]:
+    """The parameters and columns that mean the same in many analyses, by key and name."""
+    entries, _ = _split((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
+    return {(entry[0], each.name): each for entry in entries for each in _declared("", *entry, {})}
+
+
+def _declared(
+    name: str, key: str, value: str, known: Mapping[tuple[str, str], Parameter | Column]
+) -> list[Parameter | Column]:
+    """Read a header line `param` or `column`: one of them in full, or names that are `known`."""
+    if key not in ("param", "column"):
+        return []
+    if _NAMES.fullmatch(value):
+        names = [each.strip() for each in value.split(",")]
+        unknown = [each for each in names if (key, each) not in known]
+        if unknown:
+            raise HeaderError(
+                f"{name}.sql: the header line '{key} {value}' does not describe {unknown[0]}.",
+                f"Write: -- {key} {unknown[0]} TYPE{' = DEFAULT' * (key == 'param')}: MEANING",
+            )
+        return [known[key, each] for each in names]
+    if key == "column":
+        return [Column(*_match(_COLUMN, name, key, value))]
+    word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
+    allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
+    return [Parameter(word, type_, default, allowed, told)]
 
 
 def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
@@ -294,25 +369,27 @@ def _plot(name: str, text: str, columns: list[Column]) -> Plot:
     kind, *parts = text.split() or [""]
     if kind not in _NEEDED:
         raise HeaderError(
-            f"{name}.sql: '{kind}' in the header line 'plot' is no kind of picture.",
+            f"{name}.sql: '{kind}' in the header line 'plot' is not a kind of picture.",
             f"The kinds: {', '.join(_NEEDED)}.",
         )
     found: dict[str, Any] = {}
     known = [each.name for each in columns]
     for part in parts:
-        key, equals, value = part.partition("=")
+        key, _, value = part.partition("=")
         values = tuple(value.split(","))
-        is_word = key == "scale" and value in _SCALES
-        is_single = key in (*_SINGLE, "domain") or is_word
-        is_known = key == "domain" or is_word or all(each in known for each in values)
-        if not equals or not value or key in found or not (is_single or key in _SEVERAL):
+        is_of_columns = key in (*_SINGLE, *_SEVERAL)
+        is_readable = is_of_columns or key == "domain" or (key == "scale" and value in _SCALES)
+        if not value or key in found or not is_readable:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'plot'.")
-        if not is_known or (key in _SINGLE and len(values) > 1):
+        if is_of_columns and (set(values) - set(known) or (key in _SINGLE and values[1:])):
             raise HeaderError(
                 f"{name}.sql: '{part}' in the header line 'plot' names no column of the header.",
                 f"The columns: {', '.join(known)}.",
             )
-        found[key] = _domain(name, part, values) if key == "domain" else values
+        if key == "domain":
+            found[key] = _domain(name, part, values)
+        else:
+            found[key] = values if key in _SEVERAL else value
     found = _USUAL.get(kind, {}) | found
     for key in _NEEDED[kind]:
         if key not in found:
@@ -323,8 +400,7 @@ def _plot(name: str, text: str, columns: list[Column]) -> Plot:
             f"{name}.sql: the picture of kind {kind} has no column {', '.join(unknown)}.",
             "Say x=COLUMN and y=COLUMN in the header line 'plot'.",
         )
-    alone = {key: found[key][0] for key in (*_SINGLE, "scale") if key in found}
-    return Plot(kind, **found | alone)
+    return Plot(kind, **found)
 
 
 def _domain(name: str, part: str, values: tuple[str, ...]) -> tuple[float, float]:

@@ -1,7 +1,4 @@
-"""A frame as HTML, for notebooks.
-
-Names and texts in a bank may come from anyone, so everything is escaped.
-"""
+"""A frame as HTML, for notebooks. Texts in a bank may come from anyone, so all is escaped."""
 
 from __future__ import annotations
 
@@ -17,20 +14,14 @@ _MOST = 50
 
 def of_frame(frame: pl.DataFrame, title: str) -> str:
     """An HTML table of the frame's first 50 rows, with a caption and the number of rows left."""
-    aligned = [
-        ' style="text-align: right"'
-        if each.is_numeric()
-        else ' style="text-align: left" dir="auto"'
-        for each in frame.dtypes
-    ]
-    rows = "".join(
-        f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in frame.head(_MOST).rows()
-    )
-    left = frame.height - _MOST
-    more = f"<p>and {left:,} more</p>" if left > 0 else ""
-    heads = "".join(
-        f"<th{how}>{escape(name)}</th>" for name, how in zip(frame.columns, aligned, strict=True)
-    )
+    right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
+    aligned = [right if each.is_numeric() else left for each in frame.dtypes]
+    shown = frame.head(_MOST).rows()
+    rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in shown)
+    further = frame.height - _MOST
+    more = f"<p>and {further:,} more</p>" if further > 0 else ""
+    named = zip(frame.columns, aligned, strict=True)
+    heads = "".join(f"<th{how}>{escape(name)}</th>" for name, how in named)
     return (
         f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{rows}</tbody></table>{more}"

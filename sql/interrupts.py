@@ -39,21 +39,26 @@ class Postponed:
 
 @contextmanager
 def postponed(tell: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
-    """Within, Ctrl-C raises nothing, however often; at the end it has its usual effect, once.
+    """Within, Ctrl-C (or a SIGTERM that interrupts) raises nothing; at the end it does, once.
 
-    `tell` is called at every interrupt, from the signal handler in the main thread: it must be
-    short and must not raise. Outside the main thread, which interrupts never reach, and if the
-    process ignores interrupts, nothing changes.
+    `tell` is called from the signal handler: it must be short and must not raise. Outside the main
+    thread, and if the process ignores interrupts, nothing changes.
     """
     state = Postponed(tell)
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+    handlers = ((each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM))
+    usual = {each: handler for each, handler in handlers if callable(handler)}
+    if threading.current_thread() is not threading.main_thread() or signal.SIGINT not in usual:
         yield state
         return
-    signal.signal(signal.SIGINT, state.take)
     try:
+        for each in usual:
+            signal.signal(each, state.take)
         yield state
+    except GeneratorExit:  # an interrupt has ended whoever waited for the end, and is on its way
+        state.has_come = False
+        raise
     finally:
-        signal.signal(signal.SIGINT, usual)
+        for each, handler in usual.items():
+            signal.signal(each, handler)
         if state.has_come:
-            usual(signal.SIGINT, None)
+            usual[signal.SIGINT](signal.SIGINT, None)

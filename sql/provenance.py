@@ -1,35 +1,94 @@
-"""With which versions, and when, a row of a bank was made."""
+"""With which versions, and when, a row of a bank was made; and what made a file, as JSON."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnbank.sql import registry
+from attnbank.sql.outputs.atomic import output_file
+from attnbank.sql.outputs.manifests import MANIFEST, file_digest
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+KEY = "attnbank"
+"""The key of the metadata of a Parquet file."""
+ENDING = ".provenance.json"
+"""What follows the whole name of a file in that of the one beside it."""
 
 
 @cache  # each look parses all that the package says of itself, and a run looks several times
-def version() -> str:
-    """The version of attnbank that is installed."""
-    return metadata.version("attnbank")
+def version(package: str = "attnbank") -> str:
+    """The version of a package. Raises PackageNotFoundError if it is not installed."""
+    from importlib import metadata  # imported late: few commands need it
+
+    return metadata.version(package)
 
 
 def libraries(*names: str) -> dict[str, str]:
     """The version of Python (key "python") and of each named package that is installed."""
-    found = {name: _installed(name) for name in names}
-    versions = {name: each for name, each in found.items() if each is not None}
-    return {"python": platform.python_version()} | versions
-
-
-@cache
-def _installed(name: str) -> str | None:
-    """The version of a package; None if it is not installed."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+    found = {"python": platform.python_version()}
+    for name in names:
+        with suppress(ImportError):  # it is not installed
+            found[name] = version(name)
+    return found
 
 
 def now() -> datetime:
     """The time in UTC, to the second, as a naive datetime: the form that a bank stores."""
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+
+
+def of_run(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
+    """What a run was made of; nothing if the bank has no run of the name."""
+    found = connection.execute(registry.statement("origin_of_run"), {"run": name})
+    rows = found.fetchall()
+    return dict(zip((each[0] for each in found.description), rows[0], strict=True)) if rows else {}
+
+
+def of_export(folder: str) -> dict[str, Any]:
+    """Where an export is, and the SHA-256 of its manifest; None where that cannot be read."""
+    manifest = Path(folder).expanduser() / MANIFEST
+    try:
+        sha256 = file_digest(manifest)
+    except OSError:  # an address that only Spark can read, or an export of before manifests
+        return {"folder": folder, "manifest_sha256": None}
+    return {"folder": str(manifest.parent.absolute()), "manifest_sha256": sha256}
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def whole(facts: Mapping[str, Any], bank: Path | None = None) -> dict[str, Any]:
+    """Facts about a file, with the version, the bank, the time in UTC and the libraries."""
+    return {
+        "attnbank": version(),
+        "made": f"{now().isoformat()}Z",
+        "bank": None if bank is None else str(bank.absolute()),
+        **facts,
+        "libraries": libraries("duckdb", "polars", "pyarrow"),
+    }
+
+
+def as_text(facts: Mapping[str, Any]) -> str:
+    """Facts as JSON; what JSON does not have (a time) as text."""
+    return json.dumps(facts, indent=1, ensure_ascii=False, default=str) + "\n"
+
+
+def write_beside(file: Path, facts: Mapping[str, Any], bank: Path | None = None) -> Path:
+    """Write facts about a file, with its size and digest, beside it; raises as `output_file`."""
+    own = {"name": file.name, "bytes": file.stat().st_size, "sha256": file_digest(file)}
+    beside = file.with_name(f"{file.name}{ENDING}")
+    with output_file(beside, bank) as out:
+        out.write(as_text({**facts, "file": own}).encode(errors="backslashreplace"))
+    return beside

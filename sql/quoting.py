@@ -1,8 +1,4 @@
-"""The only way in which a name or a text becomes part of a statement.
-
-In a bank that somebody else made, the names of tables and columns are untrusted data, like its
-rows.
-"""
+"""The only way in which a name or a text, which may be untrusted, becomes part of a statement."""
 
 from __future__ import annotations
 
@@ -25,11 +21,7 @@ def literal(text: str | None) -> str:
 
 
 def value(given: Any) -> str:
-    """A Python value as an SQL literal; what is no bool, number, list or None becomes a text.
-
-    A float keeps every digit: it is cast from its text, where DuckDB would read a plain 0.1 as a
-    DECIMAL.
-    """
+    """A Python value as an SQL literal; a float is cast from its text, since 0.1 is a DECIMAL."""
     if given is None:
         return "null"
     if isinstance(given, bool):
@@ -38,6 +30,6 @@ def value(given: Any) -> str:
         return str(given)
     if isinstance(given, float):
         return f"cast('{given!r}' as double)"
-    if isinstance(given, list):
+    if isinstance(given, list | tuple):
         return f"[{', '.join(value(each) for each in given)}]"
     return literal(str(given))

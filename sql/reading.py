@@ -1,8 +1,4 @@
-"""Reading SQL statements with sqlglot, which never takes a comment or a string for SQL.
-
-sqlglot is imported when the first statement is read. Help pages, and opening a bank that this
-version wrote, read none, and so need not wait for the import.
-"""
+"""Reading SQL with sqlglot, imported late, which never takes a comment or a string for SQL."""
 
 from __future__ import annotations
 
@@ -20,14 +16,10 @@ DIALECT = "duckdb"
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a script: its text, and its first three words in lower case.
-
-    `ends` are the offsets in `text`, in characters, at which these words end.
-    """
+    """One statement of a script: its text, and its first three words in lower case."""
 
     text: str
     words: tuple[str, ...]
-    ends: tuple[int, ...]
 
 
 def references(statement: str) -> Iterator[tuple[int, int, str]]:
@@ -51,8 +43,8 @@ def with_references(statement: str, replaced: Callable[[str], str]) -> str:
 def relations(statement: str, known: Collection[str]) -> frozenset[str]:
     """Which of the `known` table functions and views of the schema `paper` a statement reads.
 
-    It looks at the tokens only, because parsing every analysis takes longer than most commands. A
-    name before parentheses is a call, unless they hold the columns of a common table expression:
+    It looks at the tokens only, since parsing takes longer than most commands. A name before
+    parentheses is a call, unless they hold the columns of a common table expression:
     `with entropy (a) as (...)`. Raises sqlglot.TokenError as `_tokens` does.
     """
     import sqlglot
@@ -92,10 +84,7 @@ def _tokens(statement: str) -> tuple[Token, ...]:
 
 
 def of_paper(statement: str) -> list[str]:
-    """The names after `paper.` in a statement, in order: views, macros, or columns of an alias.
-
-    Empty if sqlglot cannot read the statement, since DuckDB cannot read it either.
-    """
+    """The names after `paper.` in a statement; none if sqlglot, and so DuckDB, cannot read it."""
     import sqlglot
 
     try:
@@ -110,10 +99,7 @@ def of_paper(statement: str) -> list[str]:
 
 
 def listed(script: str) -> list[tuple[str | bool | None, ...]]:
-    """The rows of the first VALUES in a script, as Python values.
-
-    So a list that SQL and Python both need is written in one place, the script.
-    """
+    """The rows of the first VALUES in a script: a list that both SQL and Python need."""
     import sqlglot
 
     (tree, *_) = sqlglot.parse(script, dialect=DIALECT)
@@ -131,13 +117,7 @@ def statements(script: str) -> list[Part]:
         if token.token_type is not sqlglot.TokenType.SEMICOLON:
             tokens.append(token)
         elif tokens:
-            start = tokens[0].start
-            found.append(
-                Part(
-                    text=script[start : tokens[-1].end + 1],
-                    words=tuple(each.text.lower() for each in tokens[:3]),
-                    ends=tuple(each.end + 1 - start for each in tokens[:3]),
-                )
-            )
+            text = script[tokens[0].start : tokens[-1].end + 1]
+            found.append(Part(text, tuple(each.text.lower() for each in tokens[:3])))
             tokens = []
     return found

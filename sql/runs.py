@@ -1,7 +1,7 @@
 """Which run an analysis reads, and what to type if it can read none.
 
-The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that the command
-line, Python and every other DuckDB client choose alike. This file adds the errors for people.
+The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that every DuckDB
+client chooses alike. This file adds the errors for people.
 """
 
 from __future__ import annotations
@@ -15,15 +15,23 @@ from typing import Any, Protocol
 from duckdb import DuckDBPyConnection
 
 from attnbank.sql import registry
-from attnbank.sql.bank.opening import empty
+from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
-from attnbank.sql.header import Analysis, Parameter, RunChoice
-from attnbank.sql.quoting import value as quoted_value
+from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.suggest import did_you_mean, listed
 
 PEAKS = "only its peaks and sums are kept"
 RANDOM = "its weights are random"
 """Reasons that `run_fit` gives: for not reading a run, and for not choosing one by itself."""
+
+_INGESTED = {
+    "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
+    "sums": ("CORPUS --model MODEL (without attention sinks)", ""),
+    "mentions": ("CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)", ""),
+    "gradients": ("CORPUS", " --context pair --unit token --gradients"),
+    "losses": ("CORPUS", " --context pair --unit token --ablate heads"),
+}
+"""What to ingest, and with which options, for a run that has what an analysis needs."""
 
 
 class Asked(Protocol):
@@ -31,7 +39,6 @@ class Asked(Protocol):
 
     def execute(self, query: str, parameters: Any = ..., /) -> Any:
         """Run a statement; the rows are what `fetchall` of the result returns."""
-        ...
 
 
 class UnfinishedRunWarning(AttnbankWarning):
@@ -42,8 +49,8 @@ class UnfinishedRunWarning(AttnbankWarning):
 class Run:
     """A run that is read, with the size of its model.
 
-    `among` counts the runs that it was chosen from, itself included: 1 if the user named it, or
-    if no other run could have been chosen.
+    `among` counts the runs that it was chosen from (1 if the user named it); `numbered` are the
+    numbers of the layers that have attention, None for 1 to `layers`.
     """
 
     id: int
@@ -54,25 +61,33 @@ class Run:
     heads: int
     is_finished: bool
     among: int = 1
+    numbered: tuple[int, ...] | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the layers that have attention, which a hybrid has in some of all."""
+        return self.numbered or tuple(range(1, self.layers + 1))
+
+    def has(self, layer: int | None, head: int | None) -> bool:
+        """Whether its model has this head; None stands for any."""
+        return layer in (None, *self.numbers) and (head is None or 1 <= head <= self.heads)
+
+    @property
+    def size(self) -> str:
+        """Its layers and heads in words: 3 layers of 4 heads: 1-1 to 3-4."""
+        which = "" if self.numbered is None else f" ({listed(map(str, self.numbered), 20)})"
+        ends = f"{self.numbers[0]}-1 to {self.numbers[-1]}-{self.heads}"
+        return f"{self.layers} layers{which} of {self.heads} heads: {ends}"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A run of the bank, and what speaks against reading it.
-
-    `misfit` is why the analysis cannot read it; `reserve` is why it reads it only if the user names
-    it. Each is None if there is no such reason.
-    """
+    """A run, and why an analysis cannot read it (`misfit`), or only if named (`reserve`)."""
 
     id: int
     name: str
     misfit: str | None
     reserve: str | None
-
-    @property
-    def keeps_peaks(self) -> bool:
-        """Whether the run cannot be read because it does not keep the weights."""
-        return self.misfit == PEAKS
 
     def __str__(self) -> str:
         """The run's name, followed by what speaks against it, if anything, in brackets."""
@@ -85,8 +100,8 @@ def choose_run(
 ) -> Run | None:
     """The run that the analysis reads with these values; None if it does not read exactly one run.
 
-    `path` is the bank, for the errors. Raises CallError if the run that is asked for is unknown or
-    does not fit the analysis, QueryError if none is asked for and none fits.
+    Raises CallError if the run that is asked for is unknown or does not fit, QueryError if none is
+    asked for and none fits. `path` is the bank, for the errors.
     """
     if analysis.run is None:
         return None
@@ -106,46 +121,30 @@ def choose_run(
 def settled(
     connection: Asked, analysis: Analysis, given: Mapping[str, Any] | None = None
 ) -> RunChoice:
-    """How an analysis of one run chooses it, with these values of its parameters.
-
-    Whether it reads every weight may depend on them; in what is returned it does not any more.
-    """
+    """How an analysis of one run chooses it with these values; the result has no parameter."""
     choice = analysis.run
     assert choice is not None
     if choice.weights in (None, "true"):
         return choice
     # It reads no table: for Spark an empty database tells.
-    asked = connection if isinstance(connection, DuckDBPyConnection) else empty()
+    asked = connection if isinstance(connection, DuckDBPyConnection) else connected()
     (condition,) = asked.extract_statements(f"select {choice.weights}")
-    values = {
-        each.name: given[each.name]
-        if given is not None and each.name in given
-        else _default(asked, each)
-        for each in analysis.parameters
-        if each.name in condition.named_parameters
-    }
+    named = condition.named_parameters
+    values = {name: value for name, value in (given or {}).items() if name in named}
+    for each in analysis.parameters:
+        if each.name in named and each.name not in values:
+            default = asked.execute(f"select cast({each.default} as {each.type})").fetchall()
+            values[each.name] = default[0][0]
     found = asked.execute(condition, values).fetchall()
     return replace(choice, weights="true" if found == [(True,)] else None)
 
 
-def _default(connection: DuckDBPyConnection, parameter: Parameter) -> Any:
-    """The value that a parameter has if none is given."""
-    ((found,),) = connection.execute(
-        f"select cast({parameter.default} as {parameter.type})"
-    ).fetchall()
-    return found
-
-
 def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: int = 1) -> Run:
-    """The run of that name or id, or, if `asked` is None, the one that the bank chooses.
-
-    The caller has made sure that there is one. Raises BankError if the run's corpus or model is
-    not in the bank.
-    """
+    """The run `asked` for, which exists, or, if None, the bank's choice; BankError if damaged."""
     found = connection.execute(
         "select run.id, run.name, run.corpus, corpus.name, model.layers, model.heads,"
-        " run.finished is not null"
-        f" from chosen_run(asked := $asked, {arguments(choice)}) as chosen"
+        " run.finished is not null, model.layer_numbers"
+        f" from chosen_run(asked := $asked, {_arguments(choice)}) as chosen"
         " inner join run on run.id = chosen.id"
         " inner join corpus on corpus.id = run.corpus"
         " inner join model on model.id = run.model",
@@ -154,53 +153,31 @@ def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: i
     if len(found) != 1:
         raise BankError(
             "The bank is damaged: a run, its corpus and its model do not belong together.",
-            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+            "Use an intact copy of it, or ingest again into a new file (-b FILE).",
         )
-    return replace(Run(*found[0]), among=among)
+    *columns, numbers = found[0]
+    numbered = None if numbers is None else tuple(numbers)
+    return replace(Run(*columns), among=among, numbered=numbered)
 
 
 def run_fits(connection: Asked, choice: RunChoice) -> list[Fit]:
-    """Every run of the bank in the order of ids, with what speaks against reading it.
-
-    The choice is one that does not depend on parameters: `settled`.
-    """
+    """Every run, by id, with what speaks against reading it; for a choice that is `settled`."""
     without = replace(choice, favours=None)
     rows = connection.execute(
         "select fit.id, fit.name, fit.misfit, fit.reserve"
-        f" from run_fit({arguments(without)}) as fit order by fit.id"
+        f" from run_fit({_arguments(without)}) as fit order by fit.id"
     ).fetchall()
     return [Fit(*row) for row in rows]
 
 
-def arguments(choice: RunChoice) -> str:
-    """A choice as the named arguments of the macros `run_fit` and `chosen_run`."""
-    values = {
-        "unit": choice.unit,
-        "contexts": None if choice.contexts is None else list(choice.contexts),
-        "needs": choice.needs,
-        "equipped": choice.needs,
-        "usual": choice.usual,
-        "favours": choice.favours,
-        "reads_weights": choice.weights,
-    }
-    return ", ".join(
-        f"{name} := {_written(name, value)}" for name, value in values.items() if value is not None
-    )
-
-
-def _written(name: str, value: Any) -> str:
-    if name == "equipped":
-        return f"runs_with_{value}()"
-    return str(value) if name == "reads_weights" else quoted_value(value)
+def _arguments(choice: RunChoice) -> str:
+    return ", ".join(f"{name} := {value}" for name, value in choice.arguments.items())
 
 
 def check_relation(
     connection: Asked, analysis: Analysis, given: Mapping[str, Any], run: Run
 ) -> None:
-    """Raise CallError if a relation is asked for that is neither in the corpus nor saved.
-
-    Relation names are data, so a mistyped one would only give an empty answer.
-    """
+    """Raise CallError if a relation is asked for that is neither in the corpus nor saved."""
     asked = given.get("relation")
     if asked is None or asked == "all":
         return
@@ -220,7 +197,7 @@ def check_relation(
     if asked in kept:
         raise CallError(
             f"The relation {asked} is counted with {asked.split(':')[0]}.",
-            f"Ask for {asked.split(':')[0]}, or keep the subtypes apart (subtypes).",
+            f"Ask for {asked.split(':')[0]}, or keep subtypes apart: --subtypes, subtypes=True.",
         )
     raise CallError(
         f"No word of the corpus {run.corpus_name} has the relation {asked} to its head.",
@@ -231,58 +208,51 @@ def check_relation(
 def _check_named(
     path: Path, analysis: Analysis, fits: list[Fit], asked: str, *, is_read: bool
 ) -> None:
-    """Raise CallError if there is no run `asked`, or if it `is_read` and does not fit."""
     found = [each for each in fits if asked in (str(each.id), each.name)]
     able = [each.name for each in fits if each.misfit is None]
+    runs = f"Runs that fit {analysis.name}: {listed(able)}."
+    that_fit = runs if able else f"No run fits {analysis.name}."
     if not found:
-        known = [each.name for each in fits]
-        raise CallError(
-            f"There is no run {asked} in {path}.",
-            f"{did_you_mean(asked, known)} {_that_fit(analysis, able)}".strip(),
-        )
+        meant = did_you_mean(asked, [each.name for each in fits])
+        raise CallError(f"There is no run {asked} in {path}.", f"{meant} {that_fit}".strip())
     if is_read and all(each.misfit is not None for each in found):
         raise CallError(
             f"{analysis.name} cannot read the run {asked}: {found[0].misfit}.",
-            _that_fit(analysis, able) if able else _how_to_ingest(path, analysis, fits),
+            that_fit if able else _how_to_ingest(path, analysis, fits),
         )
 
 
 def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
-    """The error for an analysis that can choose no run of the bank."""
     able = [each for each in fits if each.misfit is None]
     if able:
-        return QueryError(
-            f"No run of {path} is one that {analysis.name} takes unasked.",
-            f"Name one of these (--run, run=): {listed(map(str, able))}.",
-        )
-    if not fits:
-        return QueryError(f"{path} has no run.", _how_to_ingest(path, analysis, fits))
-    return QueryError(
-        f"{analysis.name} can read no run of {path}: {listed(map(str, fits), 8)}.",
-        _how_to_ingest(path, analysis, fits),
-    )
-
-
-def _that_fit(analysis: Analysis, names: list[str]) -> str:
-    if not names:
-        return f"No run fits {analysis.name}."
-    return f"Runs that fit {analysis.name}: {listed(names)}."
+        # Any run over words tells of syntax, but what is about documents is another thing in one of
+        # single sentences: there a name would only give other figures.
+        over = None if analysis.run is None else analysis.run.usual
+        usual = [
+            each
+            for each in able
+            if over == "sentence" or not (each.reserve or "").startswith("its inputs are")
+        ]
+        fact = f"No run of {path} is one that {analysis.name} takes by default"
+        if usual:
+            return QueryError(
+                f"{fact}.", f"Name one of these (--run, run=): {listed(map(str, usual))}."
+            )
+        fact += f": {listed(map(str, able), 8)}."
+    elif fits:
+        unfit = listed(map(str, fits), 8)
+        fact = f"No run in {path} is suitable for {analysis.name}: {unfit}."
+    else:
+        fact = f"{path} has no run."
+    return QueryError(fact, _how_to_ingest(path, analysis, fits))
 
 
 def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
-    """What to type to make a run that the analysis then reads by default."""
     choice = analysis.run
     assert choice is not None
-    corpus = {
-        "trees": "CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)",
-        "mentions": "CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)",
-    }.get(choice.needs or "", "CORPUS")
-    options = {
-        "gradients": " --context pair --unit token --gradients",
-        "losses": " --context pair --unit token --ablate heads",
-    }.get(choice.needs or "", "")
+    corpus, options = _INGESTED.get(choice.needs or "", ("CORPUS", ""))
     if choice.usual not in (None, "sentence"):
         options += f" --context {choice.usual}"
-    if any(each.keeps_peaks for each in fits):
+    if any(each.misfit == PEAKS for each in fits):
         options += " --keep weights"
     return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"

@@ -1,9 +1,12 @@
-"""What a mistyped name was probably meant to be."""
+"""Names in messages: what a mistyped one was meant to be, lists of them, and foreign text."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+_JOINERS = "\u200c\u200d"
+"""Characters without a picture of their own that Persian, Hindi and others spell words with."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -13,7 +16,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     ratio = {each: difflib.SequenceMatcher(None, each, folded).ratio() for each in by_folded}
     near = sorted((each for each in by_folded if ratio[each] >= 0.6), key=lambda each: -ratio[each])
     near = near[:3]
-    if not near:  # a part of a name is no near match by difflib's measure
+    if not near:  # a part of a name is not a near match by difflib's measure
         near = [each for each in by_folded if len(folded) > 2 and folded in each][:3]
     if not near:
         return ""
@@ -26,3 +29,12 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + rest
+
+
+def shown(text: str) -> str:
+    """A text as one line that a terminal can show safely: control characters are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in _JOINERS else repr(each)[1:-1] for each in text
+    )

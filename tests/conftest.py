@@ -6,8 +6,10 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -41,6 +43,14 @@ _TRAINING = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption(
+        "--soak", type=int, metavar="SEED", help="also run those that take hours, from this seed"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = config.getoption("--soak")
+    return "" if seed is None else f"seed of the soak: {seed} (make soak SEED={seed} repeats it)"
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -52,6 +62,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_unusual = usual is not None and not any(fnmatchcase(case, each) for each in usual.args)
         if is_unusual:
             item.add_marker(pytest.mark.slow)
+        if "soak" in item.keywords:
+            if config.getoption("--soak") is None:
+                item.add_marker(pytest.mark.skip(reason="takes hours: run with --soak"))
+            continue
         if "slow" not in item.keywords:
             continue
         of_case = item.callspec.marks if isinstance(item, pytest.Function) and case else ()
@@ -73,6 +87,40 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # or bindings complain at the end of what is still there
+
+
+@pytest.fixture(scope="session")
+def soak_seed(request: pytest.FixtureRequest) -> int:
+    """The seed that `make soak` was given or drew, and printed."""
+    return int(request.config.getoption("--soak"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_banks_are_copies() -> Iterator[None]:
+    """An ingest into a new bank begins with a copy of one without rows, made once a process.
+
+    To make one takes half a second, nearly all of it for the statements of the analyses. Commands
+    in processes of their own, such as those that tests kill, make theirs.
+    """
+    import attnbank.sql.bank.opening as opening
+
+    make_empty = opening.make
+
+    @cache
+    def empty(created_by: str) -> bytes:
+        with TemporaryDirectory() as folder:
+            make_empty(Path(folder, "empty.duckdb"), Path("empty.duckdb"), created_by)
+            return Path(folder, "empty.duckdb").read_bytes()
+
+    def make(place: Path, shown: Path, created_by: str) -> None:
+        content = empty(created_by)
+        with opening._new_file(place, shown, "no bank was made") as new:
+            new.write_bytes(content)
+            opening._take_place(new, place)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "make", make)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -266,9 +314,10 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     bank = folder / "full.duckdb"
     pairs: dict[str, Any] = {"unit": "token", "limit": 12, "gradients": True, "ablate": "heads"}
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
+    ingest(IngestOptions((str(sample),), bank, model, subword="first"))
     ingest(IngestOptions((str(sample),), bank, model))
     ingest(IngestOptions((str(sample),), bank, model, context="document", decimals=5))
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **pairs))
     compute(bank, "head_embedding")
-    train_probe(bank, "attention", 1, 2, ProbeOptions(epochs=2, resamples=10))
+    train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
     return bank

@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from attnbank.queries.pictures.sentence.palette import palette
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 STEPS = 21
 """Colours of a scale: the classes v0 to v20."""
+_MIDDLE = 0.0525**0.5 - 0.05
+"""The luminance from which black contrasts better than white, by the formula of WCAG 2."""
 
 
-def step(value: float | None, low: float, high: float) -> str:
-    """The class of a value on a scale from low to high; that of no value where there is none."""
-    if value is None or value != value:
+def step(value: float | None, high: float) -> str:
+    """The class of a value on a scale from 0 to high; that of no value if it is None."""
+    if value is None:
         return "none"
-    share = (value - low) / (high - low) if high > low else 0.0
+    share = value / high if high > 0 else 0.0
     return f"v{round(min(max(share, 0.0), 1.0) * (STEPS - 1))}"
 
 
@@ -34,7 +35,7 @@ def stylesheet() -> str:
 def _scales(theme: Theme) -> Iterator[str]:
     for at in range(STEPS):
         ground = _between(theme.sequence, at / (STEPS - 1))
-        ink = max(("#000000", "#ffffff"), key=lambda each: _contrast(each, ground))
+        ink = "#000000" if _luminance(ground) >= _MIDDLE else "#ffffff"
         yield f".v{at} {{ background: {ground}; color: {ink}; fill: {ground}; }}"
     yield f".none {{ background: {theme.missing}; color: {theme.ink}; fill: {theme.missing}; }}"
     for at, colour in enumerate(theme.palette):
@@ -43,8 +44,7 @@ def _scales(theme: Theme) -> Iterator[str]:
 
 
 def _sentences() -> Iterator[str]:
-    """Rules that turn the colours of a sentence that is drawn for light ground into the dark."""
-    light, dark = palette("light"), palette("dark")
+    light, dark = THEMES["light"].sentence, THEMES["dark"].sentence
     names = ("ground", "text", "faint", "line", "faint_line", "gold", "mark")
     pairs = [(getattr(light, name), getattr(dark, name)) for name in names]
     pairs += zip(light.entities, dark.entities, strict=True)
@@ -54,7 +54,6 @@ def _sentences() -> Iterator[str]:
 
 
 def _between(colours: tuple[str, ...], share: float) -> str:
-    """The colour at a place of a scale, between the two that are nearest."""
     place = share * (len(colours) - 1)
     at = min(int(place), len(colours) - 2)
     first, second = (_parts(each) for each in colours[at : at + 2])
@@ -66,13 +65,8 @@ def _parts(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
 
 
-def _contrast(first: str, second: str) -> float:
-    """How well two colours are told apart, as the accessibility guidelines (WCAG 2) count it."""
-    low, high = sorted((_luminance(first), _luminance(second)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def _luminance(colour: str) -> float:
+    """How light a colour is, in [0, 1], as the accessibility guidelines (WCAG 2) count it."""
     linear = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in (each / 255 for each in _parts(colour))

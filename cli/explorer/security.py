@@ -2,7 +2,7 @@
 
 The explorer listens on this machine alone, but so do the browser's other pages: a page of anyone
 can send requests to a local port. Such a page cannot know the token, and a name that it makes point
-here (DNS rebinding) is none of the two that are answered.
+here (DNS rebinding) is neither of the two that are answered.
 """
 
 from __future__ import annotations
@@ -51,32 +51,28 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         refused = self._refusal(scope)
         await (self._app if refused is None else refused)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """What a request that is not answered gets instead; None for one that is."""
         headers = Headers(scope=scope)
         hosts = [each.lower() for each in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _word(421, "This address answers to 127.0.0.1 and localhost alone.")
+            return _word(421, "This server answers only to 127.0.0.1 and localhost.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{each}" for each in self._hosts}:
-            return _word(403, "Another page may not ask this one.")
+            return _word(403, "Requests from other pages are not allowed.")
         if scope["method"] not in _METHODS:
-            return _word(405, "Everything here is read with GET.", {"Allow": ", ".join(_METHODS)})
+            return _word(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
         return self._without_token(scope, headers)
 
     def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
         """A refusal where neither the address nor the cookie has the token.
 
-        An address with the token gives the cookie, and goes on to the same one without it, so that
-        the token stands in no bookmark and on no screen.
+        An address with it gives the cookie, and goes on without it: no bookmark has the token.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
@@ -100,7 +96,7 @@ class Guard:
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
 
 
-_NO_TOKEN = "Open the address that attnbank explore printed: it has a token in it."
+_NO_TOKEN = "Open the address that attnbank explore printed; it contains a token."
 
 
 def _word(status: int, text: str, headers: dict[str, str] | None = None) -> Response:

@@ -1,15 +1,22 @@
-"""The addresses of the explorer, and how each is answered: in a thread, within limits."""
+"""The explorer as a server: its addresses, each answered in a thread, and the port."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import secrets
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import uvicorn
+from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,22 +24,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from attnbank.cli.endings import explained
-from attnbank.cli.explorer import colours
-from attnbank.cli.explorer.desk import Desk, hearing
-from attnbank.cli.explorer.security import Guard
-from attnbank.cli.explorer.views import (
-    compare,
-    contents,
-    figures,
-    head,
-    heads,
-    sentence,
-    sentences,
-    statement,
-)
-from attnbank.cli.explorer.visit import Page, Picture, Visit, link
-from attnbank.sql.errors import BankError, CallError
+from attnbank.cli.exit_status import explain
+from attnbank.cli.explorer import colours, head, heads, sentences, tables
+from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
+from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.cli.explorer.security import HOST, Guard
+from attnbank.cli.safe_echo import safe_echo
+from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.sql.errors import AttnbankError, BankError, CallError
 
 _HERE = Path(__file__).resolve().parent
 _AT_ONCE = 12
@@ -40,19 +39,23 @@ _AT_ONCE = 12
 _STATEMENTS_AT_ONCE = 2
 """Statements of people that run at once, each in a process with memory of its own."""
 
-View = Callable[[Visit], Page | Picture]
-_VIEWS: dict[str, View] = {
-    "/": heads.view,
-    "/map": heads.view_map,
-    "/head/{head}": head.view,
-    "/sentences": sentences.view,
-    "/sentence": sentence.view,
-    "/compare": compare.view,
-    "/tables": figures.index,
-    "/tables/{name}": figures.view,
-    "/pictures/{name}": figures.picture,
-    "/sql": statement.view,
-    "/bank": contents.view,
+_PATIENCE = 2
+"""Seconds that requests have to end when the explorer is closed."""
+
+View = Callable[[RequestContext, dict[str, Any]], bytes | None]
+"""Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG."""
+_VIEWS: dict[str, tuple[View, str, str]] = {
+    "/": (heads.view, "heads.html", "Heads"),
+    "/map": (heads.view_map, "map.html", "Map of the heads"),
+    "/head/{head}": (head.view, "head.html", "Head"),
+    "/sentences": (sentences.find, "sentences.html", "Sentences"),
+    "/sentence": (sentences.show, "sentence.html", "Sentence"),
+    "/compare": (heads.compare, "compare.html", "Compare two runs"),
+    "/tables": (tables.index, "tables.html", "Tables and figures"),
+    "/tables/{name}": (tables.analysis, "analysis.html", "Analysis"),
+    "/pictures/{name}": (tables.picture, "base.html", "Picture"),
+    "/sql": (tables.statement, "statement.html", "SQL"),
+    "/bank": (tables.contents, "contents.html", "Contents of the bank"),
 }
 _NAV = (
     ("/", "Heads"),
@@ -66,45 +69,41 @@ _NAV = (
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-def make_site(desk: Desk, token: str, port: int) -> Starlette:
-    """The application: every page on the bank of a desk, for those who have the token."""
+def make_site(cache: BankCache, token: str, port: int) -> Starlette:
+    """The application: every page on a bank, for those who have the token."""
     site = Starlette(
         routes=[
-            *(Route(path, _endpoint(view)) for path, view in _VIEWS.items()),
+            *(Route(path, _endpoint(*view)) for path, view in _VIEWS.items()),
             Route("/static/{name}", _static),
         ],
         middleware=[Middleware(Guard, token=token, port=port)],
         exception_handlers={HTTPException: _not_found, Exception: _failed},
     )
-    site.state.desk = desk
+    site.state.cache = cache
     site.state.limits = {
         "pages": anyio.CapacityLimiter(_AT_ONCE),
         "statements": anyio.CapacityLimiter(_STATEMENTS_AT_ONCE),
     }
-    site.state.templates = _templates()
-    return site
-
-
-def _templates() -> Environment:
-    made = Environment(
+    site.state.templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
-        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["link"] = link
-    made.globals["nav"] = _NAV
-    return made
+    site.state.templates.globals |= {
+        "link": link, "nav": _NAV, "directions": DIRECTIONS, "step": colours.step,
+        "bank_name": cache.path.name,
+    }  # fmt: skip
+    return site
 
 
-def _endpoint(view: View) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awaitable[Response]]:
     """A view as what Starlette calls: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
-        kind = "statements" if view is statement.view else "pages"
+        kind = "statements" if view is tables.statement else "pages"
         return await anyio.to_thread.run_sync(
-            partial(_answer, view, request),
+            partial(_answer, view, template, title, request),
             limiter=request.app.state.limits[kind],
             abandon_on_cancel=True,
         )
@@ -112,46 +111,52 @@ def _endpoint(view: View) -> Callable[[Request], Awaitable[Response]]:
     return answer
 
 
-def _answer(view: View, request: Request) -> Response:
-    desk: Desk = request.app.state.desk
+def _answer(view: View, template: str, title: str, request: Request) -> Response:
+    cache: BankCache = request.app.state.cache
     given = {name: value for name, value in request.query_params.items() if value}
-    with hearing() as told:
+    with collecting_warnings() as notes:
         try:
-            with desk.open() as opened:
-                visit = Visit(desk, opened, given, request.path_params, request.url.path)
-                made = view(visit)
+            with cache.open() as handle:
+                context = RequestContext(
+                    cache, handle, given, request.path_params, request.url.path
+                )
+                shown: dict[str, Any] = {}
+                status = 200
+                try:
+                    picture = view(context, shown)
+                    if picture is not None:
+                        return Response(picture, media_type="image/svg+xml")
+                except AttnbankError as error:
+                    if not shown or isinstance(error, BankError):
+                        raise
+                    shown["error"], status = error, 400
+                # The boxes that choose a run or a relation read them where they stand.
+                usual = {"title": title, "given": given, "run": context.run, "notes": notes,
+                         "runs": context.runs, "relations": context.relations}  # fmt: skip
+                return _html(request, template, usual | shown, status)
         except Exception as error:
-            made = _error_page(error)
-    if isinstance(made, Picture):
-        return Response(made.svg, media_type="image/svg+xml")
-    return _html(request, made, told)
+            return _error_page(request, error, notes)
 
 
-def _error_page(error: Exception) -> Page:
-    fact, remedy, status = explained(error)
-    code = 400 if isinstance(error, CallError) or status == 2 else 422
-    code = 503 if isinstance(error, BankError) else code
-    if fact.startswith("unexpected "):
-        code = 500
-    return Page("error.html", "Not answered", {"fact": fact, "remedy": remedy}, code)
-
-
-def _html(request: Request, page: Page, told: list[str]) -> Response:
-    templates: Environment = request.app.state.templates
-    desk: Desk = request.app.state.desk
-    text = templates.get_template(page.template).render(
-        **page.shown,
-        title=page.title,
-        notes=told,
-        bank_name=desk.path.name,
-        path=request.url.path,
-        kept_run=request.query_params.get("run", ""),
+def _html(request: Request, template: str, shown: dict[str, Any], status: int) -> Response:
+    text = request.app.state.templates.get_template(template).render(
+        shown, path=request.url.path, kept_run=request.query_params.get("run", "")
     )
-    return HTMLResponse(text, page.status)
+    return HTMLResponse(text, status)
+
+
+def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
+    fact, remedy, exit_status = explain(error)
+    status = 400 if exit_status == 2 else 422
+    if fact.startswith("unexpected "):
+        status = 500
+    elif isinstance(error, BankError):
+        status = 503
+    told = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
+    return _html(request, "base.html", told, status)
 
 
 async def _static(request: Request) -> Response:
-    """A file of the explorer's own; there are no others below this address."""
     name = request.path_params["name"]
     if name == "colours.css":
         return Response(colours.stylesheet(), media_type="text/css")
@@ -162,12 +167,58 @@ async def _static(request: Request) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    page = Page("error.html", "Not here", {"fact": "There is no such page.", "remedy": ""}, 404)
-    return _html(request, page, [])
+    told = {"title": "Page not found", "error": {"fact": "There is no such page."}}
+    return _html(request, "base.html", told, 404)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return _html(request, _error_page(error), [])
+    return _error_page(request, error)
 
 
-__all__: list[Any] = ["make_site"]
+def serve(path: Path, port: int, seconds: float, memory: int, *, opens_browser: bool) -> None:
+    """Answer on a port (0: any) until an interrupt. Raises BankError, CallError if it is taken."""
+    cache = BankCache(path, seconds, memory)
+    try:
+        with _listening(port) as listener:
+            number = listener.getsockname()[1]
+            token = secrets.token_urlsafe(24)
+            address = f"http://{HOST}:{number}/?token={token}"
+            config = uvicorn.Config(
+                make_site(cache, token, number),
+                log_level="critical",  # requests that closing ends need not be logged
+                access_log=False,
+                ws="none",
+                lifespan="off",
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=_PATIENCE,
+                h11_max_incomplete_event_size=65_536,
+            )
+
+            # The server gives a signal on when it has closed; either then ends here.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            with suppress(KeyboardInterrupt):
+                # The socket listens already: who comes before the server has begun waits for it.
+                safe_echo(f"The explorer is at {address}")
+                safe_echo("Anyone with this address can read the bank, from this machine only.")
+                safe_echo("Press Ctrl-C to stop.")
+                if opens_browser:
+                    with suppress(webbrowser.Error):
+                        webbrowser.open(address)
+                uvicorn.Server(config).run(sockets=[listener])
+            safe_echo("The explorer is closed.")
+    finally:
+        cache.close()
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((HOST, port), backlog=128)
+    except OSError as error:
+        why = (error.strerror or str(error)).partition(" (while")[0].lower()
+        raise CallError(
+            f"Cannot listen on port {port}: {why}.",
+            "Another explorer may be using it. Use --port 0 for any free port.",
+        ) from error

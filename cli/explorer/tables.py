@@ -1,99 +1,123 @@
-"""Frames as tables of a page: the text of the terminal's tables, with links."""
+"""Tables: every analysis with its picture, anyone's SELECT, and what is in the bank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from attnbank.cli.explorer.paging import Paging
-from attnbank.cli.explorer.visit import link
-from attnbank.queries.formats.table import columns_as_text
+from attnbank.cli.commands.query import by_section
+from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.cli.output import MOST_ROWS
+from attnbank.queries import parameters
+from attnbank.queries.contents import OF_RUNS
+from attnbank.queries.pictures import THEMES, as_bytes
+from attnbank.sql.errors import CallError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import find
 
-_LONGEST = 2000
-"""Characters of a cell that a page shows."""
-
-Link = Callable[[Mapping[str, Any]], str | None]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell has a text, and the address that it leads to, if any."""
-
-    text: str
-    href: str | None = None
+_OWN = ("theme", "page")
+"""Parameters of an address that belong to the explorer, not to the analysis."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A frame as text: all of its rows, or those of the part that `paging` says.
+def index(context: RequestContext, shown: dict[str, Any]) -> None:
+    """List all analyses by what their section is about."""
+    shown["sections"] = by_section()
 
-    `names` and `is_number` have an entry a column, `rows` a list of cells for each row.
+
+def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the form, the picture and the rows of one analysis. Raises CallError for another."""
+    found = find(context.parts["name"])
+    shown |= {"analysis": found, "title": found.name}
+    answer = context.ask(found.name, **_values(context, found))
+    shown |= {"answered": answer.run, "table": context.table(answer.frame)}
+    if found.plot is not None and answer.frame.height:
+        given = {key: value for key, value in context.given.items() if key not in _OWN}
+        shown["picture"] = {
+            theme: link(f"/pictures/{found.name}", **given, theme=theme) for theme in THEMES
+        }
+
+
+def picture(context: RequestContext, shown: dict[str, Any]) -> bytes:
+    """Draw an analysis as SVG, so that the page needs no script. Raises as `Bank.plot`."""
+    found = find(context.parts["name"])
+    theme = context.chosen("theme", THEMES)
+    values = _values(context, found)
+    key = ("picture", found.name, repr(sorted(values.items())), theme)
+
+    def make() -> bytes:
+        made = context.bank.plot_specification(found.name, theme=theme, **values)
+        return as_bytes(made, ".svg")
+
+    return context.handle.once(key, make, len)
+
+
+def _values(context: RequestContext, analysis: Analysis) -> dict[str, Any]:
+    declared = {each.name: each for each in analysis.parameters}
+    given = [each for each in context.given if each not in _OWN]
+    if unknown := [each for each in given if each not in declared]:
+        raise CallError(
+            f"{analysis.name} has no parameter {unknown[0][:60]}.",
+            f"It takes: {', '.join(declared) or 'none'}.",
+        )
+    return {name: parameters.from_text(declared[name], context.text(name)) for name in given}
+
+
+def contents(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show what is in the bank, as `attnbank info` does."""
+    found = context.handle.once("info", context.bank.info)
+    to_heads = {"name": lambda row: link("/", run=row["name"])}
+    shown |= {
+        "size": f"{found.bytes / 1e6:,.1f} MB",
+        "format": found.format,
+        "runs_table": context.table(found.runs.select(OF_RUNS), to_heads, name="runs"),
+        "tables": [
+            (title, context.table(frame, name=name))
+            for title, name, frame in (
+                ("Which run answers by default", "choices", context.bank.choices()),
+                ("Corpora", "corpora", found.corpora),
+                ("Models", "models", found.models),
+                ("Skipped", "left_out", found.skipped),
+                ("Tables", "tables", found.tables),
+            )
+        ],
+    }
+
+
+_MOST_BYTES = 15_000_000
+"""Bytes of the rows of a statement; the cache keeps no more of one answer."""
+
+
+def statement(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the box for a statement, which runs as `attnbank sql` runs it, and its rows below.
+
+    Only the first page runs it: without ORDER BY the rows of another run may have another order.
     """
-
-    names: list[str]
-    is_number: list[bool]
-    rows: list[list[Cell]]
-    paging: Paging | None = None
-
-
-def table_of(
-    frame: pl.DataFrame,
-    links: Mapping[str, Link] | None = None,
-    *,
-    run: str | None = None,
-    part: Paging | None = None,
-) -> Table:
-    """A frame as a table; of a long one the rows that `part` says.
-
-    Heads lead to their page (columns layer and head), sentences to theirs (sent_id), unless
-    `links` says otherwise. A column `run` that has one value is left out: the page names it.
-    """
-    if part is not None:
-        frame = frame.slice(part.start, part.size)
-    if "run" in frame.columns and frame["run"].n_unique() <= 1:
-        frame = frame.drop("run")
-    ways = _usual(frame, run) | dict(links or {})
-    columns = columns_as_text(frame)
-    values = frame.to_dicts() if any(name in frame.columns for name in ways) else []
-    made = []
-    for at in range(frame.height):
-        cells = []
-        for column in columns:
-            text = column.cells[at]
-            text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-            way = ways.get(column.name)
-            cells.append(Cell(text, way(values[at]) if way is not None and text else None))
-        made.append(cells)
-    return Table(
-        [each.name for each in columns],
-        [each.is_number for each in columns],
-        made,
-        part,
+    shown["example"] = "select upos, count(*) as n from word group by upos order by n desc"
+    text = context.text("statement").strip()
+    if not text:
+        return
+    shown["statement"] = text
+    key = ("statement", text)
+    if context.page_number() == 1:
+        context.handle.forget(key)
+    frame, is_cut = context.handle.once(
+        key, lambda: _first_rows(context, text), lambda made: made[0].estimated_size()
     )
+    shown |= {"table": context.table(frame, has_more=is_cut), "cut": is_cut}
 
 
-def _usual(frame: pl.DataFrame, run: str | None) -> dict[str, Link]:
-    """The links that the columns of every analysis have."""
-    found: dict[str, Link] = {}
-    for end in ("", "_a", "_b"):
-        if f"layer{end}" in frame.columns and f"head{end}" in frame.columns:
-            found[f"head{end}"] = _to_head(end, run)
-    if "sent_id" in frame.columns:
-        found["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
-    return found
-
-
-def _to_head(end: str, run: str | None) -> Link:
-    def way(row: Mapping[str, Any]) -> str | None:
-        layer, head = row[f"layer{end}"], row[f"head{end}"]
-        if not isinstance(layer, int) or not isinstance(head, int):
-            return None
-        own = row.get(f"run{end}") if end else run
-        relation = row.get("relation")
-        return link(f"/head/{layer}-{head}", run=own, relation=relation,
-                    direction=row.get(f"direction{end}"))  # fmt: skip
-
-    return way
+def _first_rows(context: RequestContext, statement: str) -> tuple[pl.DataFrame, bool]:
+    """The first rows of a statement, which is then ended; and whether there are more."""
+    kept: list[pl.DataFrame] = []
+    rows, size, is_cut = 0, 0.0, False
+    cache = context.cache
+    with context.bank.stream(statement, seconds=cache.seconds, memory=cache.memory) as running:
+        for part in running:
+            kept.append(part.head(MOST_ROWS - rows))
+            rows += kept[-1].height
+            size += kept[-1].estimated_size()
+            is_cut = part.height > kept[-1].height or size > _MOST_BYTES
+            if is_cut:
+                break
+    return (pl.concat(kept) if kept else pl.DataFrame()), is_cut

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from attnbank.cli.commands.ask.query import by_section
+from attnbank.cli.commands.query import by_section
 from attnbank.sql import quoting
 from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.registry import analyses

@@ -38,7 +38,7 @@ def commands(
 
 
 def _lines() -> Iterator[str]:
-    yield from (made_by("the commands", kept=True), "", "# Commands", "")
+    yield from (made_by("the commands"), "", "# Commands", "")
     yield "What `attnbank COMMAND --help` prints."
     for path, command in commands():
         context = click.Context(

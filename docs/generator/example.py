@@ -49,13 +49,14 @@ class Examples:
 
     @cached_property
     def _sample(self) -> Path:
-        """Sentences and documents of words, and pairs of tokens, with the packaged model."""
+        """Sentences (with a control), documents and pairs of tokens, with the packaged model."""
         from attnbank.ingest import IngestOptions, ingest
         from attnbank.ingest.derived.steps import compute
 
         bank = self._folder / "sample.duckdb"
         ways: tuple[dict[str, Any], ...] = (
             {},
+            {"random_weights": 1},
             {"context": "document"},
             {"context": "pair", "unit": "token"},
         )
@@ -113,8 +114,9 @@ class Examples:
 
 _SAMPLE = (
     "The sample corpus that comes with attnbank (127 sentences) and the packaged model minilm, as"
-    " single sentences and as documents of words and as pairs of segments of tokens. So little text"
-    " shows the shape of an answer, not what is true of English."
+    " single sentences (beside them its control of random weights), as documents of words and as"
+    " pairs of segments of tokens. So little text shows the shape of an answer, not what is true of"
+    " English."
 )
 _MASKED = (
     "The packaged model minilm has no masked-language-model head and so has neither gradients nor"
@@ -171,7 +173,8 @@ def printed(analysis: Analysis, bank: Path) -> str:
     if result.exit_code:
         raise RuntimeError(f"{analysis.name}: {result.output}")
     lines = result.stdout.rstrip("\n").split("\n")
-    head = next(at for at, line in enumerate(lines) if line and not line.strip("- ")) + 1
+    rules = [at for at, line in enumerate(lines) if line and not line.strip("- ")]
+    head = rules[0] + 1 if rules else len(lines)  # a single row stands upright
     rows = len(lines) - head
     if not rows:
         return "\n".join([*lines, *result.stderr.splitlines()])

@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
 
 def _lines() -> Iterator[str]:
     yield from (
-        made_by("ingest/corpora/faults.py and tests/faults"),
+        made_by("ingest/corpora/faults.toml and tests/faults"),
         "",
         "# Faults of a corpus",
         "",

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 
-def made_by(source: str, *, kept: bool = False) -> str:
-    """The first line of a generated page, which names its source; `kept` pages are in git."""
-    how = "python docs/make.py --reference" if kept else "make docs"
-    return f"<!-- Made by {how} from {source}; do not edit. -->"
+def made_by(source: str) -> str:
+    """The first line of a generated page, which names its source."""
+    return f"<!-- Made by make docs from {source}; do not edit. -->"
 
 
 def plain(text: str) -> str:

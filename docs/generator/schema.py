@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.cli.commands.ask.query import by_section
+from attnbank.cli.commands.query import by_section
 from generator.diagram import Table, diagram
 from generator.markdown import cell, made_by, page, plain, table
 
@@ -56,7 +56,7 @@ def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
 
 
 def _lines(bank: Bank) -> Iterator[str]:
-    yield from (made_by("the schema", kept=True), "", "# What is in a bank", "")
+    yield from (made_by("the schema"), "", "# What is in a bank", "")
     yield "A bank is a DuckDB file with these tables, views and functions. `attnbank schema` prints"
     yield "the same of yours. A line leads from a column to the table whose `id` it holds."
     yield from ("", "![The tables of a bank and what refers to what](schema.svg)", "")

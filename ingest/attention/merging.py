@@ -1,52 +1,45 @@
 """What is kept of the attention of a batch: weights between positions, their peaks and sums.
 
-Each input is taken alone, without padding, and a few maps of it at a time: the copies that the
-arithmetic makes then stay in the processor's cache, and take no more memory however long an input
-is or however many heads a model has.
+Section 4.1 of the paper: attention *to* a split word is the sum over its pieces, attention
+*from* a split word the mean over them. The published code takes the first piece instead of
+the mean. Sums and means are computed in float64 and rounded once to float32, so that the result
+does not depend on the order of the arithmetic.
+
+Each input is taken alone, without padding, and a few maps of it at a time, so that the copies that
+the arithmetic makes stay in the processor's cache. In shapes, M is the number of maps (layers times
+heads), T of tokens and P of positions of the input, and S of positions with several pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from attnbank.ingest.attention.pooling import (
-    Floats,
-    Ints,
-    Peaks,
-    PieceMap,
-    Subword,
-    is_odd,
-    peaks,
-    pool,
-)
-from attnbank.ingest.attention.sums import MapSums, Positions, map_sums
+from attnbank.ingest.attention.sums import Floats, Ints, MapSums, Positions, among, joined, map_sums
 from attnbank.ingest.models.tokenizer import Encoded
+from attnbank.ingest.models.trial import ROW_SUM
+from attnbank.ingest.options import Subword
 
-AT_ONCE = 2**19
-"""Weights of an input that are merged together, or those of one map, if it has more."""
-
-_FLOAT = np.dtype(np.float32)
-_Kept = TypeVar("_Kept", Peaks, MapSums)
+AT_ONCE = 2**19  # weights of an input, or those of one map, if it has more
 
 
 @dataclass
 class Merged:
     """What is kept of the attention of a batch, and the inputs to leave out.
 
-    `kept` and `odd` are indices into the inputs of the batch, from 0. `weights` are float32, in the
+    `kept` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are in the
     order (kept input, layer, head, from, to), or none where only peaks and sums are wanted. There
-    is one of the others for each input that is kept: its peaks, its sums, and its positions that
-    have peaks.
+    is one of the others for each input that is kept; `candidates` are its positions with peaks.
     """
 
     weights: Floats
     kept: list[int]
-    odd: set[int]
+    unnormalised: set[int]
     peaks: list[Peaks]
     sums: list[MapSums]
     candidates: list[Ints]
@@ -59,21 +52,18 @@ class _Gathered:
     pieces: PieceMap
     positions: Positions
     tokens: int
-    is_odd: bool = False
+    is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
     sums: list[MapSums] = field(default_factory=list)
 
     @classmethod
     def of(cls, encoded: Encoded) -> _Gathered:
         positions = encoded.positions
-        pieces = PieceMap.of(
-            [(each.start, each.end) for each in positions],
-            [each.word is not None for each in positions],
-        )
+        ranges = [(each.start, each.end) for each in positions]
+        pieces = PieceMap.of(ranges, [each.is_candidate for each in positions])
         return cls(pieces, Positions.of(positions), len(encoded.ids))
 
     def add(self, pooled: Floats, decimals: int | None) -> None:
-        """Find the peaks and sums of more of its maps, and round them."""
         self.peaks.append(peaks(pooled, self.pieces.candidates))
         if decimals is not None:
             np.round(pooled, decimals, out=pooled)
@@ -83,18 +73,19 @@ class _Gathered:
 def merged(
     inputs: Sequence[Encoded],
     attentions: list[Tensor],
-    bare: Sequence[bool],
+    unmaskable: Sequence[bool],
     *,
     subword: Subword,
     decimals: int | None,
     with_weights: bool,
+    sinks: bool = False,
 ) -> Merged:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
     `attentions` holds a tensor [B, H, T, T] for each layer. It is emptied on the way, so that the
     memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those
-    of the weights as they are stored. An input with a row that does not sum to 1 within 1e-3 is
-    odd; neither it nor an input that is `bare` is kept.
+    of the weights as they are stored. An input with a row that does not sum to 1 within 1e-3 (with
+    `sinks`, that sums to more) is unnormalised; neither it nor an `unmaskable` input is kept.
     """
     heads = attentions[0].shape[1]
     maps = len(attentions) * heads
@@ -105,26 +96,26 @@ def merged(
     for before, layers in _groups(attentions, max(each.tokens for each in gathered)):
         for at, (one, square, end) in enumerate(zip(gathered, squares, ends, strict=True)):
             start = end - (maps - before * heads) * square
-            for part in () if one.is_odd else _parts(layers, at, one.tokens):
+            for part in () if one.is_unnormalised else _parts(layers, at, one.tokens):
                 length = len(part) * square
-                room = weights[start:][:length] if with_weights else np.empty(length, _FLOAT)
+                room = weights[start:][:length] if with_weights else np.empty(length, np.float32)
                 pooled = room.reshape(len(part), one.pieces.positions, -1)
                 pool(part, one.pieces, subword, pooled)
-                one.is_odd |= is_odd(pooled)
-                if not one.is_odd and not bare[at]:
+                one.is_unnormalised |= is_unnormalised(pooled, sinks=sinks)
+                if not one.is_unnormalised and not unmaskable[at]:
                     one.add(pooled, decimals)
                 start += length
-    odd = {at for at, one in enumerate(gathered) if one.is_odd}
-    kept = [at for at in range(len(inputs)) if at not in odd and not bare[at]]
+    unnormalised = {at for at, one in enumerate(gathered) if one.is_unnormalised}
+    kept = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
     if with_weights and len(kept) < len(inputs):
         of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept]
         weights = np.concatenate(of_kept) if kept else weights[:0]
     return Merged(
         weights,
         kept,
-        odd,
-        [_joined(gathered[at].peaks) for at in kept],
-        [_joined(gathered[at].sums) for at in kept],
+        unnormalised,
+        [joined(gathered[at].peaks) for at in kept],
+        [joined(gathered[at].sums) for at in kept],
         [gathered[at].pieces.candidates for at in kept],
     )
 
@@ -139,10 +130,9 @@ def _groups(attentions: list[Tensor], longest: int) -> Iterator[tuple[int, list[
     while attentions:
         layers = [each.detach().float().cpu().numpy() for each in attentions[:at_once]]
         del attentions[:at_once]
-        count = len(layers)
         yield before, layers
+        before += len(layers)
         del layers
-        before += count
 
 
 def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
@@ -152,7 +142,7 @@ def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
     at_once = max(1, AT_ONCE // tokens**2)
     for begin in range(0, maps, at_once):
         end = min(begin + at_once, maps)
-        part = np.empty((end - begin, tokens, tokens), _FLOAT)
+        part = np.empty((end - begin, tokens, tokens), np.float32)
         for layer in range(begin // heads, (end - 1) // heads + 1):
             before = layer * heads
             first, last = max(begin, before), min(end, before + heads)
@@ -161,11 +151,120 @@ def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
         yield part
 
 
-def _joined(parts: list[_Kept]) -> _Kept:
-    """What was found of all maps, from what was found of a few layers at a time."""
-    if len(parts) == 1:
-        return parts[0]
-    kind = type(parts[0])
-    return kind(
-        *(np.concatenate([getattr(each, name.name) for each in parts]) for name in fields(kind))
+@dataclass(frozen=True)
+class PieceMap:
+    """Which tokens are the pieces of each position of an input.
+
+    `first` [P] is the token of each position's first piece, `count` [P] how many it has, and
+    `candidates` are the positions that are words (or tokens), not special tokens.
+    """
+
+    first: Ints
+    count: Ints
+    candidates: Ints
+
+    @classmethod
+    def of(cls, pieces: Sequence[tuple[int, int]], is_candidate: Sequence[bool]) -> PieceMap:
+        """Make one from the half-open range of tokens of each position."""
+        first, end = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
+        return cls(first, end - first, np.flatnonzero(np.array(is_candidate, dtype=bool)))
+
+    @property
+    def positions(self) -> int:
+        """How many positions there are."""
+        return len(self.first)
+
+    @cached_property
+    def split(self) -> Ints:
+        """The positions of two or more pieces."""
+        return np.flatnonzero(self.count > 1)
+
+    def summed(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
+        """The sum over the pieces of each split position, along an axis of tokens, in float64."""
+        first, count = self.first[self.split], self.count[self.split]
+        found = np.take(tokens, first, axis).astype(np.float64)
+        for piece in range(1, int(count.max(initial=1))):
+            longer = np.flatnonzero(count > piece)
+            more = np.take(tokens, first[longer] + piece, axis)
+            if axis == 1:
+                found[:, longer] += more
+            else:
+                found[:, :, longer] += more
+        return found
+
+
+def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
+    """Write the attention between positions, from `attention` [M, T, T], into `out` [M, P, P].
+
+    Both must be contiguous; a weight is from the row to the column.
+    """
+    maps, tokens, _ = attention.shape
+    size = pieces.positions
+    if size == tokens:  # no word is split
+        out[:] = attention
+        return
+    between = (pieces.first[:, None] * tokens + pieces.first[None, :]).reshape(-1)
+    np.take(attention.reshape(maps, -1), between, 1, out.reshape(maps, size * size), mode="clip")
+    split = pieces.split
+    # To a split position: the sum over its pieces, for every token that attends.
+    to_split = pieces.summed(attention, 2)  # [M, T, S]
+    out[:, :, split] = np.take(to_split, pieces.first, 1)
+    if subword == "first":
+        return
+    # From a split position: the mean over its pieces, to every position of one piece ...
+    count = pieces.count[split]
+    from_split = pieces.summed(attention, 1)  # [M, S, T]
+    from_split /= count[:, None]
+    out[:, split, :] = np.take(from_split, pieces.first, 2)
+    # ... and, of the sums above, to every split position.
+    out[:, split[:, None], split[None, :]] = pieces.summed(to_split, 1) / count[:, None]
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """The largest weights from and to each of K candidates, [M, K], and the positions they go to.
+
+    A position is -1 if there is no positive weight.
+    """
+
+    most_attended: NDArray[np.int16]
+    most_attended_weight: Floats
+    most_attending: NDArray[np.int16]
+    most_attending_weight: Floats
+
+
+def peaks(pooled: Floats, candidates: Ints) -> Peaks:
+    """The arg-max of every row and every column of `pooled` [M, P, P] among the candidates.
+
+    Special tokens and the position itself are left out; the leftmost of equals is taken
+    (section 4.2 of the paper). A position with no positive weight has no peak.
+    """
+    maps, count = len(pooled), len(candidates)
+    if not count:
+        none, nothing = np.empty((maps, 0), np.int16), np.empty((maps, 0), np.float32)
+        return Peaks(none, nothing, none, nothing)
+    weights = among(pooled, candidates)
+    weights.reshape(maps, -1)[:, :: count + 1] = 0.0  # a position's weight on itself
+    flat = weights.reshape(-1)
+    first = np.arange(maps)[:, None] * count**2
+    place = np.arange(count)[None, :]
+    attended, attending = weights.argmax(2), weights.argmax(1)
+    attended_weight = flat[first + place * count + attended]
+    attending_weight = flat[first + attending * count + place]
+    return Peaks(
+        np.where(attended_weight > 0, candidates[attended], -1).astype(np.int16),
+        attended_weight,
+        np.where(attending_weight > 0, candidates[attending], -1).astype(np.int16),
+        attending_weight,
     )
+
+
+def is_unnormalised(pooled: Floats, *, sinks: bool = False) -> bool:
+    """Whether a row of `pooled` [M, P, P] does not sum to 1 within ROW_SUM.
+
+    With `sinks` it may sum to less: whether one sums to more, or has a negative weight.
+    """
+    sums = np.einsum("mpq->mp", pooled)  # takes half the time of sum(), and starts no threads
+    if sinks:
+        return not bool((sums <= 1 + ROW_SUM).all() and (pooled >= -ROW_SUM).all())
+    return not bool((np.abs(sums - 1) <= ROW_SUM).all())

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from attnbank.ingest.attention.merging import merged
-from attnbank.ingest.attention.pooling import Peaks, Subword
+from attnbank.ingest.attention.merging import Peaks, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
-from attnbank.ingest.inputs.plan import Batch, Input, Skip
-from attnbank.ingest.inputs.spans import Span
-from attnbank.ingest.masked.passes import Measured
+from attnbank.ingest.inputs.drafts import Input
+from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.masked.passes import MaskedPasses, Measured
+from attnbank.ingest.models.loading import Model
+from attnbank.ingest.options import Keep, Subword
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
 
 _SEQUENCE = schema(
     id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
 )
 _POSITION = schema(
-    sequence=INT,
-    position=SMALL,
-    kind=TEXT,
-    segment=SMALL,
-    word=INT,
-    text=TEXT,
-    pieces=pa.list_(TEXT),
-    last_word=INT,
-)
+    sequence=INT, position=SMALL, kind=TEXT, segment=SMALL, word=INT, text=TEXT,
+    pieces=pa.list_(TEXT), last_word=INT,
+)  # fmt: skip
 _SKIPPED = schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
 )
-
-
-Keep = Literal["weights", "peaks"]
-"""What is kept of a map: all its weights, or only its sums and peaks."""
+_UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
+_UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
 
 
 @dataclass(frozen=True)
@@ -53,6 +47,8 @@ class RunFacts:
     context: str = "sentence"
     unknown: int | None = None  # id of the piece for what the vocabulary lacks
     keep: Keep = "weights"
+    sinks: bool = False  # whether rows may sum to less than 1
+    layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
 
 
 @dataclass
@@ -61,11 +57,13 @@ class BatchRows:
 
     batch: int
     sentences: int
-    tables: dict[str, pa.Table]
-    weights: int  # gradients included
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    weights: int = 0  # gradients included
     losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
     masked: int = 0  # masked tokens
+    effort: float = 0.0  # as of the batch
     unknown_words: int = 0  # words with a piece that the vocabulary lacks
+    joined_words: int = 0  # words that the tokenizer reads otherwise within the text than alone
 
     @property
     def rows(self) -> int:
@@ -75,57 +73,67 @@ class BatchRows:
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""
-    longest = max(len(each.encoded.ids) for each in batch.inputs)
-    ids = np.full((len(batch.inputs), longest), padding, dtype=np.int64)
-    mask = np.zeros_like(ids)
-    segments = np.zeros_like(ids)
-    for row, each in enumerate(batch.inputs):
-        length = len(each.encoded.ids)
-        ids[row, :length] = each.encoded.ids
-        mask[row, :length] = 1
-        segments[row, :length] = each.encoded.segments
-    return torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(segments)
+
+    def stacked(rows: Iterable[Sequence[int]], value: int = 0) -> Tensor:
+        tensors = [torch.tensor(row) for row in rows]
+        return pad_sequence(tensors, batch_first=True, padding_value=value)
+
+    encoded = [each.encoded for each in batch.inputs]
+    mask = stacked((1,) * len(each.ids) for each in encoded)
+    segments = stacked(each.segments for each in encoded)
+    return stacked((each.ids for each in encoded), padding), mask, segments
+
+
+def run_model(
+    model: Model, batch: Batch, masked: MaskedPasses | None
+) -> tuple[list[Tensor], Measured | None]:
+    """What the heads look at in a batch, and what `masked` measures there, if it is given.
+
+    The first is one tensor [inputs, heads, tokens, tokens] per layer, and none for a batch that
+    only has sentences that were left out.
+    """
+    if not batch.inputs:
+        return [], None
+    inputs = padded(batch, model.input_tokenizer.padding)
+    attentions = list(model.attentions(*inputs))
+    return attentions, None if masked is None else masked.measure(batch, *inputs)
 
 
 def rows_of(
-    batch: Batch,
-    attentions: list[Tensor],
-    facts: RunFacts,
-    measured: Measured | None = None,
+    batch: Batch, attentions: list[Tensor], facts: RunFacts, measured: Measured | None = None
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
     `attentions` holds a tensor [B, H, T, T] for each layer, and is emptied: what is merged is not
     kept. `measured` is what the masked inputs gave, where the run masks them. An input with a row
-    of attention that does not sum to 1 within 1e-3, or with no token to mask, is left out: its
-    sentences become rows of `skipped`.
+    of attention that does not sum to 1 within 1e-3 (that sums to more, where the model has sinks),
+    or with no token to mask, is left out: its sentences become rows of `skipped`.
     """
-    rows = BatchRows(batch.number, batch.sentences, {}, 0)
+    rows = BatchRows(batch.number, batch.sentences, effort=batch.effort)
     skips = list(batch.skips)
-    tables: dict[str, pa.Table] = {}
-    weights = 0
+    tables = rows.tables
     if batch.inputs:
-        bare = [measured is not None and not each for each in _masked(batch, measured)]
+        masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         layers, heads = len(attentions), attentions[0].shape[1]
         found = merged(
             [each.encoded for each in batch.inputs],
             attentions,
-            bare,
+            (masked == 0).tolist(),
             subword=facts.subword,
             decimals=facts.decimals,
             with_weights=facts.keep == "weights",
+            sinks=facts.sinks,
         )
         kept = found.kept
-        for at, each in enumerate(batch.inputs):
-            if at in found.odd:
-                skips += _odd(each)
-            elif bare[at]:
-                skips += _bare(each)
+        for at in sorted(set(range(len(batch.inputs))) - set(kept)):
+            why = _UNNORMALISED if at in found.unnormalised else _UNMASKABLE
+            skips += [each.skip(*why) for each in batch.inputs[at].sentences]
         if kept:
             inputs = [batch.inputs[at] for at in kept]
             sizes = np.array([len(each.encoded.positions) for each in inputs])
             index = _Index(facts, inputs, sizes, layers, heads)
-            weights = len(found.weights)
+            rows.weights = len(found.weights)
+            rows.joined_words = sum(each.joined_words for each in inputs)
             rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
@@ -136,29 +144,15 @@ def rows_of(
             if measured is not None and measured.gradients is not None:
                 gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
                 tables["gradient"] = index.distributions("gradients", gradients)
-                weights += len(gradients)
+                rows.weights += len(gradients)
         if measured is not None and measured.losses is not None:
             rows.losses = measured.losses[:, kept].sum(1)
             rows.masked = int(measured.masked[kept].sum())
     if skips:
-        tables["skipped"] = pa.table(
-            [
-                pa.array(column, type=field.type)
-                for column, field in zip(
-                    zip(*(_skipped(each, batch.number, facts) for each in skips), strict=True),
-                    _SKIPPED,
-                    strict=True,
-                )
-            ],
-            schema=_SKIPPED,
-        )
-    rows.tables, rows.weights = tables, weights
+        first = (facts.corpus, facts.run, batch.number)
+        lost = [(*first, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
+        tables["skipped"] = _table(_SKIPPED, lost)
     return rows
-
-
-def _masked(batch: Batch, measured: Measured | None) -> Sequence[int]:
-    """How many tokens of each input were masked."""
-    return [0] * len(batch.inputs) if measured is None else measured.masked.tolist()
 
 
 def _weights(pooled: list[np.ndarray], kept: list[int], sizes: np.ndarray) -> np.ndarray:
@@ -180,79 +174,59 @@ class _Index:
         self, facts: RunFacts, inputs: list[Input], sizes: np.ndarray, layers: int, heads: int
     ) -> None:
         self.sizes = sizes
-        self.layers = layers
-        self.heads = heads
-        self.sequences = np.array(
-            [facts.first_sequence + each.sequence for each in inputs], dtype=np.int32
-        )
+        self.maps = layers * heads
+        numbers = np.array(facts.layers or range(1, layers + 1), dtype=np.int16)
+        self.layer = np.repeat(numbers, heads)
+        self.head = np.tile(np.arange(1, heads + 1, dtype=np.int16), layers)
+        sequences = [facts.first_sequence + each.sequence for each in inputs]
+        self.sequences = np.array(sequences, dtype=np.int32)
 
-    def _columns(self, places: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Sequence, layer, head and position of every row; `places` are the positions of each."""
+    def _columns(self, name: str, places: list[np.ndarray]) -> dict[str, Any]:
+        """Sequence, layer, head and position (`name`) of every row; each input has `places`."""
         counts = np.array([len(each) for each in places])
-        maps = self.layers * self.heads
-        layer = np.repeat(np.arange(1, self.layers + 1, dtype=np.int16), self.heads)
-        head = np.tile(np.arange(1, self.heads + 1, dtype=np.int16), self.layers)
-        return (
-            np.repeat(self.sequences, maps * counts),
-            np.concatenate([np.repeat(layer, count) for count in counts]),
-            np.concatenate([np.repeat(head, count) for count in counts]),
-            np.concatenate([np.tile(each, maps) for each in places]).astype(np.int16),
-        )
+        return {
+            "sequence": np.repeat(self.sequences, self.maps * counts),
+            "layer": np.concatenate([np.repeat(self.layer, count) for count in counts]),
+            "head": np.concatenate([np.repeat(self.head, count) for count in counts]),
+            name: np.concatenate([np.tile(each, self.maps) for each in places]).astype(np.int16),
+        }
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
         """One row per distribution; `values` are all the weights (column `name`) in order."""
-        sequence, layer, head, position = self._columns([np.arange(size) for size in self.sizes])
-        lengths = np.repeat(self.sizes, self.layers * self.heads * self.sizes)
-        weights = _lists(lengths, pa.array(values))
-        return pa.table(
-            {
-                "sequence": sequence,
-                "layer": layer,
-                "head": head,
-                "from_position": position,
-                name: weights,
-            }
-        )
+        columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
+        columns[name] = _lists(np.repeat(self.sizes, self.maps * self.sizes), pa.array(values))
+        return pa.table(columns)
 
     def attention_map(self, found: list[MapSums]) -> pa.Table:
         """One row per map: the sums of each input."""
-        maps = self.layers * self.heads
+        columns = self._columns("position", [np.zeros(1)] * len(self.sizes))
+        del columns["position"]  # a row is a whole map
         totals = np.concatenate([each.totals for each in found])
-        columns = {name: pa.array(totals[:, at]) for at, name in enumerate(TOTALS)}
-        last = totals[:, -1]
-        columns[TOTALS[-1]] = pa.array(last, mask=np.isnan(last))
+        columns |= {name: pa.array(totals[:, at]) for at, name in enumerate(TOTALS)}
+        columns[TOTALS[-1]] = pa.array(totals[:, -1], mask=np.isnan(totals[:, -1]))
         offsets = np.concatenate([each.offsets for each in found])
-        columns["offsets"] = _lists(
-            np.full(len(offsets), offsets.shape[1]), pa.array(offsets.reshape(-1))
-        )
-        lengths = np.repeat(self.sizes, maps)
-        is_sep = np.concatenate([each.largest_positions.reshape(-1) for each in found]) < 0
+        widths = np.full(len(offsets), offsets.shape[1])
+        columns["offsets"] = _lists(widths, pa.array(offsets.reshape(-1)))
+        lengths = np.repeat(self.sizes, self.maps)
+        is_sep = _all(found, "largest_positions") < 0
         for name in ("received", "given", "largest_positions", "largest_weights"):
-            values = np.concatenate([getattr(each, name).reshape(-1) for each in found])
             is_missing = is_sep if name.startswith("largest") else None
-            columns[name] = _lists(lengths, pa.array(values, mask=is_missing))
-        sequence, layer, head, _ = self._columns([np.zeros(1)] * len(self.sizes))
-        return pa.table({"sequence": sequence, "layer": layer, "head": head, **columns})
+            columns[name] = _lists(lengths, pa.array(_all(found, name), mask=is_missing))
+        return pa.table(columns)
 
     def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
         """One row per word (token): the peaks of each input at its candidate positions."""
-        attended, attended_weight, attending, attending_weight = (
-            np.concatenate([getattr(each, name).reshape(-1) for each in found])
-            for name in Peaks.__dataclass_fields__
-        )
-        sequence, layer, head, position = self._columns(candidates)
-        return pa.table(
-            {
-                "sequence": sequence,
-                "layer": layer,
-                "head": head,
-                "position": position,
-                "most_attended": pa.array(attended, mask=attended < 0),
-                "most_attended_weight": pa.array(attended_weight, mask=attended < 0),
-                "most_attending": pa.array(attending, mask=attending < 0),
-                "most_attending_weight": pa.array(attending_weight, mask=attending < 0),
-            }
-        )
+        columns = self._columns("position", candidates)
+        for name in ("most_attended", "most_attending"):
+            is_missing = _all(found, name) < 0
+            for column in (name, f"{name}_weight"):
+                columns[column] = pa.array(_all(found, column), mask=is_missing)
+        return pa.table(columns)
+
+
+def _all(found: Sequence[MapSums | Peaks], name: str) -> np.ndarray:
+    """What was found of all inputs under this name, one after the other."""
+    return np.concatenate([getattr(each, name).reshape(-1) for each in found])
 
 
 def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
@@ -262,67 +236,29 @@ def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
 
 
 def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
-    count = len(inputs)
-    return pa.table(
-        [
-            [facts.first_sequence + each.sequence for each in inputs],
-            [facts.run] * count,
-            [number] * count,
-            [each.document for each in inputs],
-            [each.sentences[0].id if facts.context == "sentence" else None for each in inputs],
-            [len(each.encoded.positions) for each in inputs],
-            [len(each.encoded.ids) for each in inputs],
-        ],
-        schema=_SEQUENCE,
-    )
+    rows = []
+    for each in inputs:
+        id = facts.first_sequence + each.sequence
+        sentence = each.sentences[0].id if facts.context == "sentence" else None
+        sizes = len(each.encoded.positions), len(each.encoded.ids)
+        rows.append((id, facts.run, number, each.document, sentence, *sizes))
+    return _table(_SEQUENCE, rows)
 
 
 def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
-    rows = [
-        (
-            facts.first_sequence + one.sequence,
-            position,
-            each.kind,
-            each.segment,
-            None if each.word is None else one.spans[each.word].first,
-            each.text,
-            one.encoded.pieces[each.start : each.end],
-            None if each.word is None else _last_of_several(one.spans[each.word]),
-        )
-        for one in inputs
-        for position, each in enumerate(one.encoded.positions)
-    ]
-    return pa.table(
-        [
-            pa.array(column, type=field.type)
-            for column, field in zip(zip(*rows, strict=True), _POSITION, strict=True)
-        ],
-        schema=_POSITION,
-    )
+    rows = []
+    for one in inputs:
+        sequence = facts.first_sequence + one.sequence
+        for position, each in enumerate(one.encoded.positions):
+            span = None if each.word is None else one.spans[each.word]
+            word = None if span is None else span.first
+            last = None if span is None or span.last == word else span.last
+            pieces = one.encoded.pieces[each.start : each.end]
+            place = (sequence, position, each.kind, each.segment)
+            rows.append((*place, word, each.text, pieces, last))
+    return _table(_POSITION, rows)
 
 
-def _last_of_several(span: Span) -> int | None:
-    return span.last if span.last != span.first else None
-
-
-def _odd(one: Input) -> list[Skip]:
-    detail = "a row of its attention does not sum to 1 within 0.001"
-    return [each.skip("not-normalised", detail) for each in one.sentences]
-
-
-def _bare(one: Input) -> list[Skip]:
-    detail = "none of its tokens can be masked: all are special tokens"
-    return [each.skip("nothing-to-mask", detail) for each in one.sentences]
-
-
-def _skipped(skip: Skip, batch: int, facts: RunFacts) -> tuple[object, ...]:
-    return (
-        facts.corpus,
-        facts.run,
-        batch,
-        skip.sentence,
-        skip.name,
-        skip.place,
-        skip.reason,
-        skip.detail,
-    )
+def _table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)

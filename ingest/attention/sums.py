@@ -1,44 +1,46 @@
 """The sums of one attention map that the analyses of its surface read: the row of attention_map.
 
 They are computed while the map is in the processor's cache. The same sums over the weights of a
-bank are a statement, `sql/internal/attention_maps.sql`, which says what each of them is; tests hold
-the two together. All sums are in float64. In shapes, M is the number of maps (layers times heads)
-of an input and P of its positions.
+bank are a statement, `tests/support/attention_maps.sql`, which says what each of them is; tests
+hold the two together. All sums are in float64. In shapes, M is the number of maps (layers times
+heads) of an input and P of its positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from attnbank.ingest.attention.pooling import Floats, Ints
 from attnbank.ingest.models.tokenizer import Position
 
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+_Found = TypeVar("_Found")
 
-FARTHEST = 10
-"""The largest offset, to the left and to the right, that has a sum of its own."""
+FARTHEST = 10  # the largest offset, to the left and to the right, that has a sum of its own
+# What vocabularies write for a space before a token, or where it continues a word.
 _MARKS = ("Ġ", "▁", "##", "</w>")
-"""What vocabularies write for a space before a token, or where it continues a word."""
-_TINY = 1e-300
-"""What keeps ln 0 finite, so that 0 ln 0 is 0; it is lost in every share that a float holds."""
+_TINY = 1e-300  # keeps ln 0 finite, so that 0 ln 0 is 0; it is lost in every share of a float
 
 
 @dataclass(frozen=True)
 class Positions:
     """Which positions of an input are what, a flag for each [P].
 
-    `words` are words (or tokens), `second` those of them in the second of two segments, and
-    `punctuation` those of them that are a full stop or a comma.
+    `first` is a first word (or token) that is set apart, `words` are all others, `second` those of
+    them in the second of two segments, and `punctuation` those that are a full stop or a comma.
     """
 
     cls: Flags
     sep: Flags
+    first: Flags
     punctuation: Flags
     words: Flags
     second: Flags
@@ -47,10 +49,11 @@ class Positions:
     def of(cls, positions: Sequence[Position]) -> Positions:
         """Find out from the positions of an input, as view placement does in a bank."""
         kinds = np.array([each.kind for each in positions])
-        words = np.isin(kinds, ("word", "token"))
+        words = np.array([each.is_candidate for each in positions])
         return cls(
             cls=kinds == "cls",
             sep=kinds == "sep",
+            first=kinds == "first",
             punctuation=words & np.array([_plain(each) in (".", ",") for each in positions]),
             words=words,
             second=words & np.array([each.segment == 1 for each in positions]),
@@ -62,8 +65,7 @@ class MapSums:
     """What is kept of each of M maps besides its peaks; the columns of attention_map say what.
 
     `totals` [M, 12] are the columns from `to_cls` to `entropy_from_cls` (NaN where that is null),
-    `offsets` [M, 21]; the others are [M, P], and
-    `largest_positions` is -1 where the two largest are null.
+    `offsets` [M, 21]; the others are [M, P]. `largest_positions` is -1 where the largest are null.
     """
 
     totals: Doubles
@@ -79,89 +81,64 @@ TOTALS = (
     "word_before", "word_itself", "word_after", "entropy", "entropy_from_cls",
 )  # fmt: skip
 """The columns of `MapSums.totals`, in order."""
-_FIELDS = tuple(each.name for each in fields(MapSums))
-AT_ONCE = 2**18
-"""Weights that are summed together: a processor's cache holds them and their logarithms."""
+AT_ONCE = 2**18  # weights; a processor's cache holds them and their logarithms
 
 
 def map_sums(pooled: Floats, positions: Positions) -> MapSums:
     """The sums of every map of `pooled` [M, P, P], where a weight is from the row to the column."""
     maps, size, _ = pooled.shape
     at_once = max(1, AT_ONCE // size**2)
-    parts = [
-        _sums_of_part(pooled[begin : begin + at_once], positions)
-        for begin in range(0, maps, at_once)
-    ]
-    return (
-        parts[0]
-        if len(parts) == 1
-        else MapSums(*(np.concatenate([getattr(each, name) for each in parts]) for name in _FIELDS))
-    )
+    parts = (pooled[begin : begin + at_once] for begin in range(0, maps, at_once))
+    return joined([_sums_of_part(part, positions) for part in parts])
+
+
+def joined(parts: Sequence[_Found]) -> _Found:
+    """What was found of all maps, from what was found of a few of them at a time."""
+    if len(parts) == 1:
+        return parts[0]
+    kind: Any = type(parts[0])
+    arrays = zip(*(vars(each).values() for each in parts), strict=True)
+    found: _Found = kind(*map(np.concatenate, arrays))
+    return found
 
 
 def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
-    maps = len(pooled)
+    maps, size, _ = pooled.shape
     weights = pooled.astype(np.float64)
-    first = positions.words & ~positions.second
-    second = positions.words & positions.second
-    other = ~(positions.cls | positions.sep | positions.punctuation)
-    groups = np.stack(
-        [
-            positions.cls,
-            positions.sep,
-            positions.punctuation,
-            other,
-            positions.words,
-            first,
-            second,
-        ],
-        axis=1,
-    ).astype(np.float64)
-    to = weights @ groups  # [M, P, 7]: from each position to each group
+    cls, sep, words, marks = positions.cls, positions.sep, positions.words, positions.punctuation
+    first = words & ~positions.second
+    second = words & positions.second
+    other = ~(cls | sep | positions.first | marks)
+    groups = np.stack([cls, sep, marks, other, words, first, second], axis=1)
+    to = weights @ groups.astype(np.float64)  # [M, P, 7]: from each position to each group
     to_group = to.sum(1)
-    itself = _diagonal(weights) * positions.words
-    from_first = to[:, first, 5].sum(1)
-    from_second = to[:, second, 6].sum(1)
+    diagonal = weights.reshape(maps, -1)[:, :: size + 1]
+    itself = diagonal * words
     entropy = -np.einsum("mpq,mpq->mp", weights, np.log(weights + _TINY))
-    has_cls = bool(positions.cls.any())
     totals = np.stack(
         [
             *(to_group[:, group] for group in range(4)),
-            to[:, positions.sep, 1].sum(1),
-            to[:, positions.words, 4].sum(1),
-            from_first + from_second,
-            _beside(weights, positions.words, -1),
+            to[:, sep, 1].sum(1),
+            to[:, words, 4].sum(1),
+            to[:, first, 5].sum(1) + to[:, second, 6].sum(1),
+            _beside(weights, words, -1),
             itself.sum(1),
-            _beside(weights, positions.words, 1),
+            _beside(weights, words, 1),
             entropy.mean(1),
-            entropy[:, positions.cls].mean(1) if has_cls else np.full(maps, np.nan),
+            entropy[:, cls].mean(1) if cls.any() else np.full(maps, np.nan),
         ],
         axis=1,
     )
-    largest, at = _largest(pooled, positions.sep)
-    return MapSums(
-        totals,
-        _offsets(weights),
-        weights.sum(1),
-        to[:, :, 4] - itself,
-        at,
-        largest,
-    )
+    largest, at = _largest(pooled, sep)
+    return MapSums(totals, _offsets(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
 
 
 def _plain(position: Position) -> str:
     """The text of a position; of a token, without the marks of its vocabulary."""
     text = position.text
-    if position.kind == "token":
-        for mark in _MARKS:
-            text = text.replace(mark, "")
+    for mark in _MARKS if position.kind == "token" else ():
+        text = text.replace(mark, "")
     return text
-
-
-def _diagonal(weights: Doubles) -> Doubles:
-    """The weight of each position on itself, [M, P]."""
-    maps, size, _ = weights.shape
-    return weights.reshape(maps, -1)[:, :: size + 1]
 
 
 def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
@@ -198,13 +175,20 @@ def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     others: Ints = np.flatnonzero(~sep)
     count = len(others)
     if count:
-        begin, end = others[0], others[-1] + 1
-        if end - begin == count:
-            among = np.ascontiguousarray(pooled[:, begin:end, begin:end])
-        else:  # there is a [SEP] between the others
-            among = pooled[:, others[:, None], others[None, :]]
-        place = among.argmax(2)
+        weights = among(pooled, others)
+        place = weights.argmax(2)
         rows = np.arange(0, maps * count**2, count).reshape(maps, count)
         at[:, others] = others[place]
-        largest[:, others] = among.reshape(-1)[rows + place]
+        largest[:, others] = weights.reshape(-1)[rows + place]
     return largest, at
+
+
+def among(pooled: Floats, places: Ints) -> Floats:
+    """A copy of the weights between some positions of `pooled` [M, P, P], one at least, ascending.
+
+    Those without a gap are a slice, which is copied several times faster.
+    """
+    begin, end = places[0], places[-1] + 1
+    if end - begin == len(places):
+        return pooled[:, begin:end, begin:end].copy()
+    return np.ascontiguousarray(pooled[:, places[:, None], places[None, :]])

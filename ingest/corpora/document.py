@@ -6,10 +6,13 @@ Indices are 1-based within a sentence, as in CoNLL-U. A reader yields a stream o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from attnbank.ingest.corpora.faults import FAULTS
 from attnbank.sql.errors import AttnbankError
+
+_LONGEST_FACT = 300  # characters: a fact may quote what a file holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,14 @@ class Word:
     misc: str | None = None
     token_start: int | None = None  # index of the first word of that token
 
+    @property
+    def edges(self) -> list[tuple[int, str]]:
+        """Head (0 is the root) and relation of its enhanced dependencies on words, each once."""
+        if self.deps is None:
+            return []
+        found = (edge.partition(":") for edge in self.deps.split("|"))
+        return list(dict.fromkeys((int(head), name) for head, _, name in found if "." not in head))
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -38,7 +49,7 @@ class Mention:
     first: int  # index of its first word
     last: int  # index of its last word (of the hull, if it is discontinuous)
     head: int  # index of its head word
-    head_rule: str  # head or minspan (a field of the source), tree or surface: how it was found
+    head_rule: str  # head, tree, minspan or surface: how it was found
     kind: str  # pronoun, proper or nominal
     kind_rule: str  # tag (from UPOS or XPOS) or form (no tags: pronoun list and capitals)
     type: str | None = None  # the source's entity type: person, place, ...
@@ -66,8 +77,8 @@ class Departure:
 
     id: str
     fact: str
-    file: str = ""
     line: int = 0
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +91,7 @@ class Sentence:
     paragraph: int | None = None  # 1-based within the document
     mentions: tuple[Mention, ...] = ()
     document: DocumentStart | None = None
-    empty_nodes: int = 0  # nodes of the enhanced graph alone, which are no words
-    file: str = ""
+    empty_nodes: int = 0  # nodes of the enhanced graph alone, which are not words
     line: int = 0  # 1-based line where the sentence starts
     departures: tuple[Departure, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)  # beside its name and its text
@@ -89,19 +99,35 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a sentence cannot be read. `id` is stable; the rest is for people."""
+    """Why a sentence or a file cannot be read. `id` is that of a fault of the catalogue."""
 
     id: str
     fact: str
-    remedy: str
-    file: str = ""
     line: int = 0
     sentence: str | None = None
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.fact) > _LONGEST_FACT:
+            object.__setattr__(self, "fact", self.fact[: _LONGEST_FACT - 3] + "...")
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return FAULTS[self.id].remedy
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         where = f" (sentence {self.sentence})" if self.sentence else ""
         return f"{place}: {self.id}: {self.fact}{where}. {self.remedy}"
+
+
+class FaultError(AttnbankError):
+    """A file or a sentence turns out to be faulty; its `problem` is what is reported."""
+
+    def __init__(self, id: str, fact: str, line: int = 0) -> None:
+        super().__init__(fact, FAULTS[id].remedy)
+        self.problem = Problem(id, fact, line)
 
 
 class CorpusError(AttnbankError):
@@ -110,3 +136,38 @@ class CorpusError(AttnbankError):
     def __init__(self, problems: list[Problem], remedy: str = "") -> None:
         super().__init__("\n".join(str(problem) for problem in problems), remedy)
         self.problems = problems
+
+
+def check_tree(heads: Sequence[int], line_of: Callable[[int], int] = lambda word: 0) -> None:
+    """Raise FaultError, the first that is found, unless the heads of a sentence form a tree.
+
+    `heads` are 1-based and not negative, 0 for the root; `line_of` gives the line of a word by its
+    1-based index.
+    """
+    count = len(heads)
+    if max(heads) > count:
+        word, head = next(each for each in enumerate(heads, start=1) if each[1] > count)
+        fact = f"head {head} in a sentence of {count} words"
+        raise FaultError("head-out-of-range", fact, line_of(word))
+    for word, head in enumerate(heads, start=1):
+        if word == head:
+            raise FaultError("head-self", f"word {word} is its own head", line_of(word))
+    roots = [word for word, head in enumerate(heads, start=1) if head == 0]
+    if not roots:
+        raise FaultError("no-root", "no word has head 0", line_of(1))
+    if len(roots) > 1:
+        fact = f"words {', '.join(map(str, roots))} all have head 0"
+        raise FaultError("two-roots", fact, line_of(roots[1]))
+    # Climb from each word until the root or a word of an earlier climb: every word is met once.
+    climb = [-1, *[0] * count]
+    for start in range(1, count + 1):
+        word = start
+        while not climb[word]:
+            climb[word] = start
+            word = heads[word - 1]
+        if climb[word] == start:
+            cycle = [word, heads[word - 1]]
+            while cycle[-1] != word:
+                cycle.append(heads[cycle[-1] - 1])
+            fact = f"the heads of word {word} form a cycle: {' -> '.join(map(str, cycle))}"
+            raise FaultError("cycle", fact, line_of(word))

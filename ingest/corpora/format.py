@@ -1,13 +1,21 @@
-"""What a corpus format says of itself; each is one module of the folder `formats`."""
+"""The corpus formats: every module of the folder `formats` that has a FORMAT is one.
+
+A file's format is recognised by what stands in it, not by its name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
+from pkgutil import iter_modules
 
+from attnbank.ingest.corpora import formats as folder
 from attnbank.ingest.corpora.document import Problem, Sentence
 from attnbank.ingest.corpora.source import Source
+
+_CONTROL = bytes({*range(9), *range(14, 32), 127})
 
 
 @dataclass(frozen=True)
@@ -24,13 +32,13 @@ class Start:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The lines that are no comments either."""
+        """The lines that are not comments either."""
         return tuple(line for line in self.lines if not line.startswith("#"))
 
     @cached_property
     def is_text(self) -> bool:
         """Whether it is text of any kind: a few control characters are a fault of their own."""
-        control = sum(byte < 9 or 13 < byte < 32 or byte == 127 for byte in self.data)
+        control = len(self.data) - len(self.data.translate(None, _CONTROL))
         return control * 100 <= max(len(self.data), 1000)
 
 
@@ -44,17 +52,35 @@ class Reading:
 
 @dataclass(frozen=True)
 class Format:
-    """A corpus format.
+    """A corpus format. `read` yields a Problem for each sentence that is faulty."""
 
-    `name` is what --format takes, `title` says what it is. Files with one of the `endings` are
-    taken from a folder. `recognises` tells the format by the start of a file; formats are asked
-    by their `rank`, the smallest first, and one with None is never recognised. `read` yields the
-    sentences of a file, and a Problem for each one that is faulty.
-    """
-
-    name: str
+    name: str  # what --format takes
     title: str
-    endings: tuple[str, ...]
-    rank: int
-    recognises: Callable[[Start], bool] | None
+    endings: tuple[str, ...]  # of the files that are taken from a folder
+    rank: int  # formats are asked whether a file is theirs by this, the smallest first
+    recognises: Callable[[Start], bool] | None  # None: never
     read: Callable[[Source, Reading], Iterator[Sentence | Problem]]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Every format by its name, in the order in which they are asked whether a file is theirs."""
+    names = (f"{folder.__name__}.{each.name}" for each in iter_modules(folder.__path__))
+    found = [module.FORMAT for module in map(import_module, names) if hasattr(module, "FORMAT")]
+    return {each.name: each for each in sorted(found, key=lambda each: (each.rank, each.name))}
+
+
+@cache
+def endings() -> tuple[str, ...]:
+    """The endings of the names of corpus files, without that of a compressed one."""
+    return tuple(ending for each in formats().values() for ending in each.endings)
+
+
+def recognise(start: bytes) -> str | None:
+    """The name of the format of a file's first bytes (some 64 KiB, decompressed), or None.
+
+    It is text for lines, too: the difference does not show.
+    """
+    seen = Start(start)
+    found = (name for name, f in formats().items() if f.recognises and f.recognises(seen))
+    return next(found, None)

@@ -1,8 +1,8 @@
 """The head word and the kind of a mention.
 
 Section 4.3 of the paper asks whether the head word of a mention attends to the head word of an
-antecedent, so each mention needs one. Where the source names it (the head field of CorefUD, the
-minspan of GUM), that is it; else the tree decides; else the surface.
+antecedent, so each mention needs one. Where the source names it (the head field of CorefUD), that
+is it; else the tree decides, without a tree the minspan of GUM, else the surface.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from attnbank.ingest.corpora.document import Mention, Word
+from attnbank.ingest.corpora.bounds import MOST_COVERED
+from attnbank.ingest.corpora.document import FaultError, Mention, Word
 from attnbank.sql import reading, registry
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
@@ -22,12 +23,14 @@ _PREPOSITIONS = """
     since than through throughout till to toward towards under underneath until unto up upon
     versus via with within without
 """
-_RELATIVES = "that which who whom whose where when why"
 PREPOSITIONS = frozenset(_PREPOSITIONS.split())
-RELATIVES = frozenset(_RELATIVES.split())
-
+RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "where", "when", "why"})
 _STOPS = PREPOSITIONS | RELATIVES | {",", ";", ":", "(", "-LRB-", "-lrb-", "--", "\u2013", "\u2014"}
-_TRAILERS = frozenset({"'s", "\u2019s", "'", "\u2019"})  # the genitive, which is no head
+_TRAILERS = frozenset({"'s", "\u2019s", "'", "\u2019"})  # the genitive, which is never a head
+_CONTENT = frozenset({"NOUN", "PROPN", "PRON", "VERB"})
+_MODIFIERS = frozenset(
+    {"advmod", "amod", "case", "cc", "compound", "det", "mark", "nummod", "punct"}
+)
 _PRONOUN_XPOS = frozenset({"PRP", "PRP$", "WP", "WP$"})
 _PROPER_XPOS = frozenset({"NNP", "NNPS"})
 _DETERMINER_XPOS = frozenset({"DT", "WDT", "PDT"})
@@ -53,86 +56,72 @@ class EntitySpan:
     head_field: str | None = None  # the field that names the head: head or minspan
 
 
+def check_covered(sizes: Sequence[int], line: int) -> None:
+    """Raise FaultError (too-many-mentions) where they cover over MOST_COVERED words."""
+    if sum(sizes) > MOST_COVERED:
+        fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
+        raise FaultError("too-many-mentions", fact, line)
+
+
 def mention_of(words: Sequence[Word], span: EntitySpan) -> Mention:
     """Make the mention of a span (of one word at least) of a sentence's words."""
-    head, head_rule = head_of(words, span.words, span.head, span.head_field)
+    first, last = span.words[0], span.words[-1]
+    head, rule = head_of(words, span.words, span.head, span.head_field)
     kind, kind_rule = kind_of(words, span.words, head)
     return Mention(
-        entity=span.entity,
-        first=span.words[0],
-        last=span.words[-1],
-        head=head,
-        head_rule=head_rule,
-        kind=kind,
-        kind_rule=kind_rule,
-        type=span.type,
-        parts=span.parts,
-        identity=span.identity,
+        span.entity, first, last, head, rule, kind, kind_rule, span.type, span.parts, span.identity
     )
 
 
 def head_of(
-    words: Sequence[Word],
-    span: Sequence[int],
-    named: Sequence[int] = (),
-    field: str | None = None,
+    words: Sequence[Word], span: Sequence[int], named: Sequence[int] = (), field: str | None = None
 ) -> tuple[int, str]:
     """Find the head word of a span: its 1-based index in the sentence, and the rule that found it.
 
-    head, minspan: the word that this field of the source names; of several words (`named`) the
-    one that the tree puts on top, without a tree the first.
-    tree: the word whose own head lies outside the span; of several the one nearest the root of
-    the tree, then the leftmost.
+    head: the word that this field of the source names; of several words (`named`) as by the tree.
+    tree: the word whose own head lies outside the span; of several the first noun, pronoun or verb
+    that does not modify what follows it, else the first word of which the same is true.
+    minspan: without a tree, the first word that this field of the source names. With one it is not
+    asked: where several heads lie outside, it names the last of these words.
     surface: the last word before the first preposition, relative word, comma or the like (the
     span's first word aside); closing punctuation and 's do not count.
 
-    On the 13,959 mentions of 48 GUM documents minspan names the tree's head for 99 %; with the
-    tree hidden, the first word of it is the tree's head for 94 % and, for the 7,551 mentions of
-    more than one word, the surface finds it for 83 %.
+    Of the 13,959 mentions of 48 GUM documents 173 have several heads outside. Of the first hundred
+    of such mentions in gum-dev and gum-train, read by people, the tree finds the head of 99 (the
+    last of the words that minspan names: 24). With the tree hidden, minspan is the tree's head for
+    94 % and, for the 7,551 mentions of more than one word, the surface finds it for 83 %.
     """
     has_tree = words[span[0] - 1].head_index is not None
-    if named:
+    if named and field != "minspan":
         return _top(words, named) if has_tree else named[0], field or "head"
     if has_tree:
         return _top(words, span), "tree"
-    return _surface_head(words, span), "surface"
+    return (named[0], "minspan") if named else (_surface_head(words, span), "surface")
 
 
 def _top(words: Sequence[Word], span: Sequence[int]) -> int:
-    """Of the words of a span whose heads lie outside of it, the one nearest the root."""
+    """The word of a span whose head lies outside of it; of several that which it is about."""
     if len(span) == 1:
         return span[0]
     inside: Collection[int] = (
         set(span) if span[-1] - span[0] >= len(span) else range(span[0], span[-1] + 1)
     )
     tops = [i for i in span if words[i - 1].head_index not in inside]
-    if len(tops) == 1:
-        return tops[0]
-    depths: dict[int, int] = {0: 0}
-    return min(tops, key=lambda top: (_depth(words, top, depths), top))
-
-
-def _depth(words: Sequence[Word], index: int, known: dict[int, int]) -> int:
-    """How far below the root a word is; no word is climbed over twice."""
-    path = []
-    while index not in known:
-        path.append(index)
-        index = words[index - 1].head_index or 0
-    for below, each in enumerate(reversed(path), start=1):
-        known[each] = known[index] + below
-    return known[path[0]] if path else known[index]
+    likely = (
+        [i for i in tops if words[i - 1].upos in _CONTENT]
+        or [i for i in tops if words[i - 1].upos != "PUNCT"]
+        or tops
+    )
+    relations = ((i, (words[i - 1].deprel or "").partition(":")[0]) for i in likely)
+    return next((i for i, relation in relations if relation not in _MODIFIERS), likely[-1])
 
 
 def _surface_head(words: Sequence[Word], span: Sequence[int]) -> int:
     forms = [words[i - 1].form for i in span]
     end = next((k for k in range(1, len(span)) if forms[k].lower() in _STOPS), len(span))
-    while end > 1 and (forms[end - 1] in _TRAILERS or not _has_letter_or_digit(forms[end - 1])):
+    while end > 1 and (forms[end - 1] in _TRAILERS or not any(map(str.isalnum, forms[end - 1]))):
         end -= 1
     return span[end - 1]
-
-
-def _has_letter_or_digit(form: str) -> bool:
-    return any(map(str.isalnum, form))
 
 
 def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str, str]:
@@ -146,7 +135,7 @@ def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str,
     word = words[head - 1]
     alone = len(span) == 1
     if word.upos is not None:
-        possessive = word.feats is not None and "Poss=Yes" in word.feats.split("|")
+        possessive = "Poss=Yes" in (word.feats or "").split("|")
         if word.upos == "PRON" or (word.upos == "DET" and (alone or possessive)):
             return "pronoun", "tag"
         return ("proper" if word.upos == "PROPN" else "nominal"), "tag"
@@ -160,7 +149,6 @@ def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str,
 
 
 def _capital_tells(words: Sequence[Word], head: int) -> bool:
-    form = words[head - 1].form
-    if head == 1 or not form[0].isupper():
+    if head == 1 or not words[head - 1].form[0].isupper():
         return False
     return not all(word.form.isupper() for word in words if word.form[0].isalpha())

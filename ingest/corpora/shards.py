@@ -1,9 +1,8 @@
 """A shard of a corpus: every n-th document, so that n machines can each take one.
 
-The k-th of n shards has the documents k, k + n, k + 2n, ... in the order of the text. So the place
-of a document alone says where it belongs: to one shard, always the same, whatever documents are
-called (two may have one name), and shards differ by one document at most. The corpus is known by
-the digest of its files, so that places mean the same on every machine.
+The k-th of n shards has the documents k, k + n, k + 2n, ... in the order of the text: the place of
+a document alone says where it belongs, and shards differ by one document at most. The corpus is
+known by the digest of its files, so that places mean the same on every machine.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def read_shard(text: str | None) -> Shard | None:
     number, count = (int(each) for each in found.groups()) if found else (0, 0)
     if not 1 <= number <= count:
         raise CallError(
-            f"--shard takes K/N with K from 1 to N, and not {text[:40]!r}.",
-            "The third of 16 is --shard 3/16.",
+            f"--shard takes K/N with K from 1 to N, not {text[:40]!r}.",
+            "For example, the third of 16 shards is --shard 3/16.",
         )
     return Shard(number, count) if count > 1 else None
 

@@ -1,4 +1,4 @@
-"""A corpus file that can be read any number of times."""
+"""A corpus file, and what the line-based formats share: blocks of lines, and their text."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-from attnbank.ingest.corpora.bounds import MOST_DOCBIN, Inflating, Lines
-from attnbank.ingest.corpora.document import CorpusError
-from attnbank.ingest.corpora.faults import problem
+from attnbank.ingest.corpora import bounds
+from attnbank.ingest.corpora.bounds import MOST_BLANK, MOST_LINE, MOST_ROWS, MOST_SENTENCE
+from attnbank.ingest.corpora.document import FaultError
+from attnbank.ingest.corpora.faults import TEXT
 from attnbank.sql.errors import AttnbankError, CallError
 
 STDIN = "-"
+BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 18
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|test)(?![a-z])")
+_BLANK = frozenset({b"\n", b"\r\n"})
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,60 +32,144 @@ class Source:
     """A corpus file that can be read any number of times."""
 
     name: str  # as the user named it; - is standard input
-    format: str  # the name of a format
     path: Path
-    sha256: str  # of the bytes as they are on the disk, in hexadecimal
+    format: str = TEXT  # the name of a format
+    sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
     compressed: bool = False
     keep: object = field(default=None, repr=False, compare=False)  # holds a temporary folder
 
     @property
     def stem(self) -> str:
         """The file's name without its folder and endings: it names a document without a name."""
-        if self.name == STDIN:
-            return "stdin"
         name = self.path.name.removesuffix(".gz")
         return Path(name).stem or name
 
     @property
     def split(self) -> str | None:
         """The split that the file's name tells: train, dev or test as a word in it, else None."""
-        match = _SPLIT.search("" if self.name == STDIN else self.path.name.lower())
+        match = _SPLIT.search(self.path.name.lower())
         return match[1] if match else None
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file, decompressed.
-
-        Raises CorpusError (bad-gzip, inflates-too-far) or CallError (unreadable).
-        """
+        """The file, decompressed. Raises FaultError (bad-gzip, inflates-too-far), CallError."""
         try:
             with self.path.open("rb") as file:
                 if not self.compressed:
                     yield file
                     return
-                packed = cast(BinaryIO, gzip.GzipFile(fileobj=file))
-                size = os.fstat(file.fileno()).st_size
-                yield cast(BinaryIO, io.BufferedReader(Inflating(packed, size, self.name), _CHUNK))
+                most = max(bounds.SMALL, bounds.MOST_FACTOR * os.fstat(file.fileno()).st_size)
+                yield cast(BinaryIO, io.BufferedReader(_Inflated(file, most), _CHUNK))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise CorpusError([problem("bad-gzip", str(error), self.name)]) from None
+            raise FaultError("bad-gzip", str(error)) from None
         except OSError as error:
             raise unreadable(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the raw lines with their line ends. Raises as `open` and `Lines` do."""
+        """The raw lines. Raises as `open` does; FaultError (line-too-long, blank-lines)."""
+        blank = 0
         with self.open() as file:
-            yield from Lines(file, self.name)
+            for number, line in enumerate(iter(lambda: file.readline(MOST_LINE + 1), b""), start=1):
+                if len(line) > MOST_LINE:
+                    fact = f"the line has more than {MOST_LINE:,} bytes"
+                    raise FaultError("line-too-long", fact, number)
+                blank = blank + 1 if line in _BLANK else 0
+                if blank > MOST_BLANK:
+                    fact = f"more than {MOST_BLANK:,} blank lines in a row"
+                    raise FaultError("blank-lines", fact, number)
+                yield line
 
     def data(self) -> bytes:
-        """Read the whole file, decompressed. Raises as `open` does; CorpusError (bad-docbin)."""
+        """Read the whole file, decompressed. Raises as `open` does; FaultError (bad-docbin)."""
         with self.open() as file:
-            found = file.read(MOST_DOCBIN + 1)
-        if len(found) > MOST_DOCBIN:
-            fact = f"it has more than {MOST_DOCBIN:,} bytes"
-            raise CorpusError([problem("bad-docbin", fact, self.name)])
+            found = file.read(bounds.MOST_DOCBIN + 1)
+        if len(found) > bounds.MOST_DOCBIN:
+            raise FaultError("bad-docbin", f"it has more than {bounds.MOST_DOCBIN:,} bytes")
         return found
+
+
+class _Inflated(io.RawIOBase):
+    """A gzip file, decompressed as it is read, up to a number of bytes. Raises FaultError there."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._packed = gzip.GzipFile(fileobj=file)
+        self._most = self._left = most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._packed.readinto(buffer)
+        self._left -= size
+        if self._left < 0:
+            fact = f"it decompresses to more than {self._most:,} bytes"
+            raise FaultError("inflates-too-far", fact)
+        return size
 
 
 def unreadable(name: str, error: OSError) -> AttnbankError:
     """The error for a file that the system does not let us read."""
-    return CallError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.")
+    return CallError(f"Cannot read {name}: {error.strerror or error}.", "Check the file.")
+
+
+def blocks(
+    lines: Iterable[bytes], most: int = MOST_SENTENCE, most_rows: int = MOST_ROWS
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each run of lines that are not blank, with the 1-based number of its first line.
+
+    Byte-order marks at the start of a run are dropped: files may have been joined. The last block
+    need not be followed by a blank line. Of a run with more than `most_rows` lines or `most` bytes
+    only as much is kept as `decode` needs to refuse it.
+    """
+    block: list[bytes] = []
+    begin = size = 0
+    for number, line in enumerate(lines, start=1):
+        while not block and line.startswith(BOM):
+            line = line.removeprefix(BOM)
+        if line and not line.isspace():
+            if not block:
+                begin, size = number, 0
+            if size <= most and len(block) <= most_rows:
+                block.append(line)
+                size += len(line)
+        elif block:
+            yield begin, b"".join(block)
+            block = []
+    if block:
+        yield begin, b"".join(block)
+
+
+def decode(block: bytes, line: int, most: int = MOST_SENTENCE, most_rows: int = MOST_ROWS) -> str:
+    """Decode a block that begins at `line`, and drop spaces and carriage returns at line ends.
+
+    Raises FaultError: sentence-too-long, not-utf8, control-character, carriage-return or
+    byte-order-mark, with the line that it stands on.
+    """
+    sizes = ((len(block), most, "bytes"), (block.count(b"\n"), most_rows, "lines"))
+    for size, bound, unit in sizes:
+        if size > bound:
+            fact = f"more than {bound:,} {unit} before the next blank line"
+            raise FaultError("sentence-too-long", fact, line)
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = line + block.count(b"\n", 0, error.start)
+        fact = f"byte 0x{block[error.start]:02x} is not valid UTF-8 here"
+        raise FaultError("not-utf8", fact, at) from None
+    if control := CONTROL.search(text):
+        at = line + text.count("\n", 0, control.start())
+        raise FaultError("control-character", f"character U+{ord(control[0]):04X}", at)
+    if "\n\ufeff" in text:
+        at = line + 1 + text.count("\n", 0, text.index("\n\ufeff"))
+        raise FaultError("byte-order-mark", "a byte-order mark within the sentence", at)
+    if "\r" in text or " \n" in text or text.endswith(" "):
+        text = "\n".join(row.rstrip(" \r") for row in text.split("\n"))
+        if "\r" in text:
+            at = line + text.count("\n", 0, text.index("\r"))
+            raise FaultError("carriage-return", "a carriage return within the line", at)
+    return text
+
+
+def rows(text: str) -> list[str]:
+    """Split a block at its line feeds (alone: U+2028 and the like may stand in a word)."""
+    return text.removesuffix("\n").split("\n")

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import select
 import shutil
+import stat
 import sys
 import tempfile
+import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from attnbank.ingest.corpora.bounds import check_sentence, copy_bounded, open_pipe
-from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.faults import LINES, TEXT, SentenceError, problem
-from attnbank.ingest.corpora.format import Reading
-from attnbank.ingest.corpora.registry import endings, formats, recognise
-from attnbank.ingest.corpora.source import STDIN, Source, unreadable
-from attnbank.sql.errors import CallError
+from attnbank.ingest.corpora.bounds import LEAST_FREE, MOST_CHARACTERS, MOST_PIPE, MOST_WORDS
+from attnbank.ingest.corpora.document import (
+    CorpusError,
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+)
+from attnbank.ingest.corpora.faults import LINES, TEXT
+from attnbank.ingest.corpora.format import Reading, endings, formats, recognise
+from attnbank.ingest.corpora.formats.lines import prose_fact
+from attnbank.ingest.corpora.source import BOM, STDIN, Source, unreadable
+from attnbank.sql.errors import AttnbankWarning, CallError
 
 _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
+_BY_LINES = "read each line as a sentence: --format lines."
+_PATIENCE = 2.0  # seconds that a pipe may be silent before that is told
 
 
 class _Folder:
@@ -37,82 +50,93 @@ class _Folder:
 def find_sources(
     corpus: Sequence[str],
     format: str | None = None,
+    spacy: str | None = None,
+    *,
     stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
 ) -> list[Source]:
     """Find the files that the CORPUS arguments of a command mean, in their order.
 
-    Args:
-        corpus: files, folders (searched to the bottom for known endings, sorted by path) and `-`
-            (standard input, copied to a temporary file). Any file may be gzip-compressed. A file
-            that is met twice is taken once. Plain text in a folder is left out where the folder
-            holds annotated files, too: it is their text or their licence.
-        format: the format of all of them; by default each file's content tells.
-        stdin: what `-` reads, by default standard input.
-        bad: files that cannot be read are added here and left out, if there are others.
+    Folders are searched to the bottom for known endings, sorted by path; plain text in one that
+    holds annotated files, too, is left out: it is their text or their licence. `-` is standard
+    input (or `stdin`), copied to a temporary file. Any file may be gzip-compressed, and one that is
+    met twice is taken once. By default each file's content tells its `format`, and plain text that
+    no spaCy pipeline (`spacy`) annotates is lines. Files that cannot be read are added to `bad` and
+    left out, if there are others.
 
-    Raises:
-        CallError: no such file, no corpus in a folder, a device, unknown format.
-        CorpusError: empty-file, unknown-format, bad-gzip or inflates-too-far; its `problems` name
-            every such file.
-
+    Raises CallError for arguments that name no corpus, or do not fit it; CorpusError (empty-file,
+    unknown-format, bad-gzip or inflates-too-far), whose `problems` name every such file.
     """
     if format is not None and format not in formats():
         raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(formats())}.")
     if not corpus:
-        raise CallError("No corpus was given.", "Name files or folders, or - for standard input.")
+        raise CallError("No corpus given.", "Name files or folders, or - for standard input.")
     if list(corpus).count(STDIN) > 1:
-        raise CallError("Standard input (-) was given twice.", "Give - once.")
+        raise CallError("Standard input (-) is given twice.", "Give - once.")
     found: dict[Path, Source] = {}
     problems: list[Problem] = []
     for name in corpus:
-        path = Path(name)
         _check_name(name)
-        if path.is_dir() and name != STDIN:
-            sources = _in_folder(path, format, problems)
+        path = Path(name)
+        is_folder = path.is_dir() and name != STDIN
+        if is_folder:
+            named = [Source(str(each), each) for each in _in_folder(path)]
         elif path.is_file() and name != STDIN:
-            sources = _take(name, path, format, problems)
+            named = [Source(name, path)]
         elif name == STDIN or path.exists():
-            sources = _spooled(name, stdin, format, problems)
+            named = [_spooled(name, stdin, format)]
         else:
-            raise CallError(f"There is no file or folder {name}.", "Check the path.")
+            raise CallError(f"{name} does not exist.", "Check the path.")
+        sources = []
+        for each in named:
+            try:
+                sources.append(_identified(each, format))
+            except FaultError as fault:
+                problems.append(replace(fault.problem, file=each.name))
+        if is_folder and format is None:
+            plain = {*formats()[TEXT].endings}
+            annotated = [
+                s for s in sources if s.format != TEXT or plain.isdisjoint(s.path.suffixes)
+            ]
+            sources = annotated or sources
         for source in sources:
             found.setdefault(source.path.resolve(), source)
     if problems and (bad is None or not found):
         raise CorpusError(problems)
     if bad is not None:
         bad.extend(problems)
-    return list(found.values())
+    plain_text = [each.name for each in found.values() if each.format == TEXT]
+    if spacy is not None and not plain_text:
+        raise CallError("--spacy annotates plain text, but none was given.", "Leave out --spacy.")
+    if spacy is None and format == TEXT:
+        remedy = "Name a spaCy pipeline to annotate it (e.g. --spacy en_core_web_sm), or "
+        raise CallError(f"{plain_text[0]} is plain text without annotation.", remedy + _BY_LINES)
+    as_lines = spacy is None
+    return [_as_lines(s) if as_lines and s.format == TEXT else s for s in found.values()]
 
 
-def _spooled(
-    name: str, stdin: BinaryIO | None, format: str | None, problems: list[Problem]
-) -> list[Source]:
-    """Make the source of what can be read only once: of a copy of it."""
-    folder = _Folder()
-    copy = folder.path / ("stdin" if name == STDIN else Path(name).name)
+def _as_lines(source: Source) -> Source:
+    """Plain text to be read line by line. Raises CallError for prose: nobody asked for that."""
+    with source.open() as file:
+        fact = prose_fact(file.read(_START))
+    if fact is not None:
+        remedy = "Name a spaCy pipeline that finds its sentences (--spacy en_core_web_sm), or "
+        raise CallError(f"{source.name} is unannotated prose: {fact}.", remedy + _BY_LINES)
+    return replace(source, format=LINES)
+
+
+def _check_name(name: str) -> None:
+    """Raise CallError for a file name that is not valid text: it becomes text in a bank."""
     try:
-        file = (stdin or sys.stdin.buffer) if name == STDIN else open_pipe(name)
-        try:
-            start = file.read(_START)
-            if _is_known(start, format):
-                with copy.open("wb") as spool:
-                    copy_bounded(name, file, start, spool, folder.path)
-            else:  # as /dev/zero, which has no end
-                copy.write_bytes(start)
-        finally:
-            if name != STDIN:
-                file.close()
-    except OSError as error:
-        raise unreadable(name, error) from None
-    return _take(name, copy, format, problems, folder)
+        name.encode()
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise CallError(f"The file name {shown} is not valid UTF-8.", "Rename the file.") from None
+    if "\0" in name or len(name) > _LONGEST_NAME:
+        raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
 
-def _is_known(start: bytes, format: str | None) -> bool:
-    return format is not None or start.startswith(_GZIP) or recognise(start) is not None
-
-
-def _in_folder(folder: Path, format: str | None, problems: list[Problem]) -> list[Source]:
+def _in_folder(folder: Path) -> list[Path]:
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -121,58 +145,88 @@ def _in_folder(folder: Path, format: str | None, problems: list[Problem]) -> lis
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     if not paths:
-        fact = f"The folder {folder} holds no corpus file."
+        fact = f"The folder {folder} contains no corpus files."
         known = " ".join(endings())
-        raise CallError(fact, f"Known endings: {known}, each also with .gz. Or name the files.")
-    sources = [s for path in paths for s in _take(str(path), path, format, problems)]
-    plain = formats()[TEXT].endings
-    annotated = [s for s in sources if s.format != TEXT or not {*plain} & {*s.path.suffixes}]
-    return annotated if annotated and format is None else sources
+        raise CallError(fact, f"Known extensions: {known}, also with .gz. Or name the files.")
+    return paths
 
 
-def _take(
-    name: str, path: Path, format: str | None, problems: list[Problem], keep: object = None
-) -> list[Source]:
-    """Make the source of a file; a faulty file gives a problem instead."""
+def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> Source:
+    """Copy what can be read only once; of no known format, as /dev/zero, which has no end, a bit.
+
+    Raises CallError where it has no end within MOST_PIPE, or no room on the disk.
+    """
+    folder = _Folder()
+    path = folder.path / ("stdin" if name == STDIN else Path(name).name)
     try:
-        return [_source(name, path, format, keep)]
-    except CorpusError as error:
-        problems.extend(error.problems)
-        return []
-
-
-def _source(name: str, path: Path, format: str | None, keep: object) -> Source:
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            compressed = file.read(len(_GZIP)) == _GZIP
-            file.seek(0)
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
+        with (
+            nullcontext(stdin or sys.stdin.buffer) if name == STDIN else _open_pipe(name) as file,
+            path.open("wb") as copy,
+        ):
+            chunk = file.read(_START)
+            if not (format or chunk.startswith(_GZIP) or recognise(chunk)):
+                copy.write(chunk)
+                chunk = b""
+            disk = os.statvfs(folder.path)
+            most = min(MOST_PIPE, disk.f_bavail * disk.f_frsize - LEAST_FREE)
+            why = "can be read from a pipe" if most == MOST_PIPE else f"fits in {folder.path}"
+            while chunk:
+                if copy.tell() + len(chunk) > most:
+                    raise CallError(
+                        f"{name} has more than {max(most, 0) / 1e9:.1f} GB, the most that {why}.",
+                        "Write it to a file and name the file.",
+                    )
+                copy.write(chunk)
+                chunk = file.read(1 << 20)
     except OSError as error:
         raise unreadable(name, error) from None
-    _check_name(name)
-    source = Source(name, format or TEXT, path, digest.hexdigest(), compressed, keep)
+    return Source(name, path, keep=folder)
+
+
+def _open_pipe(name: str) -> BinaryIO:
+    """Open a named pipe to read, telling (AttnbankWarning) where nobody writes into it.
+
+    Raises CallError for what is neither a file nor a pipe: a device, a socket.
+    """
+    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISFIFO(os.fstat(handle).st_mode):
+            raise CallError(f"{name} is a device, not a corpus.", "Name files, folders or pipes.")
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        if not waiting.poll(int(1000 * _PATIENCE)):
+            told = f"nothing has been written to the pipe {name} yet; waiting."
+            warnings.warn(told, AttnbankWarning, stacklevel=2)
+            waiting.poll()
+        os.set_blocking(handle, True)
+    except BaseException:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def _identified(source: Source, format: str | None) -> Source:
+    """The source with its digest and its format.
+
+    Raises FaultError (empty-file, unknown-format) and as `Source.open` does.
+    """
+    _check_name(source.name)
+    try:
+        with source.path.open("rb") as file:
+            compressed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(source.name, error) from None
+    source = replace(source, sha256=sha256, compressed=compressed)
     with source.open() as file:
         start = file.read(_START)
-    if not start.replace(b"\xef\xbb\xbf", b"").strip() and len(start) < _START:
-        raise CorpusError([problem("empty-file", "the file is empty", name)])
+    if not start.replace(BOM, b"").strip() and len(start) < _START:
+        raise FaultError("empty-file", "the file is empty")
     recognised = format or recognise(start)
     if recognised is None:
-        fact = "its format cannot be recognised: it is not text in UTF-8"
-        raise CorpusError([problem("unknown-format", fact, name)])
+        raise FaultError("unknown-format", "cannot recognise its format: it is not UTF-8 text")
     return replace(source, format=recognised)
-
-
-def _check_name(name: str) -> None:
-    """Raise CallError for a file name that is no valid text: it becomes text in a bank."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        raise CallError(f"The name {shown} is no text in UTF-8.", "Rename the file.") from None
-    if "\0" in name or len(name) > _LONGEST_NAME:
-        raise CallError(f"There is no file or folder {name[:100]!r}.", "Check the path.")
 
 
 def digest(sources: Sequence[Source]) -> str:
@@ -187,70 +241,75 @@ def digest(sources: Sequence[Source]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def format_of(source: Source, format: str | None, spacy: str | None) -> str:
-    """The format that a source is read as: plain text that nothing annotates is lines."""
-    if format is not None:
-        return format
-    return LINES if source.format == TEXT and spacy is None else source.format
-
-
 def read(
     sources: Sequence[Source],
-    format: str | None = None,
     spacy: str | None = None,
     split: str | None = None,
     *,
     strict: bool = False,
 ) -> Iterator[Sentence | Problem]:
-    """Read a corpus, file by file.
+    """Read a corpus, file by file, from what `find_sources` found.
 
-    Args:
-        sources: from `find_sources`.
-        format: read every file as this format, whatever was recognised.
-        spacy: the name or folder of the spaCy pipeline that annotates plain text.
-        split: the split of every document; by default each file's name tells.
-        strict: make a `Problem` of each departure from the format.
+    `spacy` is the name or folder of the pipeline that annotates plain text, `split` that of every
+    document (by default each file's name tells). `strict` makes a `Problem` of each departure.
 
-    Yields:
-        Sentences, and a `Problem` for each faulty sentence or file. The first sentence of each
-        document carries its `DocumentStart`, with file and split. Names of documents are unique:
-        where another file has a document of the same name above, ` (FILE)` is added.
+    Yields sentences, and a `Problem` for each faulty sentence or file. The first sentence of each
+    document carries its `DocumentStart`, with file and split. Names of documents are unique: where
+    another file has a document of the same name above, ` (FILE)` is added.
 
-    Raises:
-        CallError: format text without a pipeline, no such pipeline, or one without plain text.
-
+    Raises CallError where the pipeline cannot be loaded, or does not find sentences or trees.
     """
-    if spacy is not None and all(format_of(each, format, spacy) != TEXT for each in sources):
-        raise CallError("--spacy annotates plain text, and there is none.", "Leave --spacy out.")
     names: set[str] = set()
     for source in sources:
-        empty = True
-        pending: DocumentStart | None = None  # of a sentence that was left out
+        reader = formats()[source.format]
+        item = None
         try:
-            reader = formats()[format_of(source, format, spacy)]
-            for item in reader.read(source, Reading(spacy, strict)):
-                empty = False
-                if isinstance(item, Sentence):
-                    if item.document is None and pending is not None:
-                        item = replace(item, document=pending)
-                    pending = None
-                    try:
-                        check_sentence(item)
-                    except SentenceError as fault:
-                        pending = item.document
-                        item = problem(fault.id, fault.fact, source.name, fault.line, item.name)
+            for item in _within_bounds(reader.read(source, Reading(spacy, strict))):
                 yield _placed(item, source, split or source.split, names)
-        except CorpusError as error:
-            empty = False
-            yield from error.problems
-        if empty:
-            yield problem("no-sentences", "the file holds no sentence", source.name)
+            if item is None:
+                raise FaultError("no-sentences", "the file has no sentences")
+        except FaultError as fault:
+            yield replace(fault.problem, file=source.name)
+
+
+def _within_bounds(items: Iterable[Sentence | Problem]) -> Iterator[Sentence | Problem]:
+    """The same, with a problem for each sentence that no bank can hold."""
+    pending: DocumentStart | None = None  # of a sentence that was left out
+    for item in items:
+        if isinstance(item, Sentence):
+            if item.document is None and pending is not None:
+                item = replace(item, document=pending)
+            too_large = _too_large(item)
+            pending = None if too_large is None else item.document
+            item = too_large or item
+        yield item
+
+
+def _too_large(sentence: Sentence) -> Problem | None:
+    words = sentence.words
+    long = ((at, w.form) for at, w in enumerate(words, start=1) if len(w.form) > MOST_CHARACTERS)
+    if len(words) > MOST_WORDS:
+        id, fact = "too-many-words", f"the sentence has {len(words):,} words"
+    elif found := next(long, None):
+        at, form = found
+        id, fact = "word-too-long", f"word {at} has {len(form):,} characters: {form[:20]}..."
+    elif sentence.empty_nodes > MOST_WORDS:
+        id, fact = "too-many-words", f"the sentence has {sentence.empty_nodes:,} empty nodes"
+    else:
+        return None
+    return Problem(id, fact, sentence.line, sentence.name)
 
 
 def _placed(
     item: Sentence | Problem, source: Source, split: str | None, names: set[str]
 ) -> Sentence | Problem:
-    if isinstance(item, Problem) or item.document is None:
+    """The same with the file that it is from, and a document name that is none above's."""
+    if isinstance(item, Problem):
+        return replace(item, file=source.name)
+    if item.departures:
+        departures = tuple(replace(each, file=source.name) for each in item.departures)
+        item = replace(item, departures=departures)
+    if item.document is None:
         return item
     name = item.document.name
     if name in names:

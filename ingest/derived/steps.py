@@ -1,34 +1,28 @@
-"""The steps of `attnbank compute`: they fill tables with what SQL cannot compute fast enough.
+"""What `attnbank compute` writes: tables that SQL cannot fill fast enough, and kept answers.
 
-A step is an entry in STEPS and a function in a module of its own,
-
-    def name(connection, run, on_progress, **options) -> pyarrow.Table
-
-that returns the rows for a table of the same name. All rows with the same run and the same values
-of the key options are replaced together.
+A step is an entry in STEPS and a function of its name in `heads`, which returns the rows for a
+table of that name. Rows with the same run and values of the key options are replaced together.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest.progress import OnProgress, unheard
-from attnbank.sql import provenance
-from attnbank.sql.bank.opening import existing, explain, open_to_write
-from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.bank.transactions import transaction
+from attnbank.sql import provenance, registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
     from attnbank.sql.runs import Run
+
+_SETTINGS = {"memory_limit": "1GB"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,6 @@ class Option:
     """An option of a step. With `is_key` the table can have rows of several values at once."""
 
     name: str
-    type: type[int] | type[float]
     default: int | float
     help: str
     is_key: bool = False
@@ -44,59 +37,44 @@ class Option:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: the table that it fills has its name, and so has the function in `module`.
-
-    `needs` are the steps whose tables it reads; those that have no rows are computed first.
-    `modules` are the modules that it imports and that the base install leaves out.
-    """
+    """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`."""
 
     name: str
     title: str
-    module: str
-    options: tuple[Option, ...] = ()
+    options: tuple[Option, ...]
     needs: tuple[str, ...] = ()
+    extra: str = ""
     modules: tuple[str, ...] = ()
 
 
 _SMOOTHING = Option(
-    "smoothing",
-    float,
-    0.001,
-    "share of a uniform distribution that is mixed into every one",
-    is_key=True,
+    "smoothing", 0.001, "share of a uniform distribution that is mixed into every one", is_key=True
 )
 
 STEPS = {
-    step.name: step
-    for step in (
-        Step(
-            "head_distance",
-            "How far apart every two heads attend (Jensen-Shannon divergence)",
-            "attnbank.ingest.derived.head_distance",
-            (_SMOOTHING,),
+    "head_distance": Step(
+        "head_distance",
+        "How far apart every two heads attend (Jensen-Shannon divergence)",
+        (_SMOOTHING,),
+    ),
+    "head_embedding": Step(
+        "head_embedding",
+        "The heads in a plane that keeps their distances (multidimensional scaling)",
+        (
+            _SMOOTHING,
+            Option("seed", 0, "seed of the random starts"),
+            Option("starts", 8, "random starts, beside one from classical scaling"),
         ),
-        Step(
-            "head_embedding",
-            "The heads in a plane that keeps their distances (multidimensional scaling)",
-            "attnbank.ingest.derived.head_embedding",
-            (
-                _SMOOTHING,
-                Option("seed", int, 0, "seed of the random starts"),
-                Option("starts", int, 8, "random starts, beside one from classical scaling"),
-            ),
-            needs=("head_distance",),
-            modules=("sklearn",),
-        ),
-    )
+        needs=("head_distance",),
+        extra="cluster",
+        modules=("sklearn",),
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Computed:
-    """What a step did: the name of the run, and the number of rows in each table that it filled.
-
-    `is_new` is false if the bank had them already, computed with the same options.
-    """
+    """The run, and the rows in each table that was filled, or (not `is_new`) had been before."""
 
     run: str
     rows: dict[str, int]
@@ -112,63 +90,46 @@ def compute(
     replace: bool = False,
     **options: int | float,
 ) -> Computed:
-    """Compute a step for a run and keep its rows in the bank, in place of those of other options.
+    """Compute a step for a run and keep its rows, unless the bank has them, or with `replace` anew.
 
-    If the bank has rows that were computed with the same options, nothing is done, unless
-    `replace` is given. `run` is a name or an id; the default is the bank's own choice, else the
-    newest finished run of trained weights, of token pairs before others.
-
-    Raises CallError for an unknown step, option or run and for a run that is not finished,
-    MissingPackageError if the step needs a package that is not installed, BankError if the bank
-    cannot be written.
+    `run` is a name or an id; by default the bank's own choice. Raises CallError for an unknown
+    step, option or run and an unfinished run, MissingPackageError, BankError if it cannot write.
     """
-    import duckdb
+    from attnbank.ingest.store.writer import changing
+    from attnbank.sql.runs import choose_run
 
-    from attnbank.ingest.derived.maps import choose_run
-
-    chosen = find(step)
+    chosen = STEPS.get(step.replace("-", "_"))
+    if chosen is None:
+        raise CallError(
+            f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
+        )
     values = _values(chosen, options)
-    if chosen.modules:  # checked now, and not after minutes of computing what the step needs
-        need(f"Computing {chosen.name}", *chosen.modules)
-    path = existing(bank)
-    connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
-    try:
-        found = choose_run(connection, run)
+    # Checked now, and not after minutes of computing what the step needs.
+    need(f"Computing {chosen.name}", chosen.extra, *chosen.modules)
+    analysis = registry.find(chosen.name)
+    assert analysis.run is not None
+    analysis = replaced(analysis, run=replaced(analysis.run, weights="true"))
+    path, kept = Path(bank), "what was computed before is unchanged"
+    with changing(path, kept, _SETTINGS, has_deleted=True) as connection:
+        found = choose_run(connection, path, analysis, {} if run is None else {"run": str(run)})
+        assert found is not None
         if not found.is_finished:
             raise CallError(
-                f"The run {found.name} is unfinished: what is computed now would not hold later.",
+                f"The run {found.name} is unfinished: its results would be out of date later.",
                 "Finish it first: type the same ingest command again.",
             )
-        kept = None if replace else _kept(connection, chosen, found, values)
-        if kept is not None:
-            return Computed(found.name, {chosen.name: kept}, is_new=False)
-        rows = _compute(connection, chosen, found, values, on_progress)
-        close_tidily(connection, path, has_deleted=True)
-    except duckdb.Error as error:
-        raise explain(
-            error, path, "what was computed before is as it was", "type the same command again"
-        ) from error
-    finally:
-        connection.close()
-    return Computed(found.name, rows)
+        count = None if replace else _stored(connection, chosen, found, values)
+        if count is not None:
+            return Computed(found.name, {chosen.name: count}, is_new=False)
+        return Computed(found.name, _compute(connection, chosen, found, values, on_progress))
 
 
-def find(name: str) -> Step:
-    """The step with that name. Raises CallError for an unknown one."""
-    step = STEPS.get(name.replace("-", "_"))
-    if step is None:
-        raise CallError(
-            f"There is nothing called {name} to compute.", f"Use one of: {', '.join(STEPS)}."
-        )
-    return step
-
-
-def _values(step: Step, options: dict[str, Any]) -> dict[str, int | float]:
-    known = {option.name: option for option in step.options}
-    for name in options:
+def _values(step: Step, given: Mapping[str, Any]) -> dict[str, int | float]:
+    known = {each.name: each.default for each in step.options}
+    for name in given:
         if name not in known:
             raise CallError(f"{step.name} has no option {name}.", f"It takes: {', '.join(known)}.")
-    return {name: option.type(options.get(name, option.default)) for name, option in known.items()}
+    return {name: type(default)(given.get(name, default)) for name, default in known.items()}
 
 
 def _compute(
@@ -179,43 +140,41 @@ def _compute(
     on_progress: OnProgress,
 ) -> dict[str, int]:
     """Compute what the step needs, then the step; the number of rows put into each table."""
+    from attnbank.ingest.derived import heads
+    from attnbank.ingest.store.arrow import insert
+    from attnbank.ingest.store.writer import insert_row
+    from attnbank.sql.bank.connections import transaction
+
     rows: dict[str, int] = {}
     for name in step.needs:
         needed = STEPS[name]
         shared = {option.name: values[option.name] for option in needed.options}
-        if not _is_stored(connection, needed, run, shared):
+        if _stored(connection, needed, run, shared) is None:
             rows |= _compute(connection, needed, run, shared, on_progress)
-    function = getattr(importlib.import_module(step.module), step.name)
-    table = function(connection, run, on_progress, **values)
-    _replace(connection, step, run, values, table)
+    table = getattr(heads, step.name)(connection, run, on_progress, **values)
+    keys = {option.name: values[option.name] for option in step.options if option.is_key}
+    own = "".join(f" and {name} = ?" for name in keys)
+    same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
+    with transaction(connection):
+        connection.execute(f"delete from {step.name} where run = ?{own}", [run.id, *keys.values()])
+        insert(connection, step.name, table)
+        connection.execute(
+            f"delete from computation where run = ? and step = ?{same}",
+            [run.id, step.name, *map(str, keys.values())],
+        )
+        insert_row(
+            connection, "computation", run=run.id, step=step.name, options=_text(values),
+            row_count=table.num_rows, code_version=provenance.version(), finished=provenance.now(),
+        )  # fmt: skip
     return rows | {step.name: table.num_rows}
 
 
-def _key(step: Step, run: Run, values: dict[str, int | float]) -> tuple[str, list[int | float]]:
-    """The SQL condition, and its values, for the rows of a run and of these key options."""
-    keys = {"run": run.id} | {
-        option.name: values[option.name] for option in step.options if option.is_key
-    }
-    return " and ".join(f"{name} = ?" for name in keys), list(keys.values())
-
-
-def _is_stored(
-    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
-) -> bool:
-    condition, key = _key(step, run, values)
-    found = connection.execute(f"select count(*) from {step.name} where {condition}", key)
-    return bool((found.fetchone() or (0,))[0])
-
-
-def _kept(
+def _stored(
     connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
 ) -> int | None:
     """The number of rows that the step put into the bank with these options; None if it did not."""
-    if not _is_stored(connection, step, run, values):
-        return None
     rows = connection.execute(
-        "select options, row_count from computation where run = ? and step = ?",
-        [run.id, step.name],
+        "select options, row_count from computation where run = ? and step = ?", [run.id, step.name]
     ).fetchall()
     return next((int(count) for options, count in rows if options == _text(values)), None)
 
@@ -224,29 +183,45 @@ def _text(values: dict[str, int | float]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def _replace(
-    connection: DuckDBPyConnection,
-    step: Step,
-    run: Run,
-    values: dict[str, int | float],
-    table: pa.Table,
-) -> None:
-    """Put rows into the step's table in place of earlier ones, and record it in `computation`."""
-    condition, key = _key(step, run, values)
-    keys = [option.name for option in step.options if option.is_key]
-    same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
-    with transaction(connection):
-        connection.execute(f"delete from {step.name} where {condition}", key)
-        connection.register("arriving", table)
-        connection.execute(f"insert into {step.name} by name select * from arriving")
-        connection.unregister("arriving")
-        connection.execute(
-            f"delete from computation where run = ? and step = ?{same}",
-            [run.id, step.name, *(str(values[name]) for name in keys)],
-        )
-        connection.execute(
-            "insert into computation (run, step, options, row_count, code_version, finished)"
-            " values (?, ?, ?, ?, ?, ?)",
-            [run.id, step.name, _text(values), table.num_rows, provenance.version(),
-             provenance.now()],
-        )  # fmt: skip
+@dataclass(frozen=True)
+class Answer:
+    """An answer to be kept, as an Arrow stream; `run` is None if it is not about one run."""
+
+    analysis: str
+    run: int | None
+    row_count: int
+    answer: bytes
+    seconds: float
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
+    """Keep answers, in place of earlier ones for the same analysis, run and parameters.
+
+    Raises BankError if the bank cannot be written, CallError for an unknown analysis.
+    """
+    from attnbank.ingest.store.writer import changing, insert_row
+    from attnbank.sql.bank import result_cache
+    from attnbank.sql.bank.connections import transaction
+
+    kept = "what was kept before is unchanged"
+    with (
+        changing(Path(bank), kept, _SETTINGS, has_deleted=True) as connection,
+        transaction(connection),
+    ):
+        for statement in result_cache.CREATE:
+            connection.execute(statement)
+        for each in answers:
+            analysis = registry.find(each.analysis)
+            parameters = result_cache.parameters_text(connection, analysis, each.parameters)
+            reads = result_cache.reads(connection, analysis, each.parameters)
+            connection.execute(
+                f"delete from {result_cache.TABLE} where analysis = ? and parameters = ?"
+                " and run is not distinct from ?",
+                [analysis.name, parameters, each.run],
+            )
+            insert_row(
+                connection, result_cache.TABLE, analysis=analysis.name, parameters=parameters,
+                run=each.run, reads=reads, row_count=each.row_count, answer=each.answer,
+                seconds=each.seconds, code_version=provenance.version(), finished=provenance.now(),
+            )  # fmt: skip

@@ -1,44 +1,36 @@
 """An export that is filled by many machines in place of a bank.
 
 The corpus is read and planned here once, into a small bank beside the export; it holds everything
-except the big tables, which the machines write. What they have done is committed part by part, so
-that a run that was killed goes on with the next. The export gets its name when it is whole.
+except the big tables, which the machines write. What they have done is committed part by part.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from duckdb import DuckDBPyConnection
-
-from attnbank.ingest.attention.rows import RunFacts
-from attnbank.ingest.engines.parts import Part, Written, listed_parts, parts_of
-from attnbank.ingest.engines.work import Work
-from attnbank.ingest.inputs.plan import Planner
-from attnbank.ingest.inputs.reading import asking
-from attnbank.ingest.masked.ablation import Tally
-from attnbank.ingest.masked.passes import MaskedPasses
-from attnbank.ingest.models.loading import Model
+from attnbank.ingest.engines.parts import Part, Work, Written, listed_parts, parts_of
+from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, unheard
-from attnbank.ingest.run import fill
-from attnbank.ingest.store.pipeline import BatchProgress, Writer
+from attnbank.ingest.run import fill, report_columns
+from attnbank.ingest.store.pipeline import Remaining, Writer
 from attnbank.sql import registry
-from attnbank.sql.bank.opening import empty
+from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import CallError
-from attnbank.sql.outputs.files import expanded, unwritten
+from attnbank.sql.interrupts import postponed
+from attnbank.sql.outputs.atomic import expanded, unwritten
 from attnbank.sql.outputs.manifests import MANIFEST, ExportedFile
 from attnbank.sql.outputs.tables import write_tables
 from attnbank.sql.quoting import literal
 
-_COUNTED = ("document", "model", "run", "sentence", "sequence", "word")
+_COUNTED = ("corpus", "document", "model", "run", "sentence", "sequence", "word")
 """The tables that a run is counted from, beside its positions."""
 
 
@@ -47,39 +39,27 @@ class Engine(Protocol):
 
     at_once: int
 
-    def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
-        """Compute and write parts, and return them in order."""
-        ...
+    def write(self, work: Work, parts: Sequence[Part]) -> Iterable[Written]:
+        """Compute and write parts, and give them in order, each as soon as it is whole."""
 
 
-@dataclass(frozen=True)
 class _Place:
     """Where an export is filled: the folder beside it with all that is not whole yet."""
 
-    target: Path
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.folder = target.with_name(f".{target.name}.ingest")
+        self.bank = self.folder / "bank.duckdb"
+        self.export = self.folder / "export"
+        self.parts = self.folder / "parts.jsonl"
 
-    @property
-    def folder(self) -> Path:
-        return self.target.with_name(f".{self.target.name}.ingest")
-
-    @property
-    def bank(self) -> Path:
-        return self.folder / "bank.duckdb"
-
-    @property
-    def export(self) -> Path:
-        return self.folder / "export"
-
-    @property
-    def parts(self) -> Path:
-        return self.folder / "parts.jsonl"
-
-    def lines(self) -> list[str]:
-        """The list of the parts that are written, one in a line."""
+    def listed(self, batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
+        """The parts that are written: see `listed_parts`."""
         try:
-            return self.parts.read_text(encoding="utf-8").splitlines()
+            lines = self.parts.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return []
+        return listed_parts(lines, batches)
 
 
 def ingest_to_export(
@@ -91,9 +71,8 @@ def ingest_to_export(
     """Fill an export as `ingest` fills a bank, with the batches run by an engine.
 
     `engine` makes one for the folder that it writes into, such as `spark.OnSpark`. `options.bank`
-    is not used. The rows are those of a bank that `ingest` fills with the same options: the same
-    batches and sequences. The export appears when it is whole, its manifest last; an ingest that
-    was interrupted goes on where it stopped if it is given the same options.
+    is not used. The rows are those of a bank that `ingest` fills with the same options. The export
+    appears when it is whole; an ingest that was interrupted goes on where it stopped.
 
     Raises as `ingest` does, CallError if there is something at `folder` already, and AttnbankError
     if the engine fails.
@@ -106,12 +85,12 @@ def ingest_to_export(
     except OSError as error:
         raise unwritten(folder, error) from error
 
-    def through(*given: Any) -> None:
-        _run_parts(engine(place.export), place, own, *given)
+    def run_parts(left: Remaining) -> None:
+        _run_parts(engine(place.export), place, own, left)
 
-    report = fill(own, on_progress, through)
+    report = fill(own, on_progress, run_parts)
     files: dict[str, list[ExportedFile]] = {}
-    for _, part in listed_parts(place.lines(), report.batches):
+    for _, part in place.listed(report.batches):
         for table, file in part.items():
             files.setdefault(table, []).append(file)
     with suppress(OSError):  # one that was killed after its last step: what it lists is made anew
@@ -134,7 +113,7 @@ def _counted(report: Report, place: _Place, files: dict[str, list[ExportedFile]]
         return report
     own = {each: [f"{each}.parquet"] for each in _COUNTED}
     own["position"] = [file.path for file in files["position"]]
-    with empty() as connection:
+    with connected() as connection:
         for script in registry.schema():
             connection.execute(script)
         for table, paths in own.items():
@@ -142,11 +121,9 @@ def _counted(report: Report, place: _Place, files: dict[str, list[ExportedFile]]
             connection.execute(f"drop table {table}")
             connection.execute(f"create view {table} as from read_parquet([{listed}])")
         ((run,),) = connection.execute("select id from run").fetchall()
-        totals = connection.execute(
-            registry.statement("ingest/run_totals"), {"run": run}
-        ).fetchone()
-    assert totals is not None
-    return replace(report, words=totals[3], sentences=totals[4], inner_dependencies=totals[5])
+        found = report_columns(connection, run)
+    counted = ("words", "sentences", "inner_dependencies")
+    return replace(report, **{name: found[name] for name in counted})
 
 
 def _free(folder: str | Path) -> Path:
@@ -156,7 +133,9 @@ def _free(folder: str | Path) -> Path:
         raise CallError(f"{folder} is a link to nothing.", "Remove it, or name another folder.")
     target = place.resolve()
     if target.exists() and not target.is_dir():
-        raise CallError(f"{folder} is no folder.", "Name another, or one that does not exist yet.")
+        raise CallError(
+            f"{folder} is not a folder.", "Name another, or one that does not exist yet."
+        )
     if target.is_dir() and any(target.iterdir()):
         if (left := _Place(target)).folder.is_dir() and not left.export.exists():
             shutil.rmtree(left.folder, ignore_errors=True)  # killed while it cleared up
@@ -164,41 +143,26 @@ def _free(folder: str | Path) -> Path:
     return target
 
 
-def _run_parts(
-    engine: Engine,
-    place: _Place,
-    options: IngestOptions,
-    connection: DuckDBPyConnection,
-    model: Model,
-    planner: Planner,
-    facts: RunFacts,
-    done: int,
-    progress: BatchProgress,
-    masked: MaskedPasses | None,
-) -> None:
-    """Run every batch after the first `done` ones, part by part, and commit each in its turn."""
-    _forget_after(place, done)
-    work = Work(options, facts, model.facts, str(model.device))
-    tally = None
-    if masked is not None and masked.ablation is not None:
-        ablation = masked.ablation
-        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
-    reading = connection.cursor()
-    try:
-        plan = planner.plan(asking(reading), facts.corpus, progress.looked)
-        before = sum(each.sentences for each in islice(plan.batches, done))
-        progress.begun(before, plan.sentences)
-        parts = parts_of(plan.batches, model.facts.layers * model.facts.heads)
-        with Writer(connection, facts, tally) as writer:
+def _run_parts(engine: Engine, place: _Place, options: IngestOptions, left: Remaining) -> None:
+    _forget_after(place, left.done)
+    facts = left.model.facts
+    work = Work(options, left.facts, facts, str(left.model.device))
+    tally = left.tally()
+    with left.connection.cursor() as reading:
+        parts = parts_of(left.batches(asking(reading)), facts.layers * facts.heads)
+        with postponed() as interrupts, Writer(left.connection, left.facts, tally) as writer:
             while wave := list(islice(parts, engine.at_once)):
-                for part in engine.write(work, wave):
+                written = iter(engine.write(work, wave))
+                while True:
+                    with interrupts.at_once():
+                        part = next(written, None)
+                    if part is None:
+                        break
                     _keep(place, part)
-                    for rows in part.rows:
-                        writer.add(rows)
+                    writer.add(*part.rows)
                     writer.commit()
-                    progress.written(sum(rows.sentences for rows in part.rows))
-    finally:
-        reading.close()
+                    for rows in part.rows:
+                        left.progress.written(rows.sentences, rows.effort)
 
 
 def _keep(place: _Place, part: Written) -> None:
@@ -214,7 +178,7 @@ def _keep(place: _Place, part: Written) -> None:
 
 def _forget_after(place: _Place, batches: int) -> None:
     """Forget what was written of batches that were not committed: it is written again."""
-    parts = listed_parts(place.lines(), batches)
+    parts = place.listed(batches)
     wanted = {place.export / file.path for _, files in parts for file in files.values()}
     try:
         for file in place.export.rglob("*"):

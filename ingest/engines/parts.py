@@ -1,8 +1,9 @@
 """Some batches of a run as Parquet files, one for each big table, each written once.
 
+Whatever can call a Python function on another machine can call `write_part`.
+
 A task may be tried again after its machine was lost, or run twice at the same time. So a file is
-written under a hidden name and gets its own when it is whole, if no other task was faster; what is
-told of it is read from the file that has the name.
+written under a hidden name and gets its own when it is whole, if no other task was faster.
 """
 
 from __future__ import annotations
@@ -14,19 +15,23 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from attnbank.ingest.attention.rows import BatchRows
-from attnbank.ingest.engines.work import Work, rows_of_batch
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_model
 from attnbank.ingest.inputs.plan import Batch
-from attnbank.sql.bank.explaining import is_full_disk
+from attnbank.ingest.masked.passes import MaskedPasses
+from attnbank.ingest.models.loading import Model, ModelFacts
+from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.run import load_model
+from attnbank.sql.bank.connections import connected
+from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.formats import columns_of_this_format
-from attnbank.sql.bank.opening import empty
-from attnbank.sql.errors import first_line
-from attnbank.sql.outputs.files import unwritten
+from attnbank.sql.errors import AttnbankError, first_line
+from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.outputs.manifests import ExportedFile, exported_file
 from attnbank.sql.outputs.tables import copy, is_by_run
 
@@ -34,6 +39,19 @@ WEIGHTS = 32_000_000
 """The weights (128 MB) from which on a part takes no further batch."""
 INPUTS = 20_000
 """The inputs from which on it takes none, either: their rows are committed together."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the batches of a run share, to be pickled and sent elsewhere.
+
+    `device` is that of the machine that planned the run.
+    """
+
+    options: IngestOptions
+    facts: RunFacts
+    model: ModelFacts
+    device: str
 
 
 @dataclass(frozen=True)
@@ -89,14 +107,18 @@ def parts_of(batches: Iterator[Batch], maps: int) -> Iterator[Part]:
 def write_part(folder: Path, work: Work, part: Part) -> Written:
     """Run the model over the batches of a part, and write its files into the folder of an export.
 
-    Raises as `rows_of_batch` does, and AttnbankError if a file cannot be written.
+    Raises what loading a model raises, and AttnbankError if it is another one than the run was
+    planned with, or if a file cannot be written.
     """
-    rows = [rows_of_batch(work, each) for each in part.batches]
+    model, masked = _loaded(work)
+    rows = []
+    for batch in part.batches:
+        attentions, measured = run_model(model, batch, masked)
+        rows.append(rows_of(batch, attentions, work.facts, measured))
     files = {}
-    by_run = {name for name, columns in columns_of_this_format().items() if is_by_run(columns)}
-    for table in columns_of_this_format():
-        found = [each.tables[table] for each in rows if table in each.tables]
-        if found and table in by_run:
+    by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
+    for table in by_run:
+        if found := [each.tables[table] for each in rows if table in each.tables]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
             splits = work.facts.decimals is None or table != "attention"
             count = _write(folder / path, table, pa.concat_tables(found), splits_floats=splits)
@@ -112,6 +134,20 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     return Written(part.first, part.last, files, tuple(small))
 
 
+@lru_cache(maxsize=1)
+def _loaded(work: Work) -> tuple[Model, MaskedPasses | None]:
+    model, masked = load_model(work.options, work.device)
+    for name in ("sha256", "tokenizer_sha256"):
+        if getattr(model.facts, name) != getattr(work.model, name):
+            what = "tokenizer" if name.startswith("tokenizer") else "weights"
+            raise AttnbankError(
+                f"The model {work.options.model} has different {what} on a machine of the cluster"
+                " than here.",
+                "Put the same files there, or name a commit of the hub (--revision).",
+            )
+    return model, masked
+
+
 def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:
     """Write rows as a bank has them to a file that appears when it is whole; how many they are."""
     columns = columns_of_this_format()[table]
@@ -119,14 +155,14 @@ def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> in
     hidden = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with empty() as connection:
+        with connected() as connection:
             connection.register("arriving", rows)
             count = copy(
                 connection, f"select {select} from arriving", hidden, splits_floats=splits_floats
             )
         with hidden.open("rb+") as opened:
             os.fsync(opened.fileno())
-        _give_name(hidden, file)
+        take_name(hidden, file)  # unless another task was faster
     except OSError as error:
         raise unwritten(file, error) from error
     except duckdb.Error as error:
@@ -138,21 +174,8 @@ def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> in
     return count
 
 
-def _give_name(hidden: Path, file: Path) -> None:
-    """Give a whole file its name, unless another task has written it: then that one stays."""
-    try:
-        os.link(hidden, file)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without links: the last one that is whole stays
-        hidden.replace(file)
-
-
 def listed_parts(lines: Sequence[str], batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
-    """The lines of a list of parts, and their files, as far as the run has committed their batches.
-
-    A part that was written twice counts as it was written last.
-    """
+    """The lines of a list of parts, each the last of its part, and the files, up to a batch."""
     found: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
     for line in lines:
         try:

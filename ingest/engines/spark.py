@@ -1,7 +1,6 @@
 """Parts of a run on the executors of Spark: one task each, whose rows come back to the driver.
 
-The tasks are those of an RDD. `mapInArrow` would run them as well, but pyspark 4 lets nobody call
-it without pandas, which neither it nor attnbank then uses.
+The tasks are those of an RDD: pyspark 4 lets nobody call `mapInArrow` without pandas.
 """
 
 from __future__ import annotations
@@ -10,20 +9,18 @@ import logging
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.engines.parts import Part, Written
-from attnbank.ingest.engines.work import Work
+from attnbank.ingest.engines.parts import Part, Work, Written
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_AT_ONCE = 4
-"""Parts of a wave for each task that can run at the same time."""
-_LONGEST = 300
+_AT_ONCE = 4  # parts of a wave for each task that can run at the same time
 
 
 class OnSpark:
@@ -39,29 +36,33 @@ class OnSpark:
         self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
         """How many parts to give at a time."""
 
-    def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
-        """Compute and write parts, each by one task, and return them in order.
+    def write(self, work: Work, parts: Sequence[Part]) -> Iterator[Written]:
+        """Compute and write parts, each as a job of its own, and yield them in order.
 
         Raises AttnbankError if a task fails, with its reason.
         """
-        given = [pickle.dumps(part) for part in parts]
-        with _explained():
-            tasks = self._session.sparkContext.parallelize(given, len(given))
-            found = tasks.map(_task(self._folder, work)).collect()
-        written: list[Written] = []
-        for told in found:
-            if isinstance(told, tuple):
-                raise AttnbankError(*told)
-            written.append(pickle.loads(told))
-        return written
+        context, task = self._session.sparkContext, _task(self._folder, work)
+
+        def run(part: Part) -> bytes | tuple[str, str]:
+            (told,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
+            return told
+
+        pool = ThreadPoolExecutor(len(parts))
+        try:
+            with _explained():
+                for told in pool.map(run, parts):
+                    if isinstance(told, tuple):
+                        raise AttnbankError(*told)
+                    yield pickle.loads(told)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]]:
     """What a task does with a part: it returns what was written, pickled, or its error.
 
-    Executors get the function itself, not its name, and all that is of attnbank as bytes: an
-    executor on this machine can import attnbank only when it has the paths that it is imported
-    from here.
+    All that is of attnbank goes as bytes: an executor on this machine can import attnbank only when
+    it has the paths that it is imported from here.
     """
     paths, pickled, place = list(sys.path), pickle.dumps(work), str(folder)
 
@@ -94,16 +95,13 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
+        # The line that says most: the last that names an error, or else the first.
+        lines = [each.strip() for each in str(error).splitlines() if each.strip()]
+        telling = [each for each in lines if "Error" in each.split(":")[0] or "crashed" in each]
+        reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
         raise AttnbankError(
-            f"Spark could not run a part of the batches: {_reason(str(error))}",
+            f"Spark could not run a part of the batches: {reason}.",
             "What was written is safe; type the same command, and it goes on where it stopped.",
         ) from error
     finally:
         log.disabled = was_disabled
-
-
-def _reason(told: str) -> str:
-    """The line of an error that says most: the last that names an error, or else the first."""
-    lines = [each.strip() for each in told.splitlines() if each.strip()] or ["it does not say why"]
-    telling = [each for each in lines if "Error" in each.split(":")[0] or "crashed" in each]
-    return ([*lines[:1], *telling])[-1][:_LONGEST].rstrip(".") + "."

@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from attnbank.ingest.inputs.reading import Ask
-from attnbank.ingest.inputs.spans import Multiword, Span, Words
-from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Piece, Unalignable, Unit
+from duckdb import DuckDBPyConnection
 
-WINDOW = 1024
-"""Sentences that are read and tokenised at a time."""
+from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, InText, Piece, Unalignable
+from attnbank.ingest.options import Edges, Multiword, Unit
+from attnbank.sql import registry
+
+WINDOW = 1024  # sentences that are read and tokenised at a time
+
+Ask = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+"""All rows of a statement of the registry, by its name and with its parameters."""
+
+IN_NO_TURNS: AbstractContextManager[object] = nullcontext()
+"""For a bank that one thread reads and writes."""
+
+
+def asking(
+    connection: DuckDBPyConnection, turns: AbstractContextManager[object] = IN_NO_TURNS
+) -> Ask:
+    """A way to ask a connection, within `turns` from a statement's start to its last row.
+
+    A checkpoint of DuckDB fails while a statement that began before the last committed update is
+    still read. So all rows of one are fetched at once and, where another thread writes, in turns.
+    """
+
+    def ask(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        with turns:
+            return connection.execute(registry.statement(name), parameters).fetchall()
+
+    return ask
+
+
+class Span(NamedTuple):
+    """What stands at a position: a word, or several.
+
+    Several are those of a multiword token that is read as written, or that a piece joins.
+    """
+
+    first: int  # word.id of its first word
+    last: int  # word.id of its last word
+    text: str
+    space_after: bool
+    joined: int = 0  # how many of them the tokenizer reads otherwise within the text than alone
 
 
 @dataclass(frozen=True)
@@ -35,10 +74,10 @@ class TokenisedSentence:
     index: int  # 1-based in the document
     name: str | None
     place: str
-    spans: tuple[Span, ...]  # what the tokenizer is given, in order
-    opening: tuple[Piece, ...]  # its pieces where nothing stands before it
-    following: tuple[Piece, ...]  # its pieces after the sentence before it in the document
-    fault: Skip | None  # why no input can hold it
+    spans: tuple[Span, ...]  # what its pieces belong to; those of `following` may be others
+    opening: tuple[Piece, ...] = ()  # its pieces where nothing stands before it
+    following: tuple[Piece, ...] = ()  # its pieces after the sentence before it in the document
+    fault: Skip | None = None  # why no input can hold it
 
     def skip(self, reason: str, detail: str) -> Skip:
         """Leave the sentence out."""
@@ -61,11 +100,6 @@ class Draft:
     def tokens(self) -> int:
         """Its length in tokens, special tokens included."""
         return self.special + sum(len(each) for each in self.segments)
-
-    @property
-    def covered(self) -> int:
-        """How many sentences it accounts for."""
-        return len(self.sentences) + len(self.cut)
 
     def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
         """Give it its special tokens and its place; number its spans anew."""
@@ -94,6 +128,11 @@ class Input:
     encoded: Encoded
 
     @property
+    def joined_words(self) -> int:
+        """How many words the tokenizer reads otherwise within the text than by themselves."""
+        return sum(each.joined for each in self.spans)
+
+    @property
     def words(self) -> tuple[int, ...]:
         """word.id of each word that it holds something of."""
         return tuple(id for span in self.spans for id in range(span.first, span.last + 1))
@@ -104,54 +143,155 @@ def tokenised(
     corpus: int,
     input_tokenizer: InputTokenizer,
     multiword: Multiword = "written",
+    edges: Edges = "cut",
 ) -> Iterator[TokenisedSentence]:
     """Every sentence of a corpus in order, read through `ask` and tokenised a window at a time.
 
-    `multiword` says how a multiword token that its words do not spell is read.
+    `multiword` says how a multiword token that its words do not spell is read, `edges` whether the
+    tokenizer is given each word by itself or the text of the sentence.
     """
     (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
     document, space = 0, False  # of the sentence before: its document, and whether space follows
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
         rows = ask("ingest/window", window)
-        spans = [Words(*(each or () for each in row[6:])).spans(multiword) for row in rows]
-        opening = input_tokenizer.pieces(
-            [([each.text for each in own], [each.space_after for each in own]) for own in spans]
-        )
+        spans = [_spans(row[6:], multiword) for row in rows]
+        texts = [_text(own) for own in spans]
+        alone = input_tokenizer.pieces(texts)
+        in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
+        spans = [_with_joined(*each) for each in zip(spans, alone, in_text, strict=True)]
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
             if own and row[1] == document:
                 follows[at] = space
             document, space = row[1], own[-1].space_after if own else space
-        words = [spans[at][0].text for at in follows]
-        first = dict(
-            zip(follows, input_tokenizer.following(words, list(follows.values())), strict=True)
-        )
-        for at, (row, own, each) in enumerate(zip(rows, spans, opening, strict=True)):
-            yield _sentence(row, own, each, first.get(at))
+        if edges == "share":
+            read = _by_text(input_tokenizer, spans, in_text, follows)
+        else:
+            read = _one_by_one(input_tokenizer, spans, alone, follows)
+        for row, each in zip(rows, read, strict=True):
+            yield _sentence(row, *each)
+
+
+_Pieces = tuple[Piece, ...] | Unalignable
+_Read = tuple[tuple[Span, ...], _Pieces, _Pieces]
+"""What a sentence is read as: its spans, its opening and its following pieces."""
+
+
+def _spans(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> tuple[Span, ...]:
+    """What the tokenizer is given of a sentence, in order.
+
+    A token that its words spell ("don't" is "do" and "n't") is read word by word. The words of one
+    that they do not spell (French "du" for "de" and "le") stand nowhere in the text: with `written`
+    the token is read, and its words share a position; with `parts` they are read in its place, with
+    spaces between. `columns` are the words' ids, forms, whether white space follows, the token that
+    each is a part of, and the index of that token's first word.
+    """
+    found: list[Span] = []
+    rows = zip(*(each or () for each in columns), strict=True)
+    for _, group in groupby(rows, key=lambda row: row[4] or -row[0]):
+        words = list(group)
+        first, last = words[0], words[-1]
+        surface: str | None = first[3] if len(words) > 1 else None
+        is_spelled = surface is None or "".join(form for _, form, *_ in words) == surface
+        if surface is None or is_spelled or multiword == "parts":
+            for id, form, space, *_ in words:
+                found.append(Span(id, id, form, space or (not is_spelled and id != last[0])))
+        else:
+            found.append(Span(first[0], last[0], surface, last[2]))
+    return tuple(found)
+
+
+def _text(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
+    return [each.text for each in spans], [each.space_after for each in spans]
+
+
+def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tuple[Span, ...]:
+    """The words of a sentence, each with whether the tokenizer reads it otherwise in the text."""
+    if isinstance(alone, Unalignable):
+        return spans
+    own, others, joins = _by_word(alone), _by_word(in_text.pieces), in_text.joins
+    return tuple(
+        span._replace(joined=int(own[at] != others[at] or at in joins or at - 1 in joins))
+        for at, span in enumerate(spans)
+    )
+
+
+def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for id, _, word in pieces:
+        found[word].append(id)
+    return found
+
+
+def _one_by_one(
+    input_tokenizer: InputTokenizer,
+    spans: Sequence[tuple[Span, ...]],
+    alone: Sequence[_Pieces],
+    follows: Mapping[int, bool],
+) -> Iterator[_Read]:
+    words = [spans[at][0].text for at in follows]
+    after = input_tokenizer.following(words, list(follows.values()))
+    first = dict(zip(follows, after, strict=True))
+    for at, (own, opening) in enumerate(zip(spans, alone, strict=True)):
+        following = first.get(at, opening)
+        if at in first and not isinstance(following, Unalignable):
+            rest = () if isinstance(opening, Unalignable) else opening
+            following += tuple(each for each in rest if each.word)
+        yield own, opening, following
+
+
+def _by_text(
+    input_tokenizer: InputTokenizer,
+    spans: Sequence[tuple[Span, ...]],
+    in_text: Sequence[InText],
+    follows: Mapping[int, bool],
+) -> Iterator[_Read]:
+    """The text of each sentence; words that a piece joins are one span."""
+    reading = input_tokenizer.reading
+    after = input_tokenizer.in_text(
+        [_text(spans[at]) for at in follows],
+        [reading.spaced if each else reading.joined for each in follows.values()],
+    )
+    following = dict(zip(follows, after, strict=True))
+    for at, (own, first) in enumerate(zip(spans, in_text, strict=True)):
+        opening_spans, opening = _united(own, first, 0)
+        if at in following:
+            further, pieces = _united(own, following[at], len(opening_spans))
+            yield opening_spans + further, opening, pieces
+        else:
+            yield opening_spans, opening, opening
+
+
+def _united(
+    spans: tuple[Span, ...], in_text: InText, begin: int
+) -> tuple[tuple[Span, ...], _Pieces]:
+    """The spans that pieces make of words, and the pieces; they number the spans from `begin`."""
+    found: list[Span] = []
+    owner: list[int] = []
+    for at, span in enumerate(spans):
+        if at - 1 in in_text.joins:
+            before = found.pop()
+            text = before.text + " " * before.space_after + span.text
+            span = span._replace(first=before.first, text=text, joined=before.joined + span.joined)
+        found.append(span)
+        owner.append(begin + len(found) - 1)
+    pieces = tuple(Piece(id, text, owner[word]) for id, text, word in in_text.pieces)
+    if without_piece := set(owner) - {each.word for each in pieces}:
+        first = min(without_piece) - begin
+        return tuple(found), Unalignable(first, found[first].text)
+    return tuple(found), pieces
 
 
 def _sentence(
-    row: tuple[Any, ...],
-    spans: tuple[Span, ...],
-    opening: tuple[Piece, ...] | Unalignable,
-    first: tuple[Piece, ...] | Unalignable | None,
+    row: tuple[Any, ...], spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
 ) -> TokenisedSentence:
-    """A sentence; `first` are the pieces of its first span where text stands before it."""
-    id, document, document_index, index, name, place, *_ = row
-    fault = None
-    following: tuple[Piece, ...] = ()
-    found = next((each for each in (opening, first) if isinstance(each, Unalignable)), None)
+    id, document, document_index, index, name, place = row[:6]
+    sentence = TokenisedSentence(id, document, document_index, index, name, place, spans)
     if not spans:
-        fault = Skip(id, name, place, "empty", "the sentence has no words")
-    elif found is not None:
-        fault = Skip(id, name, place, "no-pieces", str(found))
-    if isinstance(opening, Unalignable) or fault is not None:
-        opening = ()
-    elif isinstance(first, tuple):
-        following = first + tuple(each for each in opening if each.word)
-    else:
-        following = opening
-    return TokenisedSentence(
-        id, document, document_index, index, name, place, spans, opening, following, fault
-    )
+        return replace(sentence, fault=sentence.skip("empty", "the sentence has no words"))
+    if isinstance(opening, Unalignable):
+        return replace(sentence, fault=sentence.skip("no-pieces", str(opening)))
+    if isinstance(following, Unalignable):
+        return replace(sentence, fault=sentence.skip("no-pieces", str(following)))
+    return replace(sentence, opening=opening, following=following)

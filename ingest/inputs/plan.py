@@ -1,25 +1,24 @@
 """Which inputs go through the model together, and in what order.
 
-The plan is a function of the corpus, the tokenizer and the options alone, so that an
+The plan is a function of the corpus, the model and the options alone, so that an
 interrupted run finds its place again by counting batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
-from attnbank.ingest.inputs.contexts import context_of
-from attnbank.ingest.inputs.drafts import WINDOW, Draft, Input, Skip, tokenised
-from attnbank.ingest.inputs.reading import Ask
-from attnbank.ingest.inputs.sampling import draw, sampled
-from attnbank.ingest.inputs.spans import Multiword
-from attnbank.ingest.models.tokenizer import InputTokenizer, Unit
+from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
+from attnbank.ingest.inputs.drafts import WINDOW, Ask, Draft, Input, Skip, tokenised
+from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.models.trial import Batching
+from attnbank.ingest.options import Edges, Multiword, Unit
 
-__all__ = ["Batch", "Input", "Plan", "Planner", "Skip"]
-
-USUAL_LENGTH = 128
-"""Tokens from which on the weights (a square), not the tokens, limit a batch."""
+USUAL_LENGTH = 128  # tokens from which on the weights (a square) limit a batch
 
 
 @dataclass
@@ -30,6 +29,7 @@ class Batch:
     inputs: list[Input] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     is_part: bool = False  # of a plan that takes a part of the corpus by design
+    effort: float = 0.0  # how long it takes, in sentences of which its window has as many
 
     @property
     def sentences(self) -> int:
@@ -40,27 +40,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """The batches of a run, in order, and the sentences that all of them account for.
+    """The batches of a run, in order, and the sentences that all of them account for."""
 
-    `sentences` are those of the corpus; of a sample, or of truncated documents, those that the
-    inputs hold.
-    """
-
-    sentences: int
+    sentences: int  # of the corpus; of a sample, or of truncated documents, those in the inputs
     batches: Iterator[Batch]
-
-
-@dataclass
-class _Window:
-    """Inputs that are sorted by length together: little padding, little memory."""
-
-    drafts: list[Draft] = field(default_factory=list)
-    skips: list[Skip] = field(default_factory=list)
-    sentences: int = 0
-
-    def sort(self) -> _Window:
-        self.drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
-        return self
 
 
 @dataclass(frozen=True)
@@ -76,6 +59,10 @@ class Planner:
     limit: int | None = None
     seed: int = 0
     multiword: Multiword = "written"
+    batching: Batching = "padded"
+    edges: Edges = "cut"
+    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
+    """Up to which batch other budgets held before `batch_tokens`, in order: (batch, tokens)."""
 
     @property
     def is_part(self) -> bool:
@@ -83,53 +70,56 @@ class Planner:
         return self.truncate or self.limit is not None
 
     def plan(
-        self,
-        ask: Ask,
-        corpus: int,
-        looked: Callable[[int], None] = lambda inputs: None,
+        self, ask: Ask, corpus: int, looked: Callable[[int], None] = lambda inputs: None
     ) -> Plan:
         """The batches of the run, and how many sentences they account for.
 
         A part of the corpus must be counted, and a sample drawn, before the first batch: then
         `looked(inputs)` tells how many inputs were gone through so far.
         """
-
-        def drafts() -> Iterator[Draft | Skip]:
-            context = context_of(
-                self.context,
-                self.input_tokenizer,
-                self.max_tokens,
-                truncate=self.truncate,
-                seed=self.seed,
-            )
-            return context.drafts(tokenised(ask, corpus, self.input_tokenizer, self.multiword))
-
         if not self.is_part:
             (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
-            return Plan(extent[0], self._batches(drafts()))
-        first = _told(drafts(), looked)
+            return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
+        first = _told(self._drafts(ask, corpus), looked)
+        drafts = self._drafts(ask, corpus)
         if self.limit is None:
             held = sum(len(each.sentences) for each in first if isinstance(each, Draft))
-            return Plan(held, self._batches(drafts()))
+            return Plan(held, self._batches(drafts))
         sample = draw(first, self.limit, self.seed)
-        return Plan(sample.sentences, self._batches(sampled(drafts(), sample)))
+        return Plan(sum(sample.values()), self._batches(sampled(drafts, sample)))
+
+    def _drafts(self, ask: Ask, corpus: int) -> Iterator[Draft | Skip]:
+        tokenizer = self.input_tokenizer
+        sentences = tokenised(ask, corpus, tokenizer, self.multiword, self.edges)
+        frame = tokenizer.pair if self.context == "pair" else tokenizer.single
+        room = Room(self.max_tokens, frame.size)
+        if self.context == "pair":
+            return pair_drafts(sentences, room, seed=self.seed, parted=bool(frame.around[1]))
+        if self.context == "document":
+            return document_drafts(sentences, room, first_only=self.truncate)
+        return sentence_drafts(sentences, room)
 
     def _batches(self, items: Iterator[Draft | Skip]) -> Iterator[Batch]:
-        """Every batch of the run, in order.
+        """Inputs are gathered in windows, sorted by length (then by place): little padding.
 
-        Inputs are gathered in windows, sorted by length (then by place), and cut where one more
-        input would take more than `batch_tokens`, padding included, or more attention weights
-        than that many tokens in inputs of 128. What is left out of a window goes with its first
-        batch.
+        They are cut where one more input would take more than `batch_tokens`, padding included, or
+        more attention weights than that many tokens in inputs of 128; or where the model must not
+        see it together with the others (`batching`). What is left out of a window goes with its
+        first batch.
         """
         number = sequences = 0
-        for window in _windows(items):
-            batch = Batch(number + 1, skips=window.skips, is_part=self.is_part)
-            for draft in window.drafts:
+        for drafts, skips in _windows(items):
+            drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
+            batch = Batch(number + 1, skips=skips, is_part=self.is_part)
+            held = sum(len(draft.sentences) for draft in drafts)
+            counted = held if self.is_part else held + len(skips)
+            of_effort = counted / max(1, sum(map(_effort, drafts)))
+            for draft in drafts:
                 if batch.inputs and not self._has_room(batch, draft):
                     number += 1
                     yield batch
                     batch = Batch(number + 1, is_part=self.is_part)
+                batch.effort += _effort(draft) * of_effort
                 batch.inputs.append(draft.finish(self.input_tokenizer, self.unit, sequences))
                 sequences += 1
             if batch.inputs or batch.skips:
@@ -138,24 +128,37 @@ class Planner:
 
     def _has_room(self, batch: Batch, draft: Draft) -> bool:
         """Whether the draft, the longest so far, may join the batch."""
+        if self.batching == "single":
+            return False
+        if self.batching == "equal" and len(batch.inputs[0].encoded.ids) != draft.tokens:
+            return False
+        earlier = (tokens for last, tokens in self.earlier_batch_tokens if batch.number <= last)
+        budget = next(earlier, self.batch_tokens)
         padded = draft.tokens * (len(batch.inputs) + 1)
-        return padded * max(draft.tokens, USUAL_LENGTH) <= self.batch_tokens * USUAL_LENGTH
+        return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
 
 
-def _windows(items: Iterator[Draft | Skip]) -> Iterator[_Window]:
-    window = _Window()
+def _effort(draft: Draft) -> int:
+    """How long an input takes: part of it goes by its tokens, part by its weights, a square."""
+    return draft.tokens * (draft.tokens + USUAL_LENGTH // 2)
+
+
+def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
+    """Inputs, and what is left out, of so many sentences at a time."""
+    drafts: list[Draft] = []
+    skips: list[Skip] = []
+    held = 0
     for each in items:
         if isinstance(each, Draft):
-            window.drafts.append(each)
-            window.skips.extend(each.cut)
-            window.sentences += each.covered
+            drafts.append(each)
+            skips.extend(each.cut)
+            held += len(each.sentences)
         else:
-            window.skips.append(each)
-            window.sentences += 1
-        if window.sentences >= WINDOW:
-            yield window.sort()
-            window = _Window()
-    yield window.sort()
+            skips.append(each)
+        if held + len(skips) >= WINDOW:
+            yield drafts, skips
+            drafts, skips, held = [], [], 0
+    yield drafts, skips
 
 
 def _told(items: Iterator[Draft | Skip], looked: Callable[[int], None]) -> Iterator[Draft | Skip]:
@@ -164,3 +167,26 @@ def _told(items: Iterator[Draft | Skip], looked: Callable[[int], None]) -> Itera
         if number % 1000 == 0:
             looked(number)
         yield each
+
+
+def draw(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
+    """Draw those `limit` inputs whose lots are the smallest.
+
+    The lot of an input depends on the seed and on where it begins alone, so that a smaller sample
+    is a part of a larger one. Returns how many sentences each holds, by its 0-based place.
+    """
+    inputs = (each for each in drafts if isinstance(each, Draft))
+    lots = ((_lot(each, seed), place, len(each.sentences)) for place, each in enumerate(inputs))
+    return {place: sentences for _, place, sentences in heapq.nsmallest(limit, lots)}
+
+
+def sampled(drafts: Iterable[Draft | Skip], places: Collection[int]) -> Iterator[Draft | Skip]:
+    """The inputs at these places and every sentence that is left out, in the order of the text."""
+    place = count()
+    return (each for each in drafts if isinstance(each, Skip) or next(place) in places)
+
+
+def _lot(draft: Draft, seed: int) -> int:
+    first = draft.sentences[0]
+    text = f"sample {seed} {first.document_index} {first.index}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -1,13 +1,12 @@
-"""BERT's masking: which tokens of an input are predicted, and what the model sees in their place.
+"""BERT's masking: which tokens are predicted, what the model sees in their place, and its loss.
 
 As in BERT's pre-training (Devlin et al. 2019, section 3.1), 15 % of the tokens of an input are
 predicted: the nearest whole number, but at least one. Special tokens count towards the length but
 are never chosen. Of the chosen tokens, 80 % are replaced by the mask token and 10 % by a random
 token of the vocabulary; 10 % stay.
 
-The draw depends only on the seed and on the input's own tokens. So neither the order of the
-batches, nor an interruption, nor what else is in the bank changes it, and runs of two models with
-the same tokenizer mask the same tokens. Inputs with the same tokens get the same mask.
+The draw depends only on the seed and on the input's own tokens, so that neither the order of the
+batches, nor an interruption, nor what else is in the bank changes it.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -60,12 +60,14 @@ class Masking:
         places = [
             token
             for position in encoded.positions
-            if position.kind in ("word", "token")
+            if position.is_candidate
             for token in range(position.start, position.end)
             if encoded.ids[token] not in self.never
         ]
         # random() is the only method whose numbers Python promises not to change.
-        draw = random.Random(self._seed_of(encoded.ids)).random
+        text = f"{self.seed}:{','.join(map(str, encoded.ids))}"
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+        draw = random.Random(seed).random
         count = min(len(places), max(1, round(SHARE * len(encoded.ids))))
         shuffled = sorted((draw(), place) for place in places)
         tokens = sorted(place for _, place in shuffled[:count])
@@ -80,15 +82,10 @@ class Masking:
                 seen.append(encoded.ids[token])
         return Masked(tuple(tokens), tuple(seen), tuple(encoded.ids[token] for token in tokens))
 
-    def _seed_of(self, ids: Sequence[int]) -> int:
-        text = f"{self.seed}:{','.join(map(str, ids))}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
-
 
 def together(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
     """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
-    counts = [len(each.tokens) for each in masked]
-    row = torch.from_numpy(np.repeat(np.arange(len(masked)), counts).astype(np.int64))
+    row = _flat([[at] * len(each.tokens) for at, each in enumerate(masked)])
     token = _flat([each.tokens for each in masked])
     seen = ids.clone()
     seen[row, token] = _flat([each.seen for each in masked])
@@ -97,3 +94,49 @@ def together(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
 
 def _flat(parts: Sequence[Sequence[int]]) -> Tensor:
     return torch.tensor([each for part in parts for each in part], dtype=torch.int64)
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    """A model with its masked-language-model head. Its parameters are frozen."""
+
+    module: Any  # transformers.PreTrainedModel
+    device: torch.device
+    takes_segments: bool
+    mask: int  # id of the mask token
+    special: frozenset[int]  # ids of special tokens, the unknown token left out
+    vocabulary: tuple[int, ...]  # ids of all tokens that are neither special nor unknown
+
+    def losses(
+        self, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
+    ) -> tuple[Tensor, Any]:
+        """Cross-entropy of every masked token, in nats, [M] float32, and the model's output.
+
+        `mask` and `segments` are [B, T] int64. Logits of all tokens would be large and slow.
+        """
+        inputs = {"input_ids": batch.ids.to(self.device), "attention_mask": mask.to(self.device)}
+        if self.takes_segments:
+            inputs["token_type_ids"] = segments.to(self.device)
+        row, token = batch.input.to(self.device), batch.token.to(self.device)
+
+        def choose(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+            hidden, *others = arguments
+            is_whole = hidden.shape[:2] == batch.ids.shape
+            return (hidden[row, token] if is_whole else hidden, *others)
+
+        last = self.module.get_output_embeddings()  # the largest product of the head
+        with nullcontext() if last is None else last.register_forward_pre_hook(choose):
+            output = self.module(**inputs, **settings)
+        logits = output.logits
+        if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)
+            logits = logits[row, token]
+        target = batch.target.to(self.device)
+        return torch.nn.functional.cross_entropy(logits, target, reduction="none"), output
+
+
+def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:
+    """An input of three mask tokens, to try a model on: the batch, its mask and its segments."""
+    ids = torch.full((1, 3), model.mask)
+    one = torch.ones(1, dtype=torch.int64)
+    batch = MaskedBatch(ids, one - 1, one, one * model.vocabulary[0])
+    return batch, torch.ones_like(ids), torch.zeros_like(ids)

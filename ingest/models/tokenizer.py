@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
 from attnbank.ingest.models.reading import Reading, Way, reading_of, whole
-
-Unit = Literal["word", "token"]
+from attnbank.ingest.options import FirstWord, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """A row and column of the attention maps: a word, a token or a special token."""
 
-    kind: str  # word, token, cls, sep or special
+    kind: str  # word, token, cls, sep, first or special
     word: int | None  # 0-based index into the words of the input
     text: str
     start: int  # half-open range of tokens
     end: int
     segment: int = 0  # 0 for segment A and all before B, 1 from the first token of B on
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it can be a maximum: it is a word (or token) that is not set apart."""
+        return self.kind in ("word", "token")
 
 
 class Piece(NamedTuple):
@@ -32,6 +37,13 @@ class Piece(NamedTuple):
     id: int
     text: str  # as the vocabulary writes it
     word: int  # 0-based index of its word
+
+
+class InText(NamedTuple):
+    """A text that is read whole."""
+
+    pieces: list[Piece]  # each with the first word that it is of
+    joins: set[int]  # the words that a piece joins to the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +85,15 @@ class Encoded:
         return len({each.word for each in places} - {None})
 
 
-class Unalignable(Exception):
+@dataclass(frozen=True)
+class Unalignable:
     """A word that yields no piece: its 0-based index and its form."""
 
-    def __init__(self, index: int, form: str) -> None:
-        super().__init__(f"word {index + 1} ({form!r}) yields no piece")
-        self.index = index
-        self.form = form
+    index: int
+    form: str
+
+    def __str__(self) -> str:
+        return f"word {self.index + 1} ({self.form!r}) yields no piece"
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,9 @@ class InputTokenizer:
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
     unknown: int | None  # id of the piece for what the vocabulary lacks, as [UNK]
+    own_bos: int | None = None  # id of the tokenizer's own token for the beginning of a text
+    bos: Special | None = None  # what is put before the text, where the tokenizer puts nothing
+    first_word: FirstWord | None = None  # None where a token stands before it, or it is like others
 
     @classmethod
     def of(cls, tokenizer: Any) -> InputTokenizer:
@@ -101,47 +118,78 @@ class InputTokenizer:
             found = (getattr(tokenizer, name, None) for name in names)
             return frozenset(each for each in found if each is not None)
 
-        padding = tokenizer.pad_token_id
+        bos = tokenizer.bos_token_id
         copy = whole(tokenizer.backend_tokenizer)
         return cls(
             tokenizer=copy,
             reading=reading_of(copy),
             opening=ids("cls_token_id", "bos_token_id"),
             closing=ids("sep_token_id", "eos_token_id"),
-            padding=0 if padding is None else padding,
+            padding=tokenizer.pad_token_id or 0,
             unknown=tokenizer.unk_token_id,
+            own_bos=tokenizer.cls_token_id if bos is None else bos,
         )
+
+    @property
+    def opens(self) -> str | None:
+        """The token that stands before the text of every input; None if there is none."""
+        before = self.single.around[0]
+        return before[0].text if before else None
+
+    def opened_by(self, id: int) -> InputTokenizer:
+        """The same tokenizer with this token before the text, as a token that opens it."""
+        bos = Special(id, self.tokenizer.id_to_token(id) or str(id), self.single.types[0])
+        return replace(self, bos=bos, opening=self.opening | {id})
 
     def pieces(
         self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """Split texts into pieces; a text is its words, and whether white space follows each.
+        """Split texts, each its words and whether white space follows them, into pieces.
 
-        The words are given to the tokenizer one by one, as in the published code, so that a piece
-        never spans two. Each word carries the white space before it; nothing is before the first
-        one. There are no special tokens. A text with a word that yields no piece becomes the
-        Unalignable of the first such word.
+        Words are given to the tokenizer one by one, with the white space before them, so that no
+        piece spans two. A text becomes the Unalignable of its first word that yields no piece.
         """
+        way = self.reading.way
         return self._split(
-            [
-                [(self.reading.way(at, after), word) for at, word in enumerate(words)]
-                for words, after in inputs
-            ]
+            [[(way(at, after), word) for at, word in enumerate(words)] for words, after in inputs]
         )
 
     def following(
         self, words: Sequence[str], spaced: Sequence[bool]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """The pieces of single words that have text before them; `Piece.word` is 0 in each.
+        """The pieces of single words that have text before them, and a space where `spaced`."""
+        ways = [self.reading.spaced if space else self.reading.joined for space in spaced]
+        return self._split([[each] for each in zip(ways, words, strict=True)])
 
-        `spaced` says for each word whether white space separates it from that text.
-        """
-        return self._split(
-            [
-                [(self.reading.following(spaced=space), word)]
-                for word, space in zip(words, spaced, strict=True)
-            ]
-        )
+    def in_text(
+        self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[Way]
+    ) -> list[InText]:
+        """Read whole texts, in these ways, as the tokenizer does where nobody marks the words."""
+        found = [InText([], set()) for _ in texts]
+        for tokenizer in {id(way.tokenizer): way.tokenizer for way in ways}.values():
+            own = [at for at, way in enumerate(ways) if way.tokenizer is tokenizer]
+            written = [_written(*texts[at]) for at in own]
+            encodings = tokenizer.encode_batch(
+                [[ways[at].before + text] for at, (text, _) in zip(own, written, strict=True)],
+                is_pretokenized=True,
+                add_special_tokens=False,
+            )
+            for at, (_, words), each in zip(own, written, encodings, strict=True):
+                pieces, joins = found[at]
+                before, seen = len(ways[at].before), -1
+                for number, token, (start, end) in zip(
+                    each.ids, each.tokens, each.offsets, strict=True
+                ):
+                    start, end = max(start - before, 0), end - before
+                    inside = [word for word in words[start:end] if word >= 0]
+                    if not inside:  # a piece of white space is the next word's
+                        rest = (words[place] for place in range(max(end, 0), len(words)))
+                        inside = [next((word for word in rest if word >= 0), seen)]
+                    first, last = max(seen, inside[0]), max(seen, inside[-1])
+                    joins.update(range(inside[0], last))
+                    seen = last
+                    pieces.append(self._piece(number, token, first))
+        return found
 
     @cached_property
     def single(self) -> SpecialTokens:
@@ -158,49 +206,41 @@ class InputTokenizer:
     ) -> Encoded:
         """Put the special tokens around one or two segments, and make the positions.
 
-        `Piece.word` must be an index into `words`, and must not decrease from piece to piece.
+        `Piece.word` is an index into `words`, and must not decrease from piece to piece.
         """
         frame = self.single if len(segments) == 1 else self.pair
-        ids: list[int] = []
-        types: list[int] = []
-        texts: list[str] = []
+        tokens: list[tuple[int, int, str]] = []  # id, segment id and text
         positions: list[Position] = []
         for at, around in enumerate(frame.around):
             segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
-                place = len(ids)
+                place = len(tokens)
                 kind = self._special(special.id, place)
                 positions.append(Position(kind, None, special.text, place, place + 1, segment))
-                ids.append(special.id)
-                types.append(special.type)
-                texts.append(special.text)
+                tokens.append((special.id, special.type, special.text))
             if at == len(segments):
                 break
             seen = -1
             for id, text, word in segments[at]:
-                place = len(ids)
+                place = len(tokens)
                 if unit == "token":
                     positions.append(Position("token", word, text, place, place + 1, at))
                 elif word == seen:
-                    last = positions[-1]
-                    positions[-1] = replace(last, end=place + 1)
+                    positions[-1] = replace(positions[-1], end=place + 1)
                 else:
                     positions.append(Position("word", word, words[word], place, place + 1, at))
                 seen = word
-                ids.append(id)
-                types.append(frame.types[at])
-                texts.append(text)
-        return Encoded(tuple(ids), tuple(types), tuple(texts), tuple(positions))
+                tokens.append((id, frame.types[at], text))
+        if self.first_word == "special" and positions:
+            positions[0] = replace(positions[0], kind="first")
+        ids, types, texts = zip(*tokens, strict=True) if tokens else ((), (), ())
+        return Encoded(ids, types, texts, tuple(positions))
 
     def _split(
         self, texts: Sequence[Sequence[tuple[Way, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """The pieces of texts; a text is a list of words with the way in which each is read.
-
-        All words that are read by the same tokenizer are encoded in one batch, which is faster.
-        """
+        """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
         found: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
-        unknown = None if self.unknown is None else self.tokenizer.id_to_token(self.unknown)
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}
         for tokenizer in tokenizers.values():
             owned = [
@@ -218,45 +258,40 @@ class InputTokenizer:
             for words, own, each in zip(found, owned, encodings, strict=True):
                 for number, token, index in zip(each.ids, each.tokens, each.word_ids, strict=True):
                     assert index is not None  # no special token is added
-                    if number == self.unknown and unknown is not None:
-                        token = unknown  # Unigram reports the unknown text itself instead
-                    words[own[index]].append(Piece(number, token, own[index]))
-        for text, pieces in zip(texts, found, strict=True):
+                    words[own[index]].append(self._piece(number, token, own[index]))
+        whole: list[tuple[Piece, ...] | Unalignable] = []
+        for text, of_words in zip(texts, found, strict=True):
             for at, (way, word) in enumerate(text):
                 if way is self.reading.joined and len(word.split()) > 1:
-                    pieces[at] = self._with_space_inside(word, at) or pieces[at]
-        return [
-            _whole([word for _, word in text], pieces)
-            for text, pieces in zip(texts, found, strict=True)
-        ]
+                    of_words[at] = self._with_space_inside(word, at) or of_words[at]
+            without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
+            whole.append(
+                tuple(chain.from_iterable(of_words))
+                if without is None
+                else Unalignable(without, text[without][1])
+            )
+        return whole
 
     def _with_space_inside(self, word: str, index: int) -> list[Piece] | None:
         """The pieces of a word with white space inside (20 000) that none stands before.
 
-        Some tokenizers write white space only if they write it before the word, too. So the pieces
-        from the first white space on are those that the word has after white space, and only those
-        before it are pieces of a word that follows another. None if a piece is of both.
+        Some tokenizers write white space only if they write it before the word, too. So from the
+        first white space on they are those of the word after it. None if one is of both parts.
         """
-        spaced = self.reading.spaced
+        spaced, joined = self.reading.spaced, self.reading.joined
         end = next(at for at, sign in enumerate(word) if sign.isspace())
         edge = len(spaced.before) + end
-        whole = spaced.tokenizer.encode(
-            [spaced.before + word], is_pretokenized=True, add_special_tokens=False
-        )
+        whole, first = spaced.encoded(word), joined.encoded(word[:end])
         rest = [at for at, (start, _) in enumerate(whole.offsets) if start >= edge]
         if any(stop > edge for at, (_, stop) in enumerate(whole.offsets) if at not in rest):
             return None
-        joined = self.reading.joined
-        first = joined.tokenizer.encode(
-            [joined.before + word[:end]], is_pretokenized=True, add_special_tokens=False
-        )
-        pieces = list(zip(first.ids, first.tokens, strict=True))
-        pieces += [(whole.ids[at], whole.tokens[at]) for at in rest]
-        unknown = None if self.unknown is None else self.tokenizer.id_to_token(self.unknown)
-        return [
-            Piece(id, text if id != self.unknown or unknown is None else unknown, index)
-            for id, text in pieces
-        ]
+        ids = [*first.ids, *(whole.ids[at] for at in rest)]
+        texts = [*first.tokens, *(whole.tokens[at] for at in rest)]
+        return [self._piece(id, text, index) for id, text in zip(ids, texts, strict=True)]
+
+    def _piece(self, id: int, text: str, word: int) -> Piece:
+        # Unigram reports what it does not know as it is written, not as the unknown token.
+        return Piece(id, str(self.tokenizer.id_to_token(id)) if id == self.unknown else text, word)
 
     def _frame(self, segments: int) -> SpecialTokens:
         """The special tokens, read from an encoded input whose segments are one known word each."""
@@ -276,6 +311,8 @@ class InputTokenizer:
             else:
                 types[owner] = kind
                 seen = owner + 1
+        if self.bos is not None:
+            around[0].insert(0, self.bos)
         return SpecialTokens(tuple(tuple(each) for each in around), tuple(types))
 
     def _special(self, token: int, at: int) -> str:
@@ -285,11 +322,11 @@ class InputTokenizer:
         return "cls" if opens else "sep" if closes else "special"
 
 
-def _whole(
-    words: Sequence[str], pieces: Sequence[Sequence[Piece]]
-) -> tuple[Piece, ...] | Unalignable:
-    """The pieces of all words together, or the first word that has none."""
-    for at, (word, own) in enumerate(zip(words, pieces, strict=True)):
-        if not own:
-            return Unalignable(at, word)
-    return tuple(piece for own in pieces for piece in own)
+def _written(words: Sequence[str], after: Sequence[bool]) -> tuple[str, list[int]]:
+    """A text, and the word that each of its characters belongs to; -1 for white space between."""
+    parts: list[str] = []
+    owners: list[int] = []
+    for at, (word, space) in enumerate(zip(words, [*after[:-1], False], strict=False)):
+        parts.append(word + " " * space)
+        owners += [at] * len(word) + [-1] * space
+    return "".join(parts), owners

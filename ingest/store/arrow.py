@@ -8,20 +8,34 @@ from typing import Any
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from attnbank.sql.bank.formats import columns_of_this_format
+
+INT = pa.int32()
+SMALL = pa.int16()
+TEXT = pa.string()
+_TYPES = {
+    "BOOLEAN": pa.bool_(),
+    "INTEGER": INT,
+    "MAP(VARCHAR, VARCHAR)": pa.map_(TEXT, TEXT),
+    "SMALLINT": SMALL,
+    "VARCHAR": TEXT,
+}
+
 
 class Rows:
-    """Rows of one table that are gathered and inserted together."""
+    """Rows of one table of a bank that are gathered and inserted together."""
 
-    def __init__(self, table: str, schema: pa.Schema) -> None:
+    def __init__(self, table: str) -> None:
         self.table = table
-        self.schema = schema
-        self._columns: list[list[Any]] = [[] for _ in schema]
+        columns = columns_of_this_format()[table]
+        self.schema = schema(**{name: _TYPES[type_] for name, type_ in columns.items()})
+        self._columns: list[list[Any]] = [[] for _ in columns]
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
     def add(self, *values: Any) -> None:
-        """Add one row, its values in the order of the schema."""
+        """Add one row, its values in the order of the table's columns."""
         for column, value in zip(self._columns, values, strict=True):
             column.append(value)
 
@@ -34,11 +48,8 @@ class Rows:
     def insert(self, connection: DuckDBPyConnection) -> None:
         """Insert the gathered rows and forget them."""
         if len(self):
-            arrays = [
-                pa.array(column, type=field.type)
-                for column, field in zip(self._columns, self.schema, strict=True)
-            ]
-            insert(connection, self.table, pa.table(arrays, schema=self.schema))
+            columns = dict(zip(self.schema.names, self._columns, strict=True))
+            insert(connection, self.table, pa.Table.from_pydict(columns, schema=self.schema))
             self._columns = [[] for _ in self.schema]
 
 
@@ -54,10 +65,3 @@ def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
 def schema(**types: pa.DataType) -> pa.Schema:
     """An Arrow schema from names and types."""
     return pa.schema(list(types.items()))
-
-
-INT = pa.int32()
-SMALL = pa.int16()
-TEXT = pa.string()
-BOOL = pa.bool_()
-MAP = pa.map_(pa.string(), pa.string())

@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
+import langcodes
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.shards import of_shard, read_shard
 from attnbank.ingest.corpora.source import Source
-from attnbank.ingest.corpora.sources import digest, find_sources, format_of, read
+from attnbank.ingest.corpora.sources import digest, find_sources, read
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import OnProgress, Progress
-from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
-from attnbank.ingest.store.language import language_of_files, language_tag
-from attnbank.ingest.store.pipeline import forget_blocks
+from attnbank.ingest.store.arrow import Rows
+from attnbank.ingest.store.writer import forget_blocks, insert_row, next_ids
 from attnbank.sql import registry
+from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import open_unless_new
-from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import CallError
 
-_OWN_NAME = "give this one a name of its own: --name NAME."
+_TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
+"""A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split."""
+_SHORT = re.compile(r"([a-z]{2})-(train|dev|test)\b")
+"""A name such as fr-dev.conllu. Three letters would be too many: gum-dev is no Guambiano."""
+_TABLES = (
+    "document", "sentence", "word", "enhanced_dependency", "mention", "skipped", "departure",
+)  # fmt: skip
+_ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class CorpusFacts:
+    """What table `corpus` says of a corpus."""
+
+    name: str
+    format: str
+    path: str
+    sha256: str
+    annotation: str
+    annotator: str | None
+    annotator_sha256: str | None = None
+    language: str | None = None  # a BCP 47 tag
+    shard: str | None = None  # 3/16: the third of 16 parts of its documents
 
 
 @dataclass(frozen=True)
@@ -39,17 +63,25 @@ class Corpus:
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files; of a shard, those of the shard."""
         asked = self.options
-        found = read(self.sources, asked.format, asked.spacy, asked.split, strict=asked.strict)
+        found = read(self.sources, asked.spacy, asked.split, strict=asked.strict)
         return of_shard(chain(self.bad, found), read_shard(asked.shard))
+
+    def another(self, fact: str, remedy: str = "") -> CallError:
+        """The error for a bank that has another corpus of this name; `fact` says what differs."""
+        remedy = f"{remedy}, or give" if remedy else "Give"
+        return CallError(
+            f"The bank has another corpus called {self.facts.name}: {fact}",
+            f"{remedy} this one a name of its own: --name NAME.",
+        )
 
 
 def find(options: IngestOptions) -> Corpus:
     """The corpus that the options name. Raises as `find_sources` does."""
     bad: list[Problem] = []
     asked = bad if options.skip_bad else None
-    sources = find_sources(options.corpora, options.format, bad=asked)
-    formats = sorted({format_of(each, options.format, options.spacy) for each in sources})
-    annotator, files = None, None
+    sources = find_sources(options.corpora, options.format, options.spacy, bad=asked)
+    formats = sorted({each.format for each in sources})
+    annotator = files = None
     shard = read_shard(options.shard)
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
@@ -71,6 +103,32 @@ def find(options: IngestOptions) -> Corpus:
         shard=None if shard is None else str(shard),
     )
     return Corpus(sources, facts, options, tuple(bad))
+
+
+def language_tag(asked: str) -> str:
+    """The standard form of a tag ("FR" is fr, "iw" is he). Raises CallError for what is none."""
+    try:
+        if langcodes.tag_is_valid(asked):
+            return langcodes.standardize_tag(asked)
+    except ValueError:
+        pass
+    raise CallError(
+        f"{asked[:40]!r} is not a valid language tag.",
+        "Give a BCP 47 tag, such as fr, he, grc or zh-Hant.",
+    )
+
+
+def language_of_files(names: Iterable[str]) -> str | None:
+    """The language that the names of all files tell; None where one tells none or another."""
+    found = {_language_of_file(name) for name in names}
+    return found.pop() if len(found) == 1 else None
+
+
+def _language_of_file(name: str) -> str | None:
+    match = _TREEBANK.match(name) or _SHORT.match(name)
+    if match is None or not langcodes.tag_is_valid(match[1]):
+        return None
+    return langcodes.standardize_tag(match[1])
 
 
 def _name(corpora: tuple[str, ...]) -> str:
@@ -99,11 +157,11 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
         if sentences % 1000 == 0:
             on_progress(Progress("checking", sentences, None))
     if problems and not corpus.options.skip_bad:
-        raise CorpusError(problems, "Mend them, or leave these sentences out with --skip-bad.")
+        raise CorpusError(problems, "Correct them, or leave these sentences out with --skip-bad.")
     if not sentences and corpus.facts.shard is not None:
         raise CallError(
-            f"The shard {corpus.facts.shard} of {corpus.facts.name} has no sentence: the corpus has"
-            " fewer documents than shards.",
+            f"The shard {corpus.facts.shard} of {corpus.facts.name} is empty: the corpus has fewer"
+            " documents than shards.",
             "Divide it into fewer shards.",
         )
     if not sentences:
@@ -112,17 +170,12 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
 
 
 def check_before(bank: Path, corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Check a corpus before anything is written: that the bank has it, or that it can be read.
-
-    Raises CorpusError as `check` does, CallError as `in_bank` does.
-    """
+    """Check that the bank has a corpus, or that it can be read. Raises as `in_bank` and `check`."""
     connection = open_unless_new(bank)
     if connection is not None:
-        try:
+        with closing(connection):
             if in_bank(connection, corpus, on_progress) is not None:
                 return []
-        finally:
-            connection.close()
     return check(corpus, on_progress)
 
 
@@ -140,90 +193,81 @@ def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgres
             on_progress(Progress("reading", done, None))
     connection.execute("checkpoint")
     forget_blocks(connection)
-    (made,) = connection.execute(
-        "select id from corpus where name = ?", [corpus.facts.name]
-    ).fetchall()
-    return int(made[0])
+    named = "select id from corpus where name = ?"
+    ((made,),) = connection.execute(named, [corpus.facts.name]).fetchall()
+    return int(made)
 
 
 def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
     """The id of this corpus in the bank; None where it has none of its name.
 
-    A corpus is its name, its files, and everything that decides how they are read. Raises
-    CallError, with what differs, where the bank's corpus of the name is another one; CorpusError
-    where it left out what this command does not allow to be left out.
+    Raises CallError, with what differs, where the bank's corpus of the name is another one;
+    CorpusError where it left out what this command does not allow to be left out.
     """
     facts = corpus.facts
-    row = connection.execute(
-        "select id, sha256, format, annotator, annotator_sha256, language, shard from corpus"
+    rows = connection.execute(
+        "select id, sha256, shard, format, annotator, annotator_sha256, language from corpus"
         " where name = ?",
         [facts.name],
-    ).fetchone()
-    if row is None:
+    ).fetchall()
+    if not rows:
         return None
-    id, sha256, format, annotator, files, language, shard = row
-    its = f"The bank has another corpus called {facts.name}:"
+    ((id, sha256, shard, format, annotator, files, language),) = rows
     if sha256 != facts.sha256:
-        raise CallError(f"{its} its content differs from this one's.", _OWN_NAME.capitalize())
+        raise corpus.another("its content differs from this one's.")
     if shard != facts.shard:
-        held = "all of it" if shard is None else f"its shard {shard}"
-        asked = "all of it" if facts.shard is None else f"its shard {facts.shard}"
+        has, asked = (f"its shard {each}" if each else "all of it" for each in (shard, facts.shard))
         raise CallError(
-            f"The bank has {held} as the corpus {facts.name}, and this would be {asked}.",
+            f"The bank has {has} as the corpus {facts.name}, and this would be {asked}.",
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:
-        fact = f"{its} it was read as {format}, and this one is read as {facts.format}."
-        raise CallError(fact, _OWN_NAME.capitalize())
+        raise corpus.another(f"it was read as {format}, and this one is read as {facts.format}.")
     if annotator != facts.annotator:
-        fact = f"{its} it was annotated by {annotator}, and this one is by {facts.annotator}."
-        raise CallError(fact, _OWN_NAME.capitalize())
+        fact = f"it was annotated by {annotator}, and this one is by {facts.annotator}."
+        raise corpus.another(fact)
     if files != facts.annotator_sha256:
-        fact = f"{its} it was annotated by another {annotator}, whose files differ."
-        raise CallError(fact, _OWN_NAME.capitalize())
+        raise corpus.another(f"it was annotated by another {annotator}, whose files differ.")
     if corpus.options.language is not None and language not in (None, facts.language):
-        fact = f"{its} its language is {language}, and --language is {facts.language}."
-        raise CallError(fact, f"Leave --language out, or {_OWN_NAME}")
-    _check_tokens(connection, int(id), corpus, its)
-    _check_documents(connection, int(id), corpus, its)
-    _check_left_out(connection, int(id), corpus, its, on_progress)
+        fact = f"its language is {language}, and --language is {facts.language}."
+        raise corpus.another(fact, "Leave --language out")
+    _check_tokens(connection, id, corpus)
+    _check_documents(connection, id, corpus)
+    _check_left_out(connection, id, corpus, on_progress)
     return int(id)
 
 
-def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str) -> None:
-    """Raise CallError where multiword tokens shall be read, and the bank lost where they begin.
-
-    It is so in a bank of an earlier format, for words that an upgrade cannot tell apart.
-    """
+def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
+    """Raise CallError where multiword tokens shall be read, and the bank lost where they begin."""
     if corpus.options.multiword == "parts":
         return
     rows = connection.execute(registry.statement("ingest/lost_tokens"), {"corpus": id}).fetchall()
     if rows:
-        fact = f"{its} it was read by a version that did not keep where multiword tokens begin."
-        raise CallError(fact, f"Give --multiword parts, or {_OWN_NAME}")
+        raise corpus.another(
+            "it was read by a version that did not keep where multiword tokens begin.",
+            "Give --multiword parts",
+        )
 
 
-def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str) -> None:
+def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
     """Raise CallError where its documents come from other files or belong to other splits."""
     splits = {each.path.name: corpus.options.split or each.split for each in corpus.sources}
     named = {each.name: each.path.name for each in corpus.sources}
-    rows = connection.execute(
-        "select distinct file, split from document where corpus = ? order by file, split", [id]
-    ).fetchall()
-    for file, split in rows:
+    files = "select distinct file, split from document where corpus = ? order by file, split"
+    for file, split in connection.execute(files, [id]).fetchall():
         name = named.get(file, Path(file).name)
         if name not in splits:
             own = ", ".join(sorted(splits))
-            fact = f"{its} its documents come from {name}, and this one's from {own}."
-            raise CallError(fact, _OWN_NAME.capitalize())
+            raise corpus.another(f"its documents come from {name}, and this one's from {own}.")
         if split != splits[name]:
-            fact = f"{its} its split is {split or 'none'}, and this one's {splits[name] or 'none'}."
-            same = f"Give --split {split}" if split else "Leave --split out"
-            raise CallError(fact, f"{same}, or {_OWN_NAME}")
+            raise corpus.another(
+                f"its split is {split or 'none'}, and this one's {splits[name] or 'none'}.",
+                f"Give --split {split}" if split else "Leave --split out",
+            )
 
 
 def _check_left_out(
-    connection: DuckDBPyConnection, id: int, corpus: Corpus, its: str, on_progress: OnProgress
+    connection: DuckDBPyConnection, id: int, corpus: Corpus, on_progress: OnProgress
 ) -> None:
     """Raise CallError or CorpusError where this command reads what it left out, or not."""
     options = corpus.options
@@ -233,19 +277,107 @@ def _check_left_out(
             [id],
         ).fetchall()
     )
-    refused = {reason for reason in left_out if reason in FAULTS and FAULTS[reason].is_mended}
-    mended = connection.execute("select count(*) from departure where corpus = ?", [id]).fetchall()[
-        0
-    ][0]
-    if (left_out and not options.skip_bad) or (options.strict and mended and not options.skip_bad):
+    refused = [reason for reason in left_out if reason in FAULTS and FAULTS[reason].is_mended]
+    counted = "select count(*) from departure where corpus = ?"
+    ((mended,),) = connection.execute(counted, [id]).fetchall()
+    if not options.skip_bad and (left_out or (options.strict and mended)):
         check(corpus, on_progress)  # says what is bad, as it would have at first
     if options.strict and mended:
-        fact = f"{its} it was read without --strict, with {mended:,} departures from its format."
-        raise CallError(fact, f"Leave --strict out, or {_OWN_NAME}")
+        raise corpus.another(
+            f"it was read without --strict, with {mended:,} departures from its format.",
+            "Leave --strict out",
+        )
     if refused and not options.strict:
         count = sum(left_out[reason] for reason in refused)
-        fact = f"{its} it left out {count:,} sentences, as --strict does ({', '.join(refused)})."
-        raise CallError(fact, f"Give --strict --skip-bad, or {_OWN_NAME}")
+        raise corpus.another(
+            f"it left out {count:,} sentences, as --strict does ({', '.join(refused)}).",
+            "Give --strict --skip-bad",
+        )
     if left_out and not options.skip_bad:
-        fact = f"{its} it left out {sum(left_out.values()):,} sentences that are read now."
-        raise CallError(fact, f"Give --skip-bad, or {_OWN_NAME}")
+        raise corpus.another(
+            f"it left out {sum(left_out.values()):,} sentences that are read now.",
+            "Give --skip-bad",
+        )
+
+
+def write_corpus(
+    connection: DuckDBPyConnection, facts: CorpusFacts, items: Iterable[Sentence | Problem]
+) -> Iterator[int]:
+    """Write a corpus, in one transaction that the caller begins and commits.
+
+    Yields the number of sentences so far, each time some were written; problems become rows of
+    `skipped`.
+    """
+    ids = next_ids(connection)
+    corpus = ids["corpus"]
+    insert_row(connection, "corpus", id=corpus, **asdict(facts))
+    tables = {name: Rows(name) for name in _TABLES}
+    document, sentence, word = ids["document"] - 1, ids["sentence"], ids["word"]
+    mention, next_entity = ids["mention"], ids["entity"]
+    documents = in_document = done = 0
+    entities: dict[str, int] = {}
+    for item in items:
+        if isinstance(item, Problem):
+            tables["skipped"].add(
+                corpus, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
+                item.fact,
+            )  # fmt: skip
+            continue
+        if item.document is not None:
+            document += 1
+            documents += 1
+            in_document = 0
+            entities = {}
+            start = item.document
+            tables["document"].add(
+                document, corpus, start.index or documents, start.name, start.split, start.file,
+                list(start.metadata.items()),
+            )  # fmt: skip
+        in_document += 1
+        done += 1
+        tables["sentence"].add(
+            sentence, document, in_document, item.paragraph, item.name, item.text or _text(item),
+            len(item.words), item.empty_nodes, item.line, list(item.metadata.items()) or None,
+        )  # fmt: skip
+        tables["word"].extend(
+            (word + at, sentence, at + 1, each.form, each.lemma, each.upos, each.xpos, each.feats,
+             each.head_index, each.deprel, each.deps, each.space_after, each.surface, each.misc,
+             each.token_start)
+            for at, each in enumerate(item.words)
+        )  # fmt: skip
+        tables["enhanced_dependency"].extend(
+            (sentence, at, head, relation)
+            for at, each in enumerate(item.words, 1)
+            for head, relation in each.edges
+        )
+        for each in item.mentions:
+            if each.entity not in entities:
+                entities[each.entity] = next_entity
+                next_entity += 1
+            tables["mention"].add(
+                mention, document, entities[each.entity], each.entity, word + each.first - 1,
+                word + each.last - 1, word + each.head - 1, each.head_rule, each.kind,
+                each.kind_rule, each.type, each.identity, each.parts,
+            )  # fmt: skip
+            mention += 1
+        for departure in item.departures:
+            place = f"{departure.file}:{departure.line}"
+            tables["departure"].add(corpus, sentence, place, departure.id, departure.fact)
+        word += len(item.words)
+        sentence += 1
+        if len(tables["word"]) >= _ROWS_AT_ONCE:
+            _insert(connection, tables)
+            yield done
+    _insert(connection, tables)
+    yield done
+
+
+def _insert(connection: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
+    for rows in tables.values():
+        rows.insert(connection)
+
+
+def _text(sentence: Sentence) -> str:
+    """The text of a sentence, rebuilt from its words and the white space after them."""
+    parts = [word.form + (" " if word.space_after else "") for word in sentence.words]
+    return "".join(parts).rstrip()

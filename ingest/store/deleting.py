@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store.corpus_rows import next_ids
-from attnbank.sql import provenance
-from attnbank.sql.bank.opening import existing, explain, open_to_read, open_to_write
+from attnbank.ingest.store.writer import changing, next_ids
+from attnbank.sql.bank.connections import transaction
+from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.references import Reference, references
-from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.bank.transactions import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import quoted
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """What goes, or is gone.
+    """What goes, or is gone: names, rows of each table, bytes that the file shrank by (`freed`).
 
-    `runs`, `corpora` and `models` are names; `probes` say kind and runs of each probe that learnt
-    from such a run or was scored on it; `rows` counts the rows of each table; `unused` names the
-    corpora and models that no run uses any more; `freed` is how many bytes the file shrank by.
+    `probes` say kind and runs of each; `unused` are kind and name of the corpora and models that
+    no run uses any more.
     """
 
     runs: tuple[str, ...]
@@ -47,40 +43,28 @@ def delete(
 ) -> Deletion:
     """Delete runs, and corpora and models that no other run uses; all of it or nothing.
 
-    Each is given by its name or id. Whatever refers to a run goes with it: its maps, what was
-    computed from it, the probes that learnt from it or were scored on it, and rows of tables of
-    the user's own with a column `run` or `sequence`. No id is given again. With `dry_run` nothing
+    Each is given by its name or id. Whatever refers to a run goes with it, rows of the user's own
+    tables with a column `run` or `sequence` included. No id is given again. With `dry_run` nothing
     is deleted, and the bank is opened to read.
 
     Raises CallError for an unknown name, one that several have, and a corpus or model that a run
     uses; BankError where the bank cannot be opened or written.
     """
+    named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
-        connection = open_to_read(bank)
-        try:
-            return _found(connection, _ids(connection, runs, corpora, models))
-        finally:
-            connection.close()
+        with open_to_read(bank) as connection:
+            return _found(connection, _ids(connection, named))
     bank = existing(bank)
     before = bank.stat().st_size
-    connection = open_to_write(bank, provenance.version(), {"memory_limit": "1GB"}, makes=False)
-    try:
-        ids = _ids(connection, runs, corpora, models)
+    settings = {"memory_limit": "1GB"}
+    with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
+        ids = _ids(connection, named)
         found = _found(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
-                if numbers:
-                    delete_rows(connection, target, numbers)
+                delete_rows(connection, target, numbers)
         unused = _unused(connection)
-        close_tidily(connection, bank, has_deleted=True)
-    except duckdb.Error as error:
-        raise explain(error, bank, "nothing was deleted", "type the same command again") from error
-    finally:
-        connection.close()
-    return Deletion(
-        found.runs, found.corpora, found.models, found.probes, found.rows, unused,
-        before - bank.stat().st_size,
-    )  # fmt: skip
+    return replace(found, unused=unused, freed=before - bank.stat().st_size)
 
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
@@ -105,8 +89,8 @@ def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int])
         connection.execute(f"delete from {place} where {condition}")
 
 
-def _among(ids: Sequence[int]) -> str:
-    return f"id in ({', '.join(str(number) for number in ids)})"
+def _among(ids: Sequence[int], column: str = "id") -> str:
+    return f"{column} in ({', '.join(map(str, ids)) or 'null'})"
 
 
 def _doomed(
@@ -129,20 +113,12 @@ def _doomed(
 
 
 def _ids(
-    connection: DuckDBPyConnection,
-    runs: Sequence[str],
-    corpora: Sequence[str],
-    models: Sequence[str],
+    connection: DuckDBPyConnection, named: Mapping[str, Sequence[str]]
 ) -> dict[str, list[int]]:
-    """The ids of what was named, the runs first."""
-    found = {
-        "run": _numbers(connection, "run", runs),
-        "corpus": _numbers(connection, "corpus", corpora),
-        "model": _numbers(connection, "model", models),
-    }
+    found = {kind: _numbers(connection, kind, asked) for kind, asked in named.items() if asked}
     for kind in ("corpus", "model"):
-        for number in found[kind]:
-            _check_unused(connection, kind, number, found["run"])
+        for number in found.get(kind, []):
+            _check_unused(connection, kind, number, found.get("run", []))
     return found
 
 
@@ -160,8 +136,7 @@ def _numbers(connection: DuckDBPyConnection, kind: str, asked: Sequence[str]) ->
             )
         if len(own) > 1:
             raise CallError(
-                f"{len(own)} {kind}s are called {each}.",
-                f"Give an id: {', '.join(str(number) for number in own)}.",
+                f"{len(own)} {kind}s are called {each}.", f"Give an id: {', '.join(map(str, own))}."
             )
         if own[0] not in found:
             found.append(own[0])
@@ -178,52 +153,40 @@ def _check_unused(connection: DuckDBPyConnection, kind: str, number: int, gone: 
     if left:
         are = f"{len(left)} runs use" if len(left) > 1 else "a run uses"
         raise CallError(
-            f"The {kind} {rows[0][2]} stays, for {are} it: {', '.join(name for _, name in left)}.",
+            f"The {kind} {rows[0][2]} cannot be deleted: {are} it:"
+            f" {', '.join(name for _, name in left)}.",
             f"Delete them too: attnbank delete {' '.join(str(run) for run, _ in left)}"
             f" --{kind} {number}",
         )
 
 
 def _found(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> Deletion:
-    """What would go, counted."""
     known = references(connection)
     rows: dict[str, int] = {}
     conditions: dict[tuple[str, str], list[str]] = {}
     for target, numbers in ids.items():
-        if numbers:
-            for place, shown, condition in _doomed(known, target, _among(numbers)):
-                conditions.setdefault((place, shown), []).append(f"({condition})")
+        for place, shown, condition in _doomed(known, target, _among(numbers)):
+            conditions.setdefault((place, shown), []).append(f"({condition})")
     for (place, shown), each in conditions.items():
-        (count,) = connection.execute(
-            f"select count(*) from {place} where {' or '.join(each)}"
-        ).fetchall()[0]
+        counted = f"select count(*) from {place} where {' or '.join(each)}"
+        ((count,),) = connection.execute(counted).fetchall()
         if count:
             rows[shown] = count
-    return Deletion(
-        runs=_names(connection, "run", ids["run"]),
-        corpora=_names(connection, "corpus", ids.get("corpus", [])),
-        models=_names(connection, "model", ids.get("model", [])),
-        probes=_probes(connection, ids["run"]),
-        rows=rows,
-    )
-
-
-def _names(connection: DuckDBPyConnection, kind: str, ids: list[int]) -> tuple[str, ...]:
-    if not ids:
-        return ()
-    found = connection.execute(f"select name from {kind} where {_among(ids)} order by id")
-    return tuple(name for (name,) in found.fetchall())
+    names = {}
+    for kind in ("run", "corpus", "model"):
+        named = f"select name from {kind} where {_among(ids.get(kind, []))} order by id"
+        names[kind] = tuple(name for (name,) in connection.execute(named).fetchall())
+    probes = _probes(connection, ids.get("run", []))
+    return Deletion(names["run"], names["corpus"], names["model"], probes, rows)
 
 
 def _probes(connection: DuckDBPyConnection, runs: list[int]) -> tuple[str, ...]:
-    if not runs:
-        return ()
-    listed = ", ".join(str(number) for number in runs)
     rows = connection.execute(
         "select probe.id, probe.kind, train.name, test.name from probe"
         " left join run as train on train.id = probe.train_run"
         " left join run as test on test.id = probe.test_run"
-        f" where probe.train_run in ({listed}) or probe.test_run in ({listed}) order by probe.id"
+        f" where {_among(runs, 'probe.train_run')} or {_among(runs, 'probe.test_run')}"
+        " order by probe.id"
     ).fetchall()
     return tuple(
         f"{number} ({kind}{f', learnt from {train}' if train else ''}, scored on {test})"

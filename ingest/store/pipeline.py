@@ -7,42 +7,43 @@ queues, not by the corpus.
 
 from __future__ import annotations
 
+import collections
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from itertools import islice
+from typing import Generic, Self, TypeVar
 
 import duckdb
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.attention.forward import run_model
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_model
+from attnbank.ingest.inputs.drafts import IN_NO_TURNS, Ask, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.inputs.reading import IN_NO_TURNS, asking
-from attnbank.ingest.masked.ablation import Tally
-from attnbank.ingest.masked.passes import MaskedPasses, Measured
+from attnbank.ingest.masked.passes import MaskedPasses, Measured, Tally
 from attnbank.ingest.models.loading import Model
+from attnbank.ingest.progress import Counter
 from attnbank.ingest.store.arrow import insert
+from attnbank.ingest.store.writer import forget_blocks
 from attnbank.sql.interrupts import postponed
 
 ROWS_AT_ONCE = 1_000_000
 WEIGHTS_AT_ONCE = 16_000_000
 """Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
 writes the last row group of every table anew, so that many small transactions would cost much."""
+SECONDS_AT_ONCE = 30.0
+"""Seconds after which one is committed: a process that is killed loses no more."""
 
 _TABLES = (
     "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
 )  # fmt: skip
 
 _Item = TypeVar("_Item")
-
-
-_IN_FLIGHT = 2
-"""Batches whose attention is in memory: one is computed while another is merged. As many have their
-rows there: one is merged while another is written."""
+_IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
 
 
 @dataclass
@@ -52,10 +53,6 @@ class _Computed:
     batch: Batch
     attentions: list[Tensor]  # taken from it as they are merged
     measured: Measured | None
-
-    def forget(self) -> None:
-        """Free what is left of it, which can take some hundred megabytes."""
-        self.attentions, self.measured = [], None
 
 
 class _Stop(Exception):
@@ -70,28 +67,25 @@ class _Pipe(Generic[_Item]):
         self._stop = stop
 
     def put(self, item: _Item | None) -> None:
-        while True:
-            if self._stop.is_set():
-                raise _Stop
-            try:
+        while not self._stop.is_set():
+            with suppress(queue.Full):
                 return self._queue.put(item, timeout=0.1)
-            except queue.Full:
-                continue
+        raise _Stop
 
     def close(self) -> None:
         self.put(None)
 
-    def __iter__(self) -> Iterator[_Item]:
-        while True:
-            if self._stop.is_set():
-                raise _Stop
+    def items(self, while_waiting: Callable[[], None] = lambda: None) -> Iterator[_Item]:
+        while not self._stop.is_set():
             try:
                 item = self._queue.get(timeout=0.1)
             except queue.Empty:
+                while_waiting()
                 continue
             if item is None:
                 return
             yield item
+        raise _Stop
 
 
 class Worker(threading.Thread):
@@ -114,52 +108,51 @@ class Worker(threading.Thread):
             self._stop_all.set()
 
 
-class BatchRunner(Protocol):
-    """What runs the batches of a run after the first `done` ones, and writes their rows."""
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of a run: its batches after the first `done` ones, and how to run them."""
 
-    def __call__(
-        self,
-        connection: DuckDBPyConnection,
-        model: Model,
-        planner: Planner,
-        facts: RunFacts,
-        done: int,
-        progress: BatchProgress,
-        masked: MaskedPasses | None = None,
-        /,
-    ) -> None:
-        """Raise what goes wrong; the bank then holds whole batches."""
+    connection: DuckDBPyConnection
+    model: Model
+    planner: Planner
+    facts: RunFacts
+    done: int
+    progress: Counter
+    masked: MaskedPasses | None = None
+
+    def batches(self, ask: Ask, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
+        """The batches, read from the bank by `ask`; `check` is called while they are looked for."""
+
+        def looked(inputs: int) -> None:
+            check()
+            self.progress.looked(inputs)
+
+        plan = self.planner.plan(ask, self.facts.corpus, looked)
+        before, effort = 0, 0.0
+        for batch in islice(plan.batches, self.done):
+            check()
+            before, effort = before + batch.sentences, effort + batch.effort
+        self.progress.begun(before, effort, plan.sentences)
+        yield from plan.batches
+
+    def tally(self) -> Tally | None:
+        """The losses of the run so far; None if it disables nothing."""
+        ablation = None if self.masked is None else self.masked.ablation
+        if ablation is None:
+            return None
+        return Tally(self.connection, self.facts.run, ablation.variants, ablation.replacement)
 
 
-class BatchProgress(Protocol):
-    """Is told how far a run is; counts are of the sentences that its plan counts."""
-
-    def looked(self, inputs: int) -> None:
-        """Tell how many inputs were gone through so far, to draw a sample or to count them."""
-
-    def begun(self, before: int, total: int) -> None:
-        """The plan is made, and batches with `before` of its `total` sentences are written."""
-
-    def written(self, sentences: int) -> None:
-        """Tell that a batch that accounts for this many sentences was handed to the bank."""
+BatchRunner = Callable[[Remaining], None]
+"""What runs batches and writes their rows; if it raises, the bank holds whole batches."""
 
 
-def run_batches(
-    connection: DuckDBPyConnection,
-    model: Model,
-    planner: Planner,
-    facts: RunFacts,
-    done: int,
-    progress: BatchProgress,
-    masked: MaskedPasses | None = None,
-) -> None:
-    """Run the model over every batch after the first `done` ones and write what it looks at.
+def run_batches(left: Remaining) -> None:
+    """Run the model over the batches that are left, and write what it looks at.
 
-    `progress` is told how far it is, from the threads; `masked` are the passes over the masked
-    inputs, where the run makes any. Raises what any of the threads raises; then, as when the
-    process is killed, the bank holds the batches that were committed and no others. Whatever is
-    raised, and however often somebody interrupts, no thread is left: one that lives on while the
-    connection is closed, or the interpreter ends, aborts the process.
+    Raises what any of the threads raises; then the bank holds the batches whose rows were all
+    written. Whatever is raised, no thread is left: one that lives on while the connection is
+    closed, or the interpreter ends, aborts the process.
     """
     stop = threading.Event()
     planned: _Pipe[Batch] = _Pipe(4, stop)
@@ -167,52 +160,39 @@ def run_batches(
     merged: _Pipe[BatchRows] = _Pipe(1, stop)
     room = threading.Semaphore(_IN_FLIGHT)
     unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
-    reading = connection.cursor()
+    reading = left.connection.cursor()
     turns = threading.Lock()
+    tally = left.tally()
 
-    def looked(inputs: int) -> None:
+    def check() -> None:
         if stop.is_set():
             raise _Stop
-        progress.looked(inputs)
+
+    def wait_for(room: threading.Semaphore) -> None:
+        while not room.acquire(timeout=0.1):
+            check()
 
     def read() -> None:
-        plan = planner.plan(asking(reading, turns), facts.corpus, looked)
-        before, has_begun = 0, False
-        for batch in plan.batches:
-            if stop.is_set():
-                raise _Stop
-            if batch.number <= done:
-                before += batch.sentences
-                continue
-            if not has_begun:
-                progress.begun(before, plan.sentences)
-                has_begun = True
+        for batch in left.batches(asking(reading, turns), check):
             planned.put(batch)
-        if not has_begun:
-            progress.begun(before, plan.sentences)
         planned.close()
 
-    tally = None
-    if masked is not None and masked.ablation is not None:
-        ablation = masked.ablation
-        tally = Tally(connection, facts.run, ablation.variants, ablation.replacement)
-
     def merge() -> None:
-        for each in computed:
-            _wait_for(unwritten, stop)
-            rows = rows_of(each.batch, each.attentions, facts, each.measured)
-            each.forget()
+        for each in computed.items():
+            wait_for(unwritten)
+            rows = rows_of(each.batch, each.attentions, left.facts, each.measured)
+            each.attentions, each.measured = [], None  # they can take some hundred megabytes
             room.release()  # the next batch may be computed while this one is written
             merged.put(rows)
         merged.close()
 
     def write() -> None:
-        with Writer(connection, facts, tally, turns) as writer:
-            for rows in merged:
+        with Writer(left.connection, left.facts, tally, turns) as writer:
+            for rows in merged.items(writer.commit_if_due):
                 writer.add(rows)
                 rows.tables.clear()  # or they would be kept until the next batch comes
                 unwritten.release()
-                progress.written(rows.sentences)
+                left.progress.written(rows.sentences, rows.effort)
             writer.commit()
 
     workers = [Worker(read, stop), Worker(merge, stop), Worker(write, stop)]
@@ -227,10 +207,10 @@ def run_batches(
             for worker in workers:
                 worker.start()
             with suppress(_Stop):
-                for batch in planned:
-                    _wait_for(room, stop)
+                for batch in planned.items():
+                    wait_for(room)
                     with interrupts.at_once():
-                        found = _Computed(batch, *run_model(model, batch, masked))
+                        found = _Computed(batch, *run_model(left.model, batch, left.masked))
                     computed.put(found)
                     del found  # or its attention would be kept until the next is computed
                 computed.close()
@@ -247,17 +227,11 @@ def run_batches(
             raise worker.error
 
 
-def _wait_for(room: threading.Semaphore, stop: threading.Event) -> None:
-    """Wait until another batch may be in flight. Raises _Stop where the work has stopped."""
-    while not room.acquire(timeout=0.1):
-        if stop.is_set():
-            raise _Stop
-
-
 class Writer:
-    """Writes the rows of batches, several batches in a transaction.
+    """A context in which the rows of batches are written, several batches in a transaction.
 
-    A context in which batches are added; what was not committed when it ends is rolled back.
+    Where it ends with an error or an interrupt, whole batches are committed, and one that is half
+    written is rolled back, with its transaction. `clock` gives the seconds.
     """
 
     def __init__(
@@ -266,76 +240,71 @@ class Writer:
         facts: RunFacts,
         tally: Tally | None = None,
         turns: AbstractContextManager[object] = IN_NO_TURNS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection
         self._facts = facts
         self._tally = tally
         self._turns = turns
-        self._open = _Transaction()
+        self._clock = clock
+        self._open: collections.Counter[str] = collections.Counter()  # of the transaction
+        self._last_batch = 0
+        self._is_whole = True  # no batch is half written, and no commit half done
+        self._committed = clock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._open.batches:
+        if self._open:
             with suppress(duckdb.Error):  # a failed commit has ended the transaction
-                self._connection.rollback()
+                if self._is_whole:
+                    self.commit()
+                else:
+                    self._connection.rollback()
 
-    def add(self, rows: BatchRows) -> None:
-        """Write the rows of the next batch; commit when enough are written."""
-        if not self._open.batches:
-            self._connection.execute("begin")
-        self._open.count(rows)
-        for table in _TABLES:
-            if table in rows.tables:
-                insert(self._connection, table, rows.tables[table])
-        if self._tally is not None and rows.losses is not None:
-            self._tally.add(rows.losses, rows.masked)
-        if self._open.rows >= ROWS_AT_ONCE or self._open.weights >= WEIGHTS_AT_ONCE:
+    def add(self, *batches: BatchRows) -> None:
+        """Write the rows of the next batches, all or none; commit when enough are written."""
+        self._is_whole = False
+        for rows in batches:
+            if not self._open:
+                self._connection.execute("begin")
+            self._last_batch = rows.batch
+            counted = ("rows", "weights", "unknown_words", "joined_words")
+            self._open.update({name: getattr(rows, name) for name in counted})
+            for table in _TABLES:
+                if table in rows.tables:
+                    insert(self._connection, table, rows.tables[table])
+            if self._tally is not None and rows.losses is not None:
+                self._tally.add(rows.losses, rows.masked)
+        self._is_whole = True
+        if self._open["rows"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
+            self.commit()
+        else:
+            self.commit_if_due()
+
+    def commit_if_due(self) -> None:
+        """Commit what was added, if the last commit is SECONDS_AT_ONCE ago."""
+        if self._clock() - self._committed >= SECONDS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
         """Commit the batches since the last time, and make them last."""
-        if not self._open.batches:
+        self._committed = self._clock()
+        if not self._open:
             return
+        self._is_whole = False
         with self._turns:
             if self._tally is not None:
                 self._tally.write(self._connection)
+            added = [self._open[name] for name in ("unknown_words", "joined_words")]
             self._connection.execute(
-                "update run set batches = ?, unknown_words = unknown_words + ? where id = ?",
-                [self._open.last_batch, self._open.unknown_words, self._facts.run],
+                "update run set batches = ?, unknown_words = unknown_words + ?,"
+                " joined_words = joined_words + ? where id = ?",
+                [self._last_batch, *added, self._facts.run],
             )
             self._connection.execute("commit")
-            self._open = _Transaction()
+            self._open.clear()
+            self._is_whole = True
             self._connection.execute("checkpoint")  # or a torn log could lose the transaction
             forget_blocks(self._connection)
-
-
-@dataclass
-class _Transaction:
-    """What the batches of a transaction come to."""
-
-    batches: int = 0
-    last_batch: int = 0
-    rows: int = 0
-    weights: int = 0
-    unknown_words: int = 0
-
-    def count(self, rows: BatchRows) -> None:
-        self.batches += 1
-        self.last_batch = rows.batch
-        self.rows += rows.rows
-        self.weights += rows.weights
-        self.unknown_words += rows.unknown_words
-
-
-def forget_blocks(connection: DuckDBPyConnection) -> None:
-    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
-    found = connection.execute("select current_setting('memory_limit')").fetchone()
-    assert found is not None
-    try:
-        connection.execute("set memory_limit = '64MB'")
-    except duckdb.OutOfMemoryException:
-        pass  # what cannot be dropped is in use
-    finally:
-        connection.execute(f"set memory_limit = '{found[0]}'")

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from duckdb import DuckDBPyConnection
-
-from attnbank.sql import provenance
-from attnbank.sql.bank.explaining import explained
-from attnbank.sql.bank.opening import existing, open_to_write
-from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.bank.transactions import transaction
+from attnbank.ingest.store.writer import changing
+from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
+
+_UNCHANGED = "the default run is unchanged"
 
 
 def prefer(bank: Path, run: str | int) -> str:
     """Make a run the one that the bank's analyses take unasked, where it fits; its name.
 
-    It takes the place of the preferred run of the same context and unit, if there is one.
-    Raises CallError where there is no such run, or where it may not answer unasked: because it
-    is unfinished or its weights are random. Raises BankError where the bank cannot be written.
+    It takes the place of the preferred run of the same context and unit. Raises CallError where
+    there is no such run, or it is unfinished or random; BankError where the bank cannot be written.
     """
-    bank = existing(bank)
-    with _writing(bank) as connection:
-        rows = connection.execute(
-            "select fit.id, fit.name, fit.reserve from run_fit() as fit order by fit.id"
-        ).fetchall()
+    with changing(bank, _UNCHANGED) as connection:
+        fits = "select fit.id, fit.name, fit.reserve from run_fit() as fit order by fit.id"
+        rows = connection.execute(fits).fetchall()
         found = [row for row in rows if str(run) in (str(row[0]), row[1])]
         if not found:
             raise CallError(
@@ -37,8 +29,8 @@ def prefer(bank: Path, run: str | int) -> str:
         number, name, reserve = found[0]
         if reserve is not None:
             raise CallError(
-                f"The run {name} cannot answer unasked: {reserve}.",
-                "Name it where you want it: --run, or run := in SQL.",
+                f"The run {name} cannot be the default run: {reserve}.",
+                "Name it in each query instead: --run, or run := in SQL.",
             )
         with transaction(connection):
             connection.execute(
@@ -48,24 +40,10 @@ def prefer(bank: Path, run: str | int) -> str:
                 [number],
             )
             connection.execute("insert into preferred_run values (?)", [number])
-        close_tidily(connection, bank)
-        return str(name)
+    return str(name)
 
 
 def prefer_none(bank: Path) -> None:
     """Let the newest run that fits answer again. Raises BankError where it cannot be written."""
-    bank = existing(bank)
-    with _writing(bank) as connection:
+    with changing(bank, _UNCHANGED) as connection:
         connection.execute("delete from preferred_run")
-        close_tidily(connection, bank)
-
-
-@contextmanager
-def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing; errors of DuckDB become BankErrors."""
-    connection = open_to_write(bank, provenance.version(), makes=False)
-    try:
-        with explained(bank, "the choice is as it was", "type the same command again"):
-            yield connection
-    finally:
-        connection.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,23 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import reading
-from attnbank.ingest.models.loading import ModelFacts
+from attnbank.ingest.models.loading import Model, ModelFacts
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.store.corpus_rows import next_ids
-from attnbank.sql import provenance, registry
+from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
+from attnbank.sql import provenance
 from attnbank.sql.errors import CallError
+from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+_IN_NAME = {
+    "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
+    "max_tokens": "max{}", "decimals": "{}d", "keep": "{}", "first_word": "first-word",
+    "bos": "{}", "shard": "shard{}", "truncate": "truncated", "limit": "limit{}", "seed": "seed{}",
+    "gradients": "gradients", "ablate": "ablate-{}", "replacement": "{}", "mask_seed": "mask{}",
+}  # fmt: skip
+"""How a run's name tells an option that is not the default one."""
 
 
 @dataclass(frozen=True)
@@ -32,88 +43,114 @@ class Run:
     finished: bool
     device: str
     versions: dict[str, str]  # of attnbank, and of the libraries that figures depend on
+    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()  # up to which batch: other budgets
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The run that an ingest asks for; `opened` is the tokenizer with what the options add."""
+
+    corpus: int
+    model_id: int
+    model: Model
+    options: IngestOptions
+    opened: InputTokenizer
+    max_tokens: int
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of `run` that tell it from others, beside its options (`_shape`)."""
+        named = ("context", "unit", "subword", "multiword", "edges", "decimals", "keep")
+        return {name: getattr(self.options, name) for name in named} | {
+            "corpus": self.corpus,
+            "model": self.model_id,
+            "max_tokens": self.max_tokens,
+            "reading": reading.VERSION,
+            "batching": self.model.batching,
+            "first_word": self.opened.first_word,
+            "bos": self.opened.bos and self.opened.bos.text,
+        }
 
 
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
-    """The row of a model, made where there is none.
-
-    A row from before tokenizers had digests (its digest is null) is never taken: its tokenizer may
-    be another one.
-    """
-    found = connection.execute(
-        "select id from model where name = ? and sha256 = ?"
-        " and random_seed is not distinct from ? and revision is not distinct from ?"
-        " and tokenizer_sha256 = ? and layers = ? and heads = ?",
-        [facts.name, facts.sha256, facts.random_seed, facts.revision, facts.tokenizer_sha256,
-         facts.layers, facts.heads],
-    ).fetchone()  # fmt: skip
-    if found is not None:
-        return int(found[0])
+    """The row of a model, made where there is none."""
+    columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
+    told = ("architecture", "tokenizer", "max_positions", "causal")
+    own = {name: value for name, value in columns.items() if name not in told}
+    if found := _found(connection, "model", own):
+        return int(found[0]["id"])
     new = next_ids(connection)["model"]
-    connection.execute(
-        "insert into model (id, name, revision, sha256, architecture, layers, heads, random_seed,"
-        " tokenizer, max_positions, tokenizer_sha256) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [new, facts.name, facts.revision, facts.sha256, facts.architecture, facts.layers,
-         facts.heads, facts.random_seed, facts.tokenizer, facts.max_positions,
-         facts.tokenizer_sha256],
-    )  # fmt: skip
+    insert_row(connection, "model", id=new, **columns)
     return new
 
 
-def find_run(
-    connection: DuckDBPyConnection,
-    corpus: int,
-    model: int,
-    options: IngestOptions,
-    max_tokens: int,
-) -> Run | None:
-    """The run of the same model over the same corpus with the same options, or None."""
-    shape = _shape(options)
-    others = "".join(
-        f" and map_extract_value(options, '{name}') is not distinct from ?" for name in shape
+def find_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run | None:
+    """The newest run of the same model over the same corpus with the same options, or None."""
+    shape = _shape(wanted.options)
+    for row in _found(connection, "run", wanted.columns):
+        options = row["options"] or {}
+        if any(options.get(name) != value for name, value in shape.items()):
+            continue
+        own = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")
+        return Run(
+            **{name: row[name] for name in own},
+            finished=row["finished"] is not None,
+            versions=_decisive(row["code_version"], row["libraries"]),
+            earlier_batch_tokens=_budgets(options.get("earlier_batch_tokens")),
+        )
+    return None
+
+
+def _found(
+    connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The rows of a table in which columns have these values, the newest first."""
+    same = " and ".join(f"{name} is not distinct from ?" for name in columns)
+    statement = f"select * from {table} where {same} order by id desc"
+    return rows_by_name(connection.execute(statement, [*columns.values()]))
+
+
+def _budgets(text: str | None) -> tuple[tuple[int, int], ...]:
+    """What option `earlier_batch_tokens` says: "7:1024 9:512" is 1024 up to batch 7, then 512."""
+    pairs = (each.split(":") for each in (text or "").split())
+    return tuple((int(last), int(tokens)) for last, tokens in pairs)
+
+
+def with_smaller_batches(connection: DuckDBPyConnection, run: Run, batch_tokens: int) -> Run:
+    """An unfinished run whose further batches have no more tokens than this.
+
+    `run.options` says up to which batch earlier budgets held: the plan is a function of them.
+    """
+    if batch_tokens >= run.batch_tokens:
+        return run
+    earlier = run.earlier_batch_tokens
+    if run.batches > (earlier[-1][0] if earlier else 0):
+        earlier = (*earlier, (run.batches, run.batch_tokens))
+    text = " ".join(f"{last}:{tokens}" for last, tokens in earlier)
+    connection.execute(
+        "update run set batch_tokens = $tokens, options = case when $earlier = '' then options"
+        " else map_concat(options, map {'earlier_batch_tokens': $earlier}) end where id = $run",
+        {"tokens": batch_tokens, "earlier": text, "run": run.id},
     )
-    found = connection.execute(
-        "select id, name, first_sequence, batch_tokens, batches, finished is not null, device,"
-        " code_version, libraries from run"
-        " where corpus = ? and model = ? and context = ? and unit = ? and subword = ?"
-        f" and max_tokens = ? and decimals is not distinct from ? and reading = ?{others}"
-        " and (multiword = ? or (multiword is null and ?)) and keep = ?"
-        " order by id desc",
-        [corpus, model, options.context, options.unit, options.subword, max_tokens,
-         options.decimals, reading.VERSION, *shape.values(),
-         options.multiword, _is_as_before(connection, corpus, options), options.keep],
-    ).fetchone()  # fmt: skip
-    if found is None:
-        return None
-    *columns, code_version, libraries = found
-    return Run(*(*columns, _decisive(code_version, libraries)))
-
-
-def _is_as_before(connection: DuckDBPyConnection, corpus: int, options: IngestOptions) -> bool:
-    """Whether a run of before there was --multiword, which reads parts, is what is asked for."""
-    if options.multiword == "parts":
-        return True
-    rows = connection.execute(
-        registry.statement("ingest/unspelled_tokens"), {"corpus": corpus}
-    ).fetchall()
-    return not rows
+    return replace(run, batch_tokens=batch_tokens, earlier_batch_tokens=earlier)
 
 
 def check_same(run: Run, options: IngestOptions, device: str) -> None:
-    """Raise CallError where going on with a run, or leaving it, would not be what was asked for.
-
-    Such options change figures by rounding alone, so that they do not make a run of their own.
-    """
-    if options.batch_tokens != run.batch_tokens:
+    """Raise CallError where going on with a run, or leaving it, would not be what was asked for."""
+    over = "or start over with --replace"
+    if run.batches and not run.finished:
+        over += f", which discards the {run.batches:,} batches that are kept"
+    if options.batch_tokens > run.batch_tokens or (
+        options.batch_tokens < run.batch_tokens and run.finished
+    ):
         raise CallError(
             f"The run {run.name} is in the bank, with batches of {run.batch_tokens} tokens.",
-            f"Give --batch-tokens {run.batch_tokens}, or start it over with --replace.",
+            f"Give --batch-tokens {run.batch_tokens}, {over}.",
         )
-    if device != run.device and (options.device != "auto" or not run.finished):
+    if not _is_same_device(device, run.device) and (options.device != "auto" or not run.finished):
         raise CallError(
-            f"The run {run.name} is in the bank, made on the device {run.device}, and this is"
-            f" {device}.",
-            f"Give --device {run.device}, or start it over with --replace.",
+            f"The run {run.name} was made on the device {run.device}, and this is {device}.",
+            f"Give --device {run.device}, {over}.",
         )
     if run.finished:
         return
@@ -123,8 +160,14 @@ def check_same(run: Run, options: IngestOptions, device: str) -> None:
             raise CallError(
                 f"The run {run.name} was begun with {name} {other}, and this is"
                 f" {here.get(name, 'none')}.",
-                f"Go on with {name} {other}, or start it over with --replace.",
+                f"Go on with {name} {other}, {over}.",
             )
+
+
+def _is_same_device(one: str, other: str) -> bool:
+    """Whether two names may be of one device: "cuda" is whichever card is the current one."""
+    (kind, _, index), (other_kind, _, other_index) = one.partition(":"), other.partition(":")
+    return kind == other_kind and (not index or not other_index or index == other_index)
 
 
 def _decisive(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
@@ -133,39 +176,19 @@ def _decisive(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
     return {"attnbank": code_version, **kept}
 
 
-def start_run(
-    connection: DuckDBPyConnection,
-    corpus: int,
-    model: int,
-    facts: ModelFacts,
-    options: IngestOptions,
-    max_tokens: int,
-    device: str,
-) -> Run:
+def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
     """Write the row of a new run, unfinished."""
-    ids = next_ids(connection)
-    corpus_name = _one(connection, "select name from corpus where id = ?", corpus)
-    run = Run(
-        id=ids["run"],
-        name=_run_name(connection, corpus_name, model, facts, options),
-        first_sequence=ids["sequence"],
-        batch_tokens=options.batch_tokens,
-        batches=0,
-        finished=False,
-        device=device,
-        versions=_decisive(provenance.version(), provenance.libraries(*_LIBRARIES)),
-    )
-    connection.execute(
-        "insert into run (id, name, model, corpus, context, unit, subword, max_tokens, decimals,"
-        " batch_tokens, options, device, code_version, libraries, first_sequence, batches, started,"
-        " reading, unknown_words, multiword, keep)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [run.id, run.name, model, corpus, options.context, options.unit, options.subword,
-         max_tokens, options.decimals, run.batch_tokens, _options(options), device,
-         provenance.version(), provenance.libraries(*_LIBRARIES), run.first_sequence, 0,
-         provenance.now(), reading.VERSION, 0, options.multiword, options.keep],
+    ids, options = next_ids(connection), wanted.options
+    insert_row(
+        connection, "run", **wanted.columns, id=ids["run"], name=_run_name(connection, wanted),
+        batch_tokens=options.batch_tokens, options=_options(options),
+        device=str(wanted.model.device), code_version=provenance.version(),
+        libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
+        started=provenance.now(), unknown_words=0, joined_words=0,
     )  # fmt: skip
-    return run
+    made = find_run(connection, wanted)
+    assert made is not None
+    return made
 
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
@@ -178,73 +201,44 @@ def short_name(model: str) -> str:
     return Path(model).name or model
 
 
-def _run_name(
-    connection: DuckDBPyConnection,
-    corpus: str,
-    model: int,
-    facts: ModelFacts,
-    options: IngestOptions,
-) -> str:
-    """corpus/model, and every option that makes the run's rows other than the default ones.
+def _run_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
+    """corpus/model, and every option that is not the default one.
 
-    The database holds each name once: a number tells apart what differs in no option, such as
-    runs before and after the files of a model changed.
+    A number tells apart what differs in none, as before and after the files of a model changed.
     """
-    parts = [corpus, _model_name(connection, model, facts, options)]
-    if options.context != "sentence":
-        parts.append(options.context)
-    if options.unit != "word":
-        parts.append(options.unit)
-    if options.subword != "mean":
-        parts.append(options.subword)
-    if options.multiword != "written":
-        parts.append(options.multiword)
-    if options.max_tokens is not None:
-        parts.append(f"max{options.max_tokens}")
-    if options.decimals is not None:
-        parts.append(f"{options.decimals}d")
-    if options.keep != "weights":
-        parts.append(options.keep)
-    choice = _shape(options)
-    if choice["shard"] is not None:
-        parts.append(f"shard{choice['shard'].replace('/', 'of')}")
-    if options.truncate:
-        parts.append("truncated")
-    if choice["limit"] is not None:
-        parts.append(f"limit{choice['limit']}")
-    if choice["seed"] not in (None, "0"):
-        parts.append(f"seed{choice['seed']}")
-    if options.gradients:
-        parts.append("gradients")
-    if options.ablate is not None:
-        parts.append(f"ablate-{options.ablate}")
-        if options.replacement != "uniform":
-            parts.append(options.replacement)
-    if options.mask_seed:
-        parts.append(f"mask{options.mask_seed}")
-    name = "/".join(parts)
-    taken = {row[0] for row in connection.execute("select name from run").fetchall()}
-    unique, number = name, 1
-    while unique in taken:
-        number += 1
-        unique = f"{name}-{number}"
-    return unique
+    options = wanted.options
+    named = "select name from corpus where id = ?"
+    ((corpus,),) = connection.execute(named, [wanted.corpus]).fetchall()
+    shard = read_shard(options.shard)
+    own = vars(options) | {
+        "shard": shard and f"{shard.number}of{shard.count}",
+        "bos": options.bos and "bos",
+    }
+    if options.bos_token is not None:
+        own["bos"] = "bos-" + re.sub(r"[^\w.-]+", "", options.bos_token)
+    parts = [corpus, _model_name(connection, wanted)]
+    parts += [
+        told.format(own[name])
+        for name, told in _IN_NAME.items()
+        if own[name] != getattr(IngestOptions, name)  # the default
+    ]
+    taken = connection.execute("select name from run").fetchall()
+    return unique("/".join(parts), [name for (name,) in taken])
 
 
-def _model_name(
-    connection: DuckDBPyConnection, model: int, facts: ModelFacts, options: IngestOptions
-) -> str:
+def _model_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
     """The model's short name; with what tells it from other models of the bank.
 
-    The folder or owner before it, where another model of the bank is called the same without; the
-    revision that was asked for; the seed of random weights.
+    Its folder or owner, where another one is called the same; its revision; its random seed.
     """
+    facts = wanted.model.facts
     name = short_name(facts.name)
-    others = connection.execute("select name from model where id != ?", [model]).fetchall()
+    named = "select name from model where id != ?"
+    others = connection.execute(named, [wanted.model_id]).fetchall()
     if any(other != facts.name and short_name(other) == name for (other,) in others):
         name = "/".join(Path(facts.name).parts[-2:])
-    if options.revision is not None:
-        name += f"@{options.revision}"
+    if wanted.options.revision is not None:
+        name += f"@{wanted.options.revision}"
     if facts.random_seed is not None:
         name += f"-random-{facts.random_seed}"
     return name
@@ -263,25 +257,16 @@ def _options(options: IngestOptions) -> dict[str, str]:
 
 
 def _shape(options: IngestOptions) -> dict[str, str | None]:
-    """The options that shape the rows beyond the columns of `run`, as `run.options` has them.
-
-    None where they do not: a seed that nothing is drawn with has no effect.
-    """
-    shard = read_shard(options.shard)
+    """The options that shape the rows beyond the columns of `run`; None where one has no effect."""
     drawn = options.context == "pair" or options.limit is not None
-    return {
-        "shard": None if shard is None else str(shard),
+    found = {
+        "shard": read_shard(options.shard),
         "truncate": "true" if options.truncate else None,
-        "limit": None if options.limit is None else str(options.limit),
-        "seed": str(options.seed) if drawn else None,
+        "limit": options.limit,
+        "seed": options.seed if drawn else None,
         "gradients": "true" if options.gradients else None,
         "ablate": options.ablate,
-        "replacement": None if options.ablate is None else options.replacement,
-        "mask_seed": str(options.mask_seed) if options.masked else None,
+        "replacement": options.replacement if options.ablate else None,
+        "mask_seed": options.mask_seed if options.masked else None,
     }
-
-
-def _one(connection: DuckDBPyConnection, statement: str, *values: Any) -> Any:
-    found = connection.execute(statement, list(values)).fetchone()
-    assert found is not None
-    return found[0]
+    return {name: None if value is None else str(value) for name, value in found.items()}

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.store.writer import changing, insert_row
 from attnbank.sql import provenance
-from attnbank.sql.bank.explaining import explained
-from attnbank.sql.bank.opening import existing, open_to_write
-from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.bank.transactions import transaction
+from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal, quoted
 from attnbank.sql.suggest import did_you_mean, listed
@@ -30,14 +26,54 @@ SCHEMA = "saved"
 
 @dataclass(frozen=True)
 class Relation:
-    """What is to be saved: a name, the request, two of its nodes, what it means, its SELECT."""
+    """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs."""
 
     name: str
     request: str
-    dependent: str
-    head: str
+    from_node: str
+    to_node: str
     meaning: str | None
     statement: str
+
+
+class FindsPairs(Protocol):
+    """An open bank: `attnbank.open_bank(...)`."""
+
+    path: Path
+
+    def pairs(
+        self, request: str, *, dependent: str, head: str, run: str | int | None, within: str,
+        timeout: float,
+    ) -> tuple[Any, str]:  # fmt: skip
+        """The frame of the pairs of a request, and the SELECT that found them."""
+
+
+def save_relation(
+    bank: FindsPairs,
+    name: str,
+    request: str,
+    *,
+    dependent: str,
+    head: str,
+    meaning: str | None = None,
+    run: str | int | None = None,
+    within: str = "sentence",
+    timeout: float = 30.0,
+    replace: bool = False,
+) -> int:
+    """Save the pairs that a request finds as a relation of an open bank; how many they are.
+
+    Analyses take `name` as a relation from then on. `dependent` and `head` are nodes of the
+    request, `meaning` is a text for people; `run`, `within` and `timeout` (seconds) are those of
+    `bank.score`. Raises as that does; CallError for a name that cannot be used, or is that of
+    another request (unless `replace`); BankError where the bank cannot be written.
+    """
+    check_name(name)
+    found, statement = bank.pairs(
+        request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
+    )
+    relation = Relation(name, request, dependent, head, meaning, statement)
+    return save(bank.path, relation, found.to_arrow(), replace=replace)
 
 
 def check_name(name: str) -> None:
@@ -52,26 +88,20 @@ def check_name(name: str) -> None:
 def save(bank: Path, relation: Relation, pairs: pa.Table, *, replace: bool = False) -> int:
     """Keep the pairs of words as a relation that analyses take, with a view; how many they are.
 
-    `pairs` has the columns word (the dependent's word.id) and head_word (its head's). The same
-    request under the same name is looked at anew. Raises CallError for a name that a relation of
-    the bank's trees has, or that another saved request has unless `replace`; BankError where the
-    bank cannot be written.
+    `pairs` has the columns word (the dependent's word.id) and head_word (its head's). Raises
+    CallError for a name that a relation of the bank's trees has, or that another saved request has
+    unless `replace`; BankError where the bank cannot be written.
     """
     check_name(relation.name)
-    bank = existing(bank)
-    with _writing(bank) as connection:
+    with changing(bank, "nothing was saved") as connection:
         _check_free(connection, relation, replace=replace)
         connection.register("pairs_to_save", pairs)
         with transaction(connection):
             _remove(connection, relation.name)
-            connection.execute(
-                "insert into saved_relation (name, request, from_node, to_node, meaning, statement,"
-                " last_sentence, code_version, saved) select ?, ?, ?, ?, ?, ?,"
-                " coalesce((select max(id) from sentence), 0), ?, cast(? as timestamp)",
-                [
-                    relation.name, relation.request, relation.dependent, relation.head,
-                    relation.meaning, relation.statement, provenance.version(), provenance.now(),
-                ],
+            ((last,),) = connection.execute("select coalesce(max(id), 0) from sentence").fetchall()
+            insert_row(
+                connection, "saved_relation", **asdict(relation), last_sentence=last,
+                code_version=provenance.version(), saved=provenance.now(),
             )  # fmt: skip
             connection.execute(
                 "insert into saved_pair (relation, word, head_word) select distinct ?, word,"
@@ -80,17 +110,14 @@ def save(bank: Path, relation: Relation, pairs: pa.Table, *, replace: bool = Fal
             )
             show(connection, relation)
         connection.unregister("pairs_to_save")
-        counted = connection.execute(
-            "select count(*) from saved_pair where relation = ?", [relation.name]
-        ).fetchall()
-        close_tidily(connection, bank)
-    return int(counted[0][0])
+        counted = "select count(*) from saved_pair where relation = ?"
+        ((count,),) = connection.execute(counted, [relation.name]).fetchall()
+    return int(count)
 
 
 def forget(bank: Path, name: str) -> None:
     """Take a saved relation out of a bank. Raises CallError where there is none of that name."""
-    bank = existing(bank)
-    with _writing(bank) as connection:
+    with changing(bank, "nothing was saved") as connection:
         rows = connection.execute("select name from saved_relation order by name").fetchall()
         known = [row[0] for row in rows]
         if name not in known:
@@ -100,28 +127,27 @@ def forget(bank: Path, name: str) -> None:
             )
         with transaction(connection):
             _remove(connection, name)
-        close_tidily(connection, bank)
 
 
 def _check_free(connection: DuckDBPyConnection, relation: Relation, *, replace: bool) -> None:
-    """Raise CallError where the name means something else."""
-    taken = connection.execute(
-        "select 1 from word where deprel = $name or without_subtype(deprel) = $name limit 1",
-        {"name": relation.name},
-    ).fetchall()
-    if taken:
+    if is_of_trees(connection, relation.name):
         raise CallError(
             f"The trees of the bank have a relation {relation.name}.", "Save it under another name."
         )
-    found = connection.execute(
-        "select request, from_node, to_node from saved_relation where name = ?", [relation.name]
-    ).fetchall()
-    same = [(relation.request, relation.dependent, relation.head)]
+    known = "select request, from_node, to_node from saved_relation where name = ?"
+    found = connection.execute(known, [relation.name]).fetchall()
+    same = [(relation.request, relation.from_node, relation.to_node)]
     if found and found != same and not replace:
         raise CallError(
             f"{relation.name} is the name of another request: {found[0][0]}",
             "Save it under another name, or --replace that one.",
         )
+
+
+def is_of_trees(connection: DuckDBPyConnection, name: str) -> bool:
+    """Whether the trees of the bank have a relation of this name."""
+    used = "select 1 from word where deprel = $name or without_subtype(deprel) = $name limit 1"
+    return bool(connection.execute(used, {"name": name}).fetchall())
 
 
 def show(connection: DuckDBPyConnection, relation: Relation) -> None:
@@ -138,8 +164,7 @@ def show(connection: DuckDBPyConnection, relation: Relation) -> None:
         " inner join sentence on sentence.id = dependent.sentence"
         f" where saved_pair.relation = {literal(relation.name)}"
     )
-    told = relation.meaning or relation.request
-    connection.execute(f"comment on view {view} is {literal(told)}")
+    connection.execute(f"comment on view {view} is {literal(relation.meaning or relation.request)}")
 
 
 def _remove(connection: DuckDBPyConnection, name: str) -> None:
@@ -147,14 +172,3 @@ def _remove(connection: DuckDBPyConnection, name: str) -> None:
     connection.execute("delete from saved_relation where name = ?", [name])
     connection.execute(f"create schema if not exists {SCHEMA}")
     connection.execute(f"drop view if exists {SCHEMA}.{quoted(name)}")
-
-
-@contextmanager
-def _writing(bank: Path) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing; errors of DuckDB become BankErrors."""
-    connection = open_to_write(bank, provenance.version(), makes=False)
-    try:
-        with explained(bank, "nothing was saved", "type the same command again"):
-            yield connection
-    finally:
-        connection.close()

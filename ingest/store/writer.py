@@ -1,64 +1,77 @@
-"""A bank that an ingest writes into."""
+"""A bank that is written to: how it is opened and closed, single rows, the next ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
-import torch
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql import provenance
-from attnbank.sql.bank.explaining import is_full_disk
-from attnbank.sql.bank.opening import explain, open_to_write
-from attnbank.sql.bank.room import close_tidily
-from attnbank.sql.errors import AttnbankError
+from attnbank.sql import provenance, registry
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+from attnbank.sql.bank.error_messages import explain, explained
+from attnbank.sql.bank.opening import existing, open_to_write
 
-WRITER = {
-    "threads": "1",
-    "memory_limit": "256MB",
-    "write_buffer_row_group_count": "1",
-}
+WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
 """One thread leaves the other cores to the model, and wrote the same rows in half the time."""
 
 
-_AGAIN = (
-    "type the same command: it goes on where it stopped (with --dry-run it says how much it takes)"
-)
-
-
 @contextmanager
-def writing(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
-    """The bank, open for writing and tidied up at the end; errors of DuckDB become BankErrors."""
-    connection = open_to_write(bank, provenance.version(), WRITER)
+def changing(
+    bank: Path, kept: str, settings: Mapping[str, str] | None = None, *, has_deleted: bool = False
+) -> Iterator[DuckDBPyConnection]:
+    """A bank that exists, open for writing; after an error of DuckDB `kept` says what is so."""
+    connection = open_to_write(bank, provenance.version(), dict(settings or {}), makes=False)
     try:
-        yield connection
-        close_tidily(connection, bank, has_deleted=has_deleted)
-    except duckdb.Error as error:
-        raise explain(error, bank, again=_AGAIN) from error
-    except torch.OutOfMemoryError as error:
-        raise AttnbankError(
-            "The device has too little memory for a batch; what was committed is safe.",
-            "Type the same command with --replace and a smaller --batch-tokens.",
-        ) from error
+        with explained(bank, kept, "type the same command again"):
+            yield connection
+            checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
     finally:
         connection.close()
 
 
 @contextmanager
-def counting(folder: Path) -> Iterator[None]:
-    """Within, a bank in a folder for temporary files is filled to be counted, and thrown away.
-
-    Raises AttnbankError where the disk of the folder is full.
-    """
+def ingesting(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
+    """A bank, made if there is none, open for an ingest; errors of DuckDB become BankErrors."""
+    connection = open_to_write(bank, provenance.version(), WRITER)
     try:
-        yield
-    except (duckdb.Error, AttnbankError, OSError) as error:
-        if not is_full_disk(error):
-            raise
-        raise AttnbankError(
-            f"The disk of {folder} is full, where a dry run counts; nothing was written elsewhere.",
-            "Free some space, or name another folder for temporary files (TMPDIR).",
-        ) from error
+        yield connection
+        checkpoint_and_compact(connection, bank, has_deleted=has_deleted)
+    except duckdb.Error as error:
+        again = "type the same command: it goes on where it stopped"
+        again += " (with --dry-run it says how much it takes)"
+        raise explain(error, bank, again=again) from error
+    finally:
+        connection.close()
+
+
+def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> None:
+    """Insert one row, its values by column."""
+    marks = ", ".join("?" for _ in values)
+    connection.execute(
+        f"insert into {table} ({', '.join(values)}) values ({marks})", [*values.values()]
+    )
+
+
+def rows_by_name(found: DuckDBPyConnection) -> list[dict[str, Any]]:
+    """The rows that a statement has found, each by the names of its columns."""
+    names = [each[0] for each in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
+    """The first id of each kind that no row has or ever had, by kind."""
+    return dict(connection.execute(registry.statement("ingest/next_ids")).fetchall())
+
+
+def forget_blocks(connection: DuckDBPyConnection) -> None:
+    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+    ((limit,),) = connection.execute("select current_setting('memory_limit')").fetchall()
+    try:
+        with suppress(duckdb.OutOfMemoryException):  # what cannot be dropped is in use
+            connection.execute("set memory_limit = '64MB'")
+    finally:
+        connection.execute(f"set memory_limit = '{limit}'")

@@ -1,20 +1,18 @@
 """Requests in Grew's language, with edges of attention and coreference, as SELECTs over a bank."""
 
 from attnbank.queries.patterns.finding import (
-    SECONDS,
     Question,
     asks_about_attention,
+    check_ends,
     head_keys,
     listing,
     question,
     statement,
 )
-from attnbank.queries.patterns.language.faults import RequestError
-from attnbank.queries.patterns.select.attention import RunFacts
-from attnbank.queries.patterns.select.building import Choice
+from attnbank.queries.patterns.language.tree import RequestError
+from attnbank.queries.patterns.select.building import HitOptions
 
 __all__ = [
-    "SECONDS", "Choice", "Question", "RequestError", "RunFacts", "asks_about_attention",
-    "head_keys", "listing",
-    "question", "statement",
+    "HitOptions", "Question", "RequestError", "asks_about_attention",
+    "check_ends", "head_keys", "listing", "question", "statement",
 ]  # fmt: skip

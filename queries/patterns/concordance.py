@@ -6,8 +6,8 @@ the hit are on its right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -17,19 +17,11 @@ from attnbank.sql.runs import Asked
 
 Word = tuple[str, bool]
 """What is written, and whether white space follows it."""
+Sentence = tuple[list[Word], dict[int, int]]
+"""What is written of a sentence, and the place (from 1) at which each word of it stands.
 
-
-@dataclass
-class _Sentence:
-    """What is written of a sentence, and the place (from 1) at which each word of it stands.
-
-    The words of a multiword token that they do not spell (French du: de + le) stand at one.
-    """
-
-    written: list[Word] = field(default_factory=list)
-    place: dict[int, int] = field(default_factory=dict)
-
-
+The words of a multiword token that they do not spell (French du: de + le) stand at one.
+"""
 _SENTENCES_AT_ONCE = 10_000
 
 
@@ -44,20 +36,23 @@ def lines(connection: Asked, found: pl.DataFrame, context: int | None) -> pl.Dat
     own = [f"{name}.sentence" for name in nodes]
     of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
     places = dict.fromkeys(["sentence", *of_node])
-    words = _words(connection, list({each for name in places for each in found[name]}))
+    sentences = _written(connection, list({each for name in places for each in found[name]}))
     rows = []
     for row in found.iter_rows(named=True):
         matched: dict[int, list[int]] = {}
         for node, sentence in zip(nodes, of_node, strict=True):
             if row[node]:
                 matched.setdefault(row[sentence], []).append(row[node])
-        rows.append(_line(words, matched or {row["sentence"]: []}, context))
-    parts = pl.DataFrame(
-        rows, schema={"left": pl.String, "hit": pl.String, "right": pl.String}, orient="row"
-    )
-    gone = {"sent_id", "sentence", *nodes, *own}
-    rest = [name for name in found.columns if name not in gone]
-    return pl.concat([found.select("sent_id"), parts, found.select(rest)], how="horizontal")
+        parts = [
+            _parts(sentences[sentence], indexes, context)
+            for sentence, indexes in sorted((matched or {row["sentence"]: []}).items())
+        ]
+        before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
+        rows.append((after, hit, before) if is_right_to_left(hit) else (before, hit, after))
+    schema = dict.fromkeys(("left", "hit", "right"), pl.String)
+    shown = pl.DataFrame(rows, schema=schema, orient="row")
+    rest = found.drop("sent_id", "sentence", *nodes, *own, strict=False)
+    return pl.concat([found.select("sent_id"), shown, rest], how="horizontal")
 
 
 def nodes_of(found: pl.DataFrame) -> list[str]:
@@ -65,55 +60,37 @@ def nodes_of(found: pl.DataFrame) -> list[str]:
 
     An index counts from 1 within the sentence; 0 is the node before the first word.
     """
-    return [
-        name
-        for name, dtype in found.schema.items()
-        if dtype == pl.Int16 and not any(sign in name for sign in ".(")
-    ]
+    indexes = (name for name, dtype in found.schema.items() if dtype == pl.Int16)
+    return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
-def _line(
-    sentences: dict[int, _Sentence], matched: dict[int, list[int]], context: int | None
-) -> tuple[str, str, str]:
-    """One hit: left of its first sentence, what is matched in each, right of its last one."""
-    parts = []
-    for sentence, indexes in sorted(matched.items()):
-        own = sentences.get(sentence, _Sentence())
-        parts.append(_parts(own.written, [own.place[each] for each in indexes], context))
-    before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
-    return (after, hit, before) if is_right_to_left(hit) else (before, hit, after)
-
-
-def _words(connection: Asked, sentences: Sequence[int]) -> dict[int, _Sentence]:
-    """The words of some sentences, by the sentence's id."""
-    found: dict[int, _Sentence] = {}
+def _written(connection: Asked, sentences: Sequence[int]) -> dict[int, Sentence]:
+    found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
-        rows = connection.execute(
-            registry.statement("patterns/written"),
-            {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])},
-        ).fetchall()
+        part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
+        rows = connection.execute(registry.statement("patterns/written"), part).fetchall()
         for sentence, index, form, space_after, last_index in rows:
-            own = found.setdefault(sentence, _Sentence())
-            own.written.append((form, space_after))
-            for each in range(index, last_index + 1):
-                own.place[each] = len(own.written)
+            words, places = found[sentence]
+            words.append((form, space_after))
+            places.update(dict.fromkeys(range(index, last_index + 1), len(words)))
     return found
 
 
-def _parts(words: list[Word], matched: Sequence[int], context: int | None) -> tuple[str, str, str]:
+def _parts(sentence: Sentence, matched: Sequence[int], context: int | None) -> tuple[str, str, str]:
     """What stands before the matched words, they and what is between them, and what comes after."""
+    words, place = sentence
     if not matched:
         return "", _text(words), ""
-    first, last = min(matched), max(matched)
+    places = {place[each] for each in matched}
+    first, last = min(places), max(places)
     begin = 0 if context is None else max(0, first - 1 - context)
     end = len(words) if context is None else last + context
-    chosen = set(matched)
-    marked = [
-        (f"[{form}]" if index in chosen else form, space)
-        for index, (form, space) in enumerate(words[first - 1 : last], first)
-    ]
+    marked = (
+        (f"[{form}]" if at in places else form, space)
+        for at, (form, space) in enumerate(words[first - 1 : last], first)
+    )
     return _text(words[begin : first - 1]), _text(marked), _text(words[last:end])
 
 
-def _text(words: Sequence[Word]) -> str:
+def _text(words: Iterable[Word]) -> str:
     return "".join(form + (" " if space else "") for form, space in words).strip()

@@ -8,8 +8,14 @@ SQL here and no file: `Bank.plot` and the command ask the bank, the command writ
 
 from __future__ import annotations
 
-from attnbank.queries.pictures.drawing import check_has_picture, draw, specification
-from attnbank.queries.pictures.facts import Facts
+from attnbank.queries.pictures.drawing import (
+    Facts,
+    check_has_picture,
+    draw,
+    facts_of,
+    runs_named,
+    specification,
+)
 from attnbank.queries.pictures.formats import ENDINGS, as_bytes
 from attnbank.queries.pictures.parts import Size
 from attnbank.queries.pictures.theme import THEMES
@@ -22,5 +28,7 @@ __all__ = [
     "as_bytes",
     "check_has_picture",
     "draw",
+    "facts_of",
+    "runs_named",
     "specification",
 ]

@@ -3,34 +3,113 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.facts import Facts
-from attnbank.queries.pictures.grids import grid, matrix
-from attnbank.queries.pictures.marks import bars, lines, points, scatter
+from attnbank.queries.pictures.formats import as_bytes
+from attnbank.queries.pictures.kinds import bars, grid, lines, matrix, points, scatter
 from attnbank.queries.pictures.parts import (
     Drawn,
+    Row,
     Scene,
     Size,
     Spec,
+    harmless,
+    label,
     panel_title,
-    shown_name,
+    plain,
+    rows_of,
     words,
     wrapped,
 )
-from attnbank.queries.pictures.rows import Row, harmless, label, rows_of
-from attnbank.queries.pictures.theme import THEMES, config
+from attnbank.queries.pictures.theme import config, theme_of
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis, Column, Plot
 from attnbank.sql.registry import every
 from attnbank.sql.suggest import listed
 
+_RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The names of what a picture is about, as its subtitle says them.
+
+    `models` are the folders that models were read from. `given` are the parameters that were
+    given, but for the run. Every name comes from outside; the picture shows it as plain text.
+    """
+
+    runs: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    corpora: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def lines(self, width: int) -> list[str]:
+        """Run, model and corpus, then what was asked for, in lines of about `width` characters."""
+        parts = [
+            _named("run", self.runs),
+            _named("model", self.models),
+            _named("corpus", self.corpora, "corpora"),
+            *(f"{name.replace('_', ' ')}: {plain(_value(v))}" for name, v in self.given.items()),
+        ]
+        lines: list[str] = []
+        for part in filter(None, parts):
+            if lines and len(lines[-1]) + len(part) + 3 <= width:
+                lines[-1] += f" · {part}"
+            else:
+                lines += textwrap.wrap(f"{part[:1].upper()}{part[1:]}", width)
+        return lines
+
+
+def facts_of(frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any]) -> Facts:
+    """The facts of the runs that a frame names, or of all of `runs` (name, model, corpus)."""
+    named = runs_named(frame, _RUNS)
+    told = runs.filter(pl.col("name").is_in(named)) if named else runs
+    return Facts(
+        named,
+        tuple(dict.fromkeys(map(_folder, told["model"]))),
+        tuple(dict.fromkeys(told["corpus"])),
+        {
+            name: value
+            for name, value in given.items()
+            if value is not None and not (name == "run" or name.startswith("run_"))
+        },
+    )
+
+
+def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
+    """The names of runs in some columns of a frame, each once; it may lack some of the columns."""
+    those = [each for each in columns if frame.schema.get(each) == pl.String]
+    return tuple(dict.fromkeys(name for each in those for name in frame[each].drop_nulls()))
+
+
+def _folder(model: str) -> str:
+    return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
+
+
+def _named(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
+    """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
+    those = [plain(each) for each in names]
+    if not those:
+        return ""
+    more = f" and {len(those) - _MOST} more" if len(those) > _MOST else ""
+    word = kind if len(those) == 1 else kinds or f"{kind}s"
+    return f"{word} {', '.join(those[:_MOST])}{more}"
+
+
+def _value(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 MOST_PANELS = 24
+MOST_LAYERS = 128
 MOST_VALUES = 12
 MOST_BARS = 80
 MOST_BARS_OF_PANEL = 20
@@ -38,31 +117,24 @@ MOST_ROWS = 100_000
 """What one picture holds; more is a wall that nobody reads."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-_KINDS: dict[str, Callable[[Scene, list[Spec]], Drawn]] = {
-    "grid": grid,
-    "points": points,
-    "bars": bars,
-    "lines": lines,
-    "scatter": scatter,
-    "matrix": matrix,
+_KINDS: dict[str, Callable[[Scene], Drawn]] = {
+    each.__name__: each for each in (grid, points, bars, lines, scatter, matrix)
 }
 
 
-def draw(
-    analysis: Analysis,
-    frame: pl.DataFrame,
-    facts: Facts | None = None,
-    theme: str = "light",
-    size: Size | None = None,
-) -> Any:
-    """The picture as an Altair chart, which a notebook draws.
-
-    Raises as `specification` does, MissingPackageError where Altair is not installed.
-    """
-    need("A picture", "altair")
+def draw(specification: Spec) -> Any:
+    """The Altair chart of a specification, which shows as SVG. Raises MissingPackageError."""
+    need("A picture", "plot", "altair", "vl_convert")
     import altair
 
-    return altair.Chart.from_dict(specification(analysis, frame, facts, theme, size))
+    chart = altair.Chart.from_dict(specification)
+
+    def as_svg(*_: Any, **__: Any) -> dict[str, str]:
+        return {"image/svg+xml": as_bytes(chart.to_dict(), ".svg").decode()}
+
+    # Altair's own way loads scripts from the network. Its classes refuse new attributes.
+    object.__setattr__(chart, "_repr_mimebundle_", as_svg)
+    return chart
 
 
 def specification(
@@ -74,29 +146,26 @@ def specification(
 ) -> Spec:
     """The Vega-Lite specification of the picture of an analysis, with its rows in it.
 
-    `frame` are rows of the analysis, `facts` the names for the subtitle, `theme` is light or dark.
-    The rows stand in `datasets` under the name `rows`, with the columns of the analysis. Raises
-    CallError where it has no picture, the theme is unknown, or there are too many panels;
-    QueryError where there is nothing to draw.
+    `frame` are rows of the analysis, with its columns the data set `rows`; `facts` are for the
+    subtitle; `theme` is light or dark. Raises CallError if it has no picture, the theme is unknown,
+    or there are too many panels; QueryError if there is nothing to draw.
     """
-    plot = check_has_picture(analysis)
-    if theme not in THEMES:
-        raise CallError(f"There is no theme {theme}.", f"The themes: {', '.join(THEMES)}.")
-    look = THEMES[theme]
+    plot, look = check_has_picture(analysis), theme_of(theme)
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
     if frame.height > MOST_ROWS:
         raise CallError(
-            f"{analysis.name} has {frame.height:,} rows; a picture shows {MOST_ROWS:,} at most.",
-            "Ask for fewer, with its options.",
+            f"{analysis.name} has {frame.height:,} rows; a picture can show at most {MOST_ROWS:,}.",
+            "Narrow it down with its options.",
         )
     rows, notes = _drawable(plot, rows_of(frame))
-    for choose in (_first_bars, _first_panels):
-        rows, more = choose(analysis, rows)
-        notes += more
+    if plot.kind == "bars":
+        rows = _first_bars(plot, rows, notes)
+    if plot.panel and any(each.name == plot.panel[0] for each in analysis.parameters):
+        rows = _first_panels(plot, rows, notes)
     if not rows:
-        raise QueryError(f"{analysis.name} has no values to draw: all of them are missing.")
+        raise QueryError(f"{analysis.name} has no values to draw: all are null.")
     scene = Scene(analysis, plot, rows, look, size or Size())
     drawn = _all_panels(scene)
     notes += drawn.notes
@@ -106,24 +175,23 @@ def specification(
         notes.insert(0, f"{words(', '.join(plot.panel))}: {told}" if plot.panel else told)
     across = min(drawn.columns, len(drawn.panels))
     characters = max(56, int((across * (drawn.width + 60) + 60) / 7))
-    lines_ = [
-        *(facts or Facts()).lines(int(characters * 1.25)),
-        *wrapped(". ".join(notes) + "." if notes else "", int(characters * 1.25)),
-    ]
-    resolve = dict.fromkeys(drawn.apart, "independent")
-    body: Spec = {
-        "concat": drawn.panels,
-        "columns": across,
-        "spacing": 26,
-        "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
-    }
-    if len(drawn.panels) == 1:
-        body = drawn.panels[0]
+    subtitle = (facts or Facts()).lines(int(characters * 1.25))
+    if notes:
+        subtitle += wrapped(". ".join(notes) + ".", int(characters * 1.25))
+    body = drawn.panels[0]
+    if len(drawn.panels) > 1:
+        resolve = dict.fromkeys(drawn.apart, "independent")
+        body = {
+            "concat": drawn.panels,
+            "columns": across,
+            "spacing": 26,
+            "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
+        }
     return {
         "$schema": SCHEMA,
         "title": {
             "text": wrapped(_title(analysis), characters),
-            "subtitle": [each for each in lines_ if each] or [""],
+            "subtitle": subtitle or [""],
             "anchor": "start",
             "frame": "bounds",
             "fontSize": 14,
@@ -144,25 +212,19 @@ def check_has_picture(analysis: Analysis) -> Plot:
     if analysis.plot is None:
         those = [each.name for each in every().values() if each.plot is not None]
         raise CallError(
-            f"{analysis.name} has no picture.", f"Those that have one: {', '.join(those)}."
+            f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(those)}."
         )
     return analysis.plot
 
 
 def _title(analysis: Analysis) -> str:
-    """The title of the analysis, without what stands in brackets at its end.
-
-    A figure of the paper that is "as points" in a table is the figure itself here.
-    """
+    """The title without brackets at its end; what is "as points" in a table is a figure here."""
     title = re.sub(r" \([^()]*\)$", "", harmless(analysis.title))
     return title.replace(" as points:", ":", 1) if analysis.is_view else title
 
 
 def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """The rows that have a place in the picture, and a word about the others.
-
-    A grid has a place for what has no layer or head, the last one. Points and lines have none.
-    """
+    """The rows that have a place, and a note on others; a grid has one for null, the last."""
     needed = set(plot.panel)
     if plot.kind != "grid":
         needed |= {*plot.x, *plot.y[:1]}
@@ -176,81 +238,65 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
         if each in needed and any(row[each] is None for row in rows)
     ]
     those = " or ".join(each.replace("_", " ") for each in missing)
-    return kept, [f"Left out: {left} row{'' if left == 1 else 's'} without {those}"]
+    return kept, [f"Omitted: {left} row{'' if left == 1 else 's'} without {those}"]
 
 
-def _first_bars(analysis: Analysis, rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """The first bars of each panel, as many as people look at, and a word about the others."""
-    plot = check_has_picture(analysis)
-    if plot.kind != "bars":
-        return rows, []
+def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+    most = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     counts: Counter[tuple[Any, ...]] = Counter()
     kept = []
-    most = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     for row in rows:
         panel = tuple(row[each] for each in plot.panel)
         counts[panel] += 1
         if counts[panel] <= most:
             kept.append(row)
-    if len(kept) == len(rows):
-        return rows, []
-    each_panel = " of each panel" if len(counts) > 1 else ""
-    told = f"The first {most} bars{each_panel}; left out: {len(rows) - len(kept):,}"
-    return kept, [told]
+    if len(kept) < len(rows):
+        each_panel = " of each panel" if len(counts) > 1 else ""
+        notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(kept):,}")
+    return kept
 
 
-def _first_panels(analysis: Analysis, rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """The rows of the most frequent values of the first column of panels, where all are too many.
-
-    The rows say how frequent a value is in their column `n`; one value can be asked for by a
-    parameter of the same name. Otherwise, and where there is room, the rows are as they were.
-    """
-    plot = check_has_picture(analysis)
-    name = next(iter(plot.panel), "")
-    if not rows or "n" not in rows[0] or name not in {each.name for each in analysis.parameters}:
-        return rows, []
+def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+    """The rows of the most frequent values (by `n`) of the first panel column, if too many."""
+    name = plot.panel[0]
     frequency: dict[Any, float] = {}
     panels: dict[Any, set[tuple[Any, ...]]] = {}
     for row in rows:
         value = row[name]
-        frequency[value] = max(frequency.get(value, 0), row["n"] or 0)
+        frequency[value] = max(frequency.get(value, 0), row.get("n") or 0)
         panels.setdefault(value, set()).add(tuple(row[each] for each in plot.panel))
-    most = max(map(len, panels.values())) * _several(plot)
-    room = min(MOST_VALUES, MOST_PANELS // most)
-    if sum(map(len, panels.values())) * _several(plot) <= MOST_PANELS or room < 1:
-        return rows, []
+    counts = [len(each) * _several(plot) for each in panels.values()]
+    room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
+    if sum(counts) <= MOST_PANELS or room < 1 or "n" not in rows[0]:
+        return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
-    kept = set(ranked[:room])
-    those = f"{name.replace('_', ' ')}s"
-    typed = name.replace("_", "-")
-    told = f"The most frequent {room} of {len(frequency)} {those}; one alone: --{typed} ({name}=)"
-    return [row for row in rows if row[name] in kept], [told]
+    those, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
+    notes.append(
+        f"The most frequent {room} of {len(frequency)} {those}; choose one: --{typed} ({name}=)"
+    )
+    return [row for row in rows if row[name] in ranked[:room]]
 
 
 def _several(plot: Plot) -> int:
-    """How many panels there are for each value of the columns `panel`."""
     return len(plot.color) if plot.kind in ("grid", "scatter") else 1
 
 
 def _all_panels(scene: Scene) -> Drawn:
-    """The panels of a picture, one for each value of the columns `panel`."""
     plot = scene.plot
     make = _KINDS[plot.kind]
     if not plot.panel:
-        return make(scene, [])
+        return make(scene)
     values = dict.fromkeys(tuple(row[each] for each in plot.panel) for row in scene.rows)
     several = _several(plot)
-    if len(values) * several > MOST_PANELS:
+    # A panel for each layer is a small grid, and every layer is needed.
+    most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
+    if len(values) * several > most:
         raise _wall(scene, len(values) * several)
-    columns = [next(e for e in scene.analysis.columns if e.name == name) for name in plot.panel]
     made = []
     for value in values:
-        chosen = [
-            {"filter": {"field": name, "equal": each}}
-            for name, each in zip(plot.panel, value, strict=True)
-        ]
-        drawn = make(scene, chosen)
-        told = ", ".join(map(_panel_name, columns, value))
+        chosen = dict(zip(plot.panel, value, strict=True))
+        drawn = make(replace(scene, chosen=chosen))
+        told = ", ".join(_panel_name(scene.column(name), chosen[name]) for name in plot.panel)
         for unit in drawn.panels:
             own = " ".join(unit["title"]["text"]) if "title" in unit else ""
             title = f"{told}: {own}" if own else told
@@ -263,7 +309,6 @@ def _all_panels(scene: Scene) -> Drawn:
 
 
 def _beside(plot: Plot, values: dict[tuple[Any, ...], None], several: int) -> int:
-    """How many panels stand side by side."""
     if plot.kind in ("points", "lines", "bars") or several > 1:
         return 1
     last = len({value[-1] for value in values})
@@ -273,28 +318,21 @@ def _beside(plot: Plot, values: dict[tuple[Any, ...], None], several: int) -> in
 
 
 def _panel_name(column: Column, value: Any) -> str:
-    """What a panel is called: its value, or what the header says of it in brackets.
-
-    A number is no name by itself: it stands after that of its column.
-    """
+    """What the header says of the value of a panel, else the value; a number after its column."""
     shown = label({column.name: value}, (column.name,))
     meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", harmless(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"
-    return shown_name(shown) if isinstance(value, str) else f"{column.name} {shown}"
+    return plain(shown).replace("_", " ") if isinstance(value, str) else f"{column.name} {shown}"
 
 
 def _wall(scene: Scene, count: int) -> CallError:
-    """The word about a picture of too many panels, and which option makes it smaller."""
     analysis, plot = scene.analysis, scene.plot
-    for name in plot.panel:
+    remedy = f"Choose fewer values of {', '.join(plot.panel)}."
+    for name in reversed(plot.panel):
         values = dict.fromkeys(str(row[name]) for row in scene.rows)
         if len(values) > 1 and any(each.name == name for each in analysis.parameters):
-            return CallError(
-                f"{analysis.name} would be {count} panels; a picture has {MOST_PANELS} at most.",
-                f"Choose one (--{name.replace('_', '-')}, {name}=): {listed(list(values), 20)}.",
-            )
-    return CallError(
-        f"{analysis.name} would be {count} panels; a picture has {MOST_PANELS} at most.",
-        f"Ask for fewer values of {', '.join(plot.panel)}.",
-    )
+            option = f"--{name.replace('_', '-')}, {name}="
+            remedy = f"Choose one ({option}): {listed(list(values), 20)}."
+    why = f"{analysis.name} would have {count} panels; the maximum is {MOST_PANELS}."
+    return CallError(why, remedy)

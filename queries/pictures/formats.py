@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+from xml.etree import ElementTree
 
-from attnbank.queries.pictures import ids
 from attnbank.queries.pictures.theme import FONT
 from attnbank.sql.extras import need
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
-"""The formats of a picture, by the endings of files."""
 
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that draws, among those that the converter brings."""
@@ -45,24 +44,22 @@ editor: false}});
 def as_bytes(specification: Mapping[str, Any], ending: str, scale: float = 2.0) -> bytes:
     """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
 
-    The same specification gives the same SVG every time. No network is used, and none is asked for
-    by what is made: an HTML file has all scripts in it, and tells the browser to refuse any other.
-    Raises MissingPackageError where the converter is not
-    installed, which all but .json need.
+    The same specification gives the same SVG. No network is used, and a page has all its scripts
+    and refuses others. Raises MissingPackageError without the converter, but for .json.
     """
     text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
     if ending == ".json":
         return f"{json.dumps(specification, indent=1, ensure_ascii=False)}\n".encode()
-    need("A picture", "vl_convert")
+    need("A picture", "plot", "vl_convert")
     import vl_convert
 
     if ending == ".html":
         return _page(specification, text).encode()
     options: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
     if ending == ".svg":
-        root = ids.read(vl_convert.vegalite_to_svg(text, **options))
-        ids.renumber(root, "id")
-        return ids.written(root).encode()
+        root = read_svg(vl_convert.vegalite_to_svg(text, **options))
+        renumber(root, "id")
+        return ElementTree.tostring(root, encoding="unicode").encode()
     if ending == ".png":
         return bytes(vl_convert.vegalite_to_png(text, scale=scale, ppi=72, **options))
     return bytes(vl_convert.vegalite_to_pdf(text, **options))
@@ -82,3 +79,29 @@ def _page(specification: Mapping[str, Any], text: str) -> str:
             "</script", "<\\/script"
         ),
     )
+
+
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
+
+
+def read_svg(svg: str) -> ElementTree.Element:
+    """Read an SVG document as a tree that is written without prefixes. Raises ParseError."""
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", XLINK)
+    return ElementTree.fromstring(svg)
+
+
+def renumber(root: ElementTree.Element, prefix: str) -> None:
+    """Make every id of a tree the prefix and a number from 0, in place, also where it is named."""
+    elements = list(root.iter())
+    ids = [each.attrib["id"] for each in elements if "id" in each.attrib]
+    names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
+    for element in elements:
+        for key, value in element.attrib.items():
+            if key == "id":
+                element.set(key, names[value])
+            elif value.startswith("url(#") and value[5:-1] in names:
+                element.set(key, f"url(#{names[value[5:-1]]})")
+            elif key in ("href", f"{{{XLINK}}}href") and value[1:] in names:
+                element.set(key, f"#{names[value[1:]]}")

@@ -2,15 +2,155 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
-from collections.abc import Sequence
+import unicodedata
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
-from attnbank.queries.pictures.rows import Row, finite, harmless, label, labels, plain
+import polars as pl
+
 from attnbank.queries.pictures.theme import Theme, categorical
-from attnbank.sql.header import Analysis, Plot
+from attnbank.sql.header import Analysis, Column, Plot
+
+LONGEST = 80
+"""Characters of a name that a subtitle shows."""
+LONGEST_LABEL = 34
+"""Characters of a name that stands at an axis or in a legend."""
+NO_VALUE = "\u2013"
+"""What stands for a null among the labels of an axis."""
+
+Row = dict[str, Any]
+
+
+def rows_of(frame: pl.DataFrame) -> list[Row]:
+    """The rows as JSON knows them: not finite is null, columns of lists and bytes are left out."""
+    kept = [
+        name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
+    ]
+    return [
+        {name: _json(value) for name, value in row.items()}
+        for row in frame.select(kept).iter_rows(named=True)
+    ]
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, (float, Decimal)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, (int, bool)) or value is None:
+        return value
+    return harmless(value.isoformat() if isinstance(value, (date, time)) else str(value))
+
+
+_FORBIDDEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
+_TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+
+
+def harmless(text: str) -> str:
+    """Foreign text with each character written out (`\\x1b`) that could harm a picture.
+
+    Control characters, which end the converter, and those that turn the direction beside them.
+    """
+    return "".join(map(_written_out, text))
+
+
+def _written_out(character: str) -> str:
+    is_turning = unicodedata.bidirectional(character) in _TURNING
+    if not is_turning and unicodedata.category(character) not in _FORBIDDEN:
+        return character
+    number = ord(character)
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """Foreign text as a short line that cannot harm a picture, isolated if from right to left.
+
+    A long one is cut (a wide character counts twice): Vega fails if it cuts within a character.
+    """
+    shown = harmless(text[: longest + 1])
+    width = 0
+    for at, each in enumerate(shown):
+        width += 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
+        if width > longest:
+            shown = f"{shown[: max(0, at - 1)]}…"
+            break
+    if any(unicodedata.bidirectional(each) in ("R", "AL", "AN") for each in shown):
+        return f"\u2068{shown}\u2069"
+    return shown
+
+
+def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+    """What a row is called by some columns: `8-10` of layer and head, else words side by side."""
+    names = tuple(columns)
+    parts = [NO_VALUE if row[each] is None else _short(_text(row[each])) for each in names]
+    is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
+    return ("-" if is_head else ", ").join(parts)
+
+
+def _short(text: str) -> str:
+    """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
+    shown = plain(text, LONGEST_LABEL)
+    if not shown.rstrip("\u2069").endswith("…") or text.endswith("…"):
+        return shown
+    return f"{shown}{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
+    """The different labels: numbers by their size, texts in the order of the rows, null last."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for row in rows:
+        found.setdefault(label(row, columns), tuple(row[each] for each in columns))
+    if all(_is_number(each) or each is None for value in found.values() for each in value):
+        return sorted(found, key=lambda name: [(each is None, each or 0) for each in found[name]])
+    return list(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
+    """Return the numbers of some columns, without nulls and texts."""
+    names = tuple(columns)
+    return [float(row[each]) for row in rows for each in names if _is_number(row[each])]
+
+
+def is_amount(rows: list[Row], column: str) -> bool:
+    """Whether a column holds numbers alone, nulls left out."""
+    return all(row[column] is None or _is_number(row[column]) for row in rows)
+
+
+def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
+    """Put the labels of a column into a field of the rows; its name, and its values in order."""
+    source = f"{column} label"
+    for row in rows:
+        row[source] = label(row, (column,))
+    return source, sorted(labels(rows, (column,)), key=lambda name: name == "other")
+
+
+def words(name: str) -> str:
+    """Return the name of a column as words."""
+    text = name.replace("_", " ")
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most so many characters."""
+    return textwrap.wrap(text, width) or [""]
+
 
 Spec = dict[str, Any]
 
@@ -28,15 +168,29 @@ class Size:
     height: int | None = None
 
 
+_END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
+"""How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
+
+
 @dataclass(frozen=True)
 class Scene:
-    """What a kind of picture is drawn from: the header, the rows, colours and sizes."""
+    """What a panel is drawn from; of the `rows` of all panels, it has those of `chosen`."""
 
     analysis: Analysis
     plot: Plot
     rows: list[Row]
     theme: Theme
     size: Size
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def here(self) -> list[Row]:
+        """The rows of this panel."""
+        return [
+            row
+            for row in self.rows
+            if all(row[name] == value for name, value in self.chosen.items())
+        ]
 
     @property
     def tooltip(self) -> list[Spec]:
@@ -44,27 +198,41 @@ class Scene:
         known = self.rows[0]
         return [{"field": each.name} for each in self.analysis.columns if each.name in known]
 
+    @property
+    def ground(self) -> Spec:
+        """The ground of cells, which is seen where there is no value."""
+        return {"fill": self.theme.missing, "stroke": self.theme.faint}
+
+    def unit(self, width: Any, height: Any, **body: Any) -> Spec:
+        """A panel of Vega-Lite with its rows alone; sizes are pixels, or those of a step."""
+        chosen = [
+            {"filter": {"field": name, "equal": value}} for name, value in self.chosen.items()
+        ]
+        return {"transform": chosen, "width": width, "height": height, **body}
+
+    def column(self, name: str) -> Column:
+        """What the header says of a column."""
+        return next(each for each in self.analysis.columns if each.name == name)
+
     def caption(self, columns: Sequence[str], longest: int = 64) -> str:
         """What an axis is called: the meaning of a number in the header, the name of a text."""
         if len(columns) > 1:
             return words(("-" if columns[0].startswith("layer") else ", ").join(columns))
-        column = next(each for each in self.analysis.columns if each.name == columns[0])
+        column = self.column(columns[0])
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
             return words(column.name)
         whole = self.help(column.name)
         for end in (";", ":", ",", " ("):
             told = whole if len(whole) <= longest else whole.split(end)[0]
             if len(told) <= longest:
-                shown = told.replace("[0, 1]", "[0,\u00a01]").replace("_", " ")  # on one line
-                return f"{shown[:1].upper()}{shown[1:]}"
+                return words(told.replace("[0, 1]", "[0,\u00a01]"))  # on one line
         return words(column.name)
 
     def help(self, column: str) -> str:
-        """Return what the header says of a column."""
-        told = next(each.help for each in self.analysis.columns if each.name == column)
-        return harmless(told)
+        """The meaning of a column."""
+        return harmless(self.column(column).help)
 
-    def unit(self, columns: Sequence[str]) -> str:
+    def measured_in(self, columns: Sequence[str]) -> str:
         """What several columns have in common: their caption, or what they are measured in."""
         if len(columns) == 1:
             return self.caption(columns)
@@ -82,14 +250,84 @@ class Scene:
             row[PLACE] = places[row[X]]
         return across, down
 
+    def names_axis(self, domain: list[str], title: str, source: str) -> Spec:
+        """An axis with a name for each place, of the field `source`, which is X if it lies."""
+        is_short = max(map(len, domain)) <= 4
+        return {
+            "field": source,
+            "type": "ordinal",
+            "scale": {"domain": domain},
+            "title": title,
+            "axis": {
+                "labelAngle": -45 if source == X and not is_short else 0,
+                "labelOverlap": "greedy",
+                "labelSeparation": 3,
+                "grid": False,
+                "domain": False,
+                "tickColor": self.theme.faint,
+            },
+        }
+
+    def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
+        """An axis of amounts, of the field `source`, that has room for some columns."""
+        ends = self._ends(columns)
+        return {
+            "field": source,
+            "type": "quantitative",
+            "scale": {"domain": [ends[0], ends[-1]], "nice": self.plot.domain is None},
+            "axis": axis,
+        }
+
+    def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
+        """Amounts as colours, read from the field `source`, on one scale for some columns."""
+        ends = self._ends(columns)
+        colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
+        steps = [at / (len(colors) - 1) for at in range(len(colors))]
+        is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
+        if is_sqrt:
+            steps = [each * each for each in steps]
+        return {
+            "field": source,
+            "type": "quantitative",
+            "scale": {
+                "type": "sqrt" if is_sqrt else "linear",
+                "domain": [ends[0] + each * (ends[-1] - ends[0]) for each in steps],
+                "range": list(colors),
+                "interpolate": "lab",
+            },
+            "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
+        }
+
+    def _ends(self, columns: Sequence[str]) -> list[float]:
+        """The ends of a scale of amounts, with 0 in the middle if some are below it."""
+        if self.plot.domain is not None:
+            return list(self.plot.domain)
+        found = [0.0, *finite(self.rows, columns)]
+        least, most = min(found), max(found)
+        reach = max(-least, most)
+        return [-reach, 0.0, reach] if least < 0 else [0.0, most or 1.0]
+
+    def kind_colors(
+        self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
+    ) -> Spec:
+        """Kinds of a field as colours and shapes; of all `values` this panel has `shown`."""
+        looks = dict(zip(values, zip(*categorical(self.theme, values), strict=True), strict=True))
+        domain = [each for each in values if shown is None or each in shown]
+        legend: Spec = {"title": title, "labelExpr": "replace(datum.label, /_/g, ' ')"}
+        return {
+            channel: {
+                "field": source,
+                "type": "nominal",
+                "legend": legend,
+                "scale": {"domain": domain, "range": [looks[each][at] for each in domain]},
+            }
+            for at, channel in enumerate(("color", "shape"))
+        }
+
 
 @dataclass
 class Drawn:
-    """The panels of a picture, how many stand side by side, and what is to be told of them.
-
-    `width` is about how wide a panel is, in pixels. `apart` are the channels whose scale each panel
-    has to itself.
-    """
+    """Panels (`columns` of `width` pixels side by side); `apart`: channels with own scales."""
 
     panels: list[Spec]
     columns: int
@@ -98,130 +336,14 @@ class Drawn:
     apart: tuple[str, ...] = ()
 
 
-def words(name: str) -> str:
-    """Return the name of a column as words."""
-    text = name.replace("_", " ")
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most so many characters."""
-    return textwrap.wrap(text, width) or [""]
-
-
-def names_axis(domain: list[str], title: str, *, is_across: bool, theme: Theme) -> Spec:
-    """Return the encoding of Vega-Lite for an axis with a name for each place."""
-    is_short = max(map(len, domain)) <= 4
-    return {
-        "field": X if is_across else Y,
-        "type": "ordinal",
-        "scale": {"domain": domain},
-        "title": title,
-        "axis": {
-            "labelAngle": (0 if is_short else -45) if is_across else 0,
-            "labelOverlap": "greedy",
-            "labelSeparation": 3,
-            "grid": False,
-            "domain": False,
-            "tickColor": theme.faint,
-        },
-    }
-
-
-def amount_domain(scene: Scene, columns: Sequence[str]) -> list[float]:
-    """The ends of a scale of amounts: of the header, else of the rows and 0.
-
-    Where there are amounts below 0, it reaches as far on either side, with 0 in the middle.
-    """
-    if scene.plot.domain is not None:
-        return list(scene.plot.domain)
-    found = finite(scene.rows, columns)
-    least, most = min(found, default=0.0), max(found, default=0.0)
-    if least < 0:
-        reach = max(-least, most)
-        return [-reach, 0.0, reach]
-    return [0.0, most or 1.0]
-
-
-_END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
-"""How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
-
-
-def amount_color(scene: Scene, columns: Sequence[str], source: str, title: Any) -> Spec:
-    """Return the encoding of Vega-Lite for amounts as colours, read from the field `source`."""
-    ends = amount_domain(scene, columns)
-    colors = scene.theme.diverging if len(ends) == 3 else scene.theme.sequence
-    steps = [at / (len(colors) - 1) for at in range(len(colors))]
-    is_sqrt = scene.plot.scale == "sqrt" and len(ends) == 2
-    if is_sqrt:
-        steps = [each * each for each in steps]
-    scale: Spec = {
-        "type": "sqrt" if is_sqrt else "linear",
-        "domain": [ends[0] + each * (ends[-1] - ends[0]) for each in steps],
-        "range": list(colors),
-        "interpolate": "lab",
-    }
-    return {
-        "field": source,
-        "type": "quantitative",
-        "scale": scale,
-        "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
-    }
-
-
-def kind_colors(
-    scene: Scene,
-    source: str,
-    values: list[str],
-    title: str | None,
-    *,
-    shown: list[str] | None = None,
-) -> Spec:
-    """The encodings of kinds of things as colours and shapes, from the field `source`.
-
-    `values` decide who gets which; `shown` are those of this panel.
-    """
-    colors, shapes = categorical(scene.theme, values)
-    kept = [at for at, each in enumerate(values) if shown is None or each in shown]
-    legend: Spec = {"title": title, "labelExpr": "replace(datum.label, /_/g, ' ')"}
-    domain = [values[at] for at in kept]
-    common = {"field": source, "type": "nominal", "legend": legend}
-    return {
-        "color": {**common, "scale": {"domain": domain, "range": [colors[at] for at in kept]}},
-        "shape": {**common, "scale": {"domain": domain, "range": [shapes[at] for at in kept]}},
-    }
-
-
-def is_amount(rows: list[Row], column: str) -> bool:
-    """Return whether a column holds numbers alone, nulls left out."""
-    found = [row[column] for row in rows if row[column] is not None]
-    return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in found)
-
-
-def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
-    """Put the texts of a column into the rows as a picture shows them; a dash for no value.
-
-    The field that has them, and the different ones in order, `other` last.
-    """
-    source = f"{column} label"
-    for row in rows:
-        row[source] = label(row, (column,))
-    return source, sorted(labels(rows, (column,)), key=lambda name: name == "other")
-
-
-def rows_in(rows: list[Row], panel: list[Spec]) -> list[Row]:
-    """Return the rows that the filters of a panel leave."""
-    wanted = [(each["filter"]["field"], each["filter"]["equal"]) for each in panel]
-    return [row for row in rows if all(row[name] == value for name, value in wanted)]
-
-
-def folded(columns: Sequence[str]) -> Spec:
-    """Return the step of Vega-Lite that puts the values of several columns below one another."""
-    return {"fold": list(columns), "as": [NAME, VALUE]}
+def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
+    """A layer of Vega-Lite."""
+    made = {"mark": mark, "encoding": encoding}
+    return {"transform": list(transform), **made} if transform else made
 
 
 def panel_title(text: str, theme: Theme, width: float) -> Spec:
-    """Return the title of a panel, broken into lines for a width in pixels."""
+    """The title of a panel, broken into lines for a width in pixels."""
     return {
         "text": wrapped(text, max(18, int(width / 6))),
         "anchor": "start",
@@ -229,8 +351,3 @@ def panel_title(text: str, theme: Theme, width: float) -> Spec:
         "fontWeight": "normal",
         "color": theme.ink,
     }
-
-
-def shown_name(text: str) -> str:
-    """Return a value of a panel's column as the title shows it."""
-    return plain(text).replace("_", " ")

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
+from attnbank.sql.errors import CallError
+
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The converter brings the first, so a PDF embeds it and a PNG looks alike on every machine. An SVG
-keeps its text as text: Arial has the same widths, where a viewer does not have the first."""
+"""The converter brings the first; in a viewer of SVG without it, Arial has the same widths."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a sentence with its lines: of ground, words, lines, and what is marked."""
+
+    ground: str
+    text: str
+    faint: str
+    line: str
+    faint_line: str
+    gold: str
+    mark: str
+    entities: tuple[str, ...]
+
+    def entity(self, number: int) -> str:
+        """The colour of an entity; of many, some share one, and their letters tell them apart."""
+        return self.entities[number % len(self.entities)]
 
 
 @dataclass(frozen=True)
 class Theme:
     """Colours of a picture.
 
-    `palette` is for kinds of things: the colours of Okabe and Ito, which colour-blind people can
-    tell apart. `sequence` and `diverging` are for amounts; both also differ in how light they are,
-    so that they survive a print without colour. `missing` is where there is no value.
+    `palette` is for kinds: the colours of Okabe and Ito, for colour-blind people. `sequence` and
+    `diverging` are for amounts, and differ in lightness for prints. `missing` is for null.
     """
 
     background: str
@@ -28,6 +47,7 @@ class Theme:
     palette: tuple[str, ...]
     sequence: tuple[str, ...]
     diverging: tuple[str, str, str]
+    sentence: Palette
 
 
 THEMES = {
@@ -40,6 +60,11 @@ THEMES = {
         # The dark end is the high one: ink on paper.
         sequence=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
         diverging=("#b35806", "#f7f7f7", "#0b4f8a"),
+        sentence=Palette(
+            ground="#ffffff", text="#1b1b1b", faint="#767676", line="#303030", faint_line="#a8a8a8",
+            gold="#0072b2", mark="#fbe3a6",
+            entities=("#d55e00", "#009e73", "#b8579a", "#b07800", "#3a9bd9"),
+        ),
     ),
     "dark": Theme(
         background="#14161a",
@@ -49,14 +74,32 @@ THEMES = {
         palette=("#56b4e9", "#e69f00", "#1fc39a", "#e495c2", "#f0e442", "#ff8a5c"),
         sequence=("#2d2b62", "#3f6fa8", "#2a9d8f", "#7fd35a", "#fdf06a"),
         diverging=("#f1a340", "#23262c", "#6ab7f2"),
+        sentence=Palette(
+            ground="#15171b", text="#ececec", faint="#9a9a9a", line="#d8d8d8", faint_line="#7d7d7d",
+            gold="#56b4e9", mark="#5a4708",
+            entities=("#ff8c42", "#2bc79b", "#e29bc9", "#e6b93c", "#8fd0f5"),
+        ),
     ),
-}
-"""The themes by name."""
+}  # fmt: skip
+
+
+def theme_of(name: str) -> Theme:
+    """Return the theme of a name. Raises CallError for an unknown one."""
+    if name not in THEMES:
+        raise CallError(f"Theme {name} does not exist.", f"Choose from: {', '.join(THEMES)}.")
+    return THEMES[name]
 
 
 def config(theme: Theme) -> dict[str, Any]:
-    """Return the part of a specification of Vega-Lite that says how everything is drawn."""
-    words = {"labelColor": theme.ink, "titleColor": theme.ink}
+    """The part of a Vega-Lite specification that says how everything is drawn."""
+    words = {
+        "labelColor": theme.ink,
+        "labelFontSize": 11,
+        "labelLimit": 0,
+        "titleColor": theme.ink,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
     return {
         "font": FONT,
         "background": theme.background,
@@ -64,21 +107,13 @@ def config(theme: Theme) -> dict[str, Any]:
         "title": {"color": theme.ink, "subtitleColor": theme.ink},
         "axis": {
             **words,
-            "labelFontSize": 11,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
             "domainColor": theme.ink,
             "tickColor": theme.ink,
             "gridColor": theme.faint,
-            "labelLimit": 0,
         },
         "legend": {
             **words,
-            "labelFontSize": 11,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
             "titleLimit": 0,
-            "labelLimit": 0,
             "symbolLimit": 60,
             "gradientStrokeColor": theme.faint,
         },
@@ -89,17 +124,8 @@ def config(theme: Theme) -> dict[str, Any]:
 def categorical(theme: Theme, values: list[str]) -> tuple[list[str], list[str]]:
     """A colour and a shape for each value; together no two are alike. The rest, `other`, is grey.
 
-    The shapes say the same as the colours, for prints without colour. One shape more than colours
-    lets both run round without meeting again for forty-two values.
+    One shape more than colours lets both run round without meeting again for forty-two values.
     """
-    colors, shapes = [], []
-    at = 0
-    for each in values:
-        if each == "other":
-            colors.append("#8a8a8a")
-            shapes.append("circle")
-            continue
-        colors.append(theme.palette[at % len(theme.palette)])
-        shapes.append(SHAPES[at % len(SHAPES)])
-        at += 1
-    return colors, shapes
+    looks = zip(cycle(theme.palette), cycle(SHAPES), strict=False)
+    pairs = [("#8a8a8a", "circle") if each == "other" else next(looks) for each in values]
+    return [color for color, _ in pairs], [shape for _, shape in pairs]

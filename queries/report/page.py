@@ -1,254 +1,283 @@
-"""Laying out the sections of a bank as one HTML page, without a script."""
+"""Laying out the sections of a bank as one HTML page, without a script.
+
+Its pictures are SVG whose names clash with no other, and that say their numbers.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import shlex
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from xml.etree import ElementTree
 
-from attnbank.queries.report import facts
-from attnbank.queries.report.inline import dark_rules, inline
-from attnbank.queries.report.tables import Table, table_of
+import polars as pl
+
+from attnbank.queries import contents
+from attnbank.queries.contents import Contents
+from attnbank.queries.formats import Column, columns_as_text, csv_text
+from attnbank.queries.pictures.formats import SVG, as_bytes, read_svg, renumber
+from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.requests import Requests
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
-from attnbank.queries.sections.origin import Origin, origin
 from attnbank.sql import registry
-from attnbank.sql.errors import AttnbankWarning
+from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import need
-from attnbank.sql.outputs.lines import shown
+from attnbank.sql.outputs import atomic as outputs
+from attnbank.sql.suggest import shown
 
-if TYPE_CHECKING:
-    from attnbank.queries import Bank
-    from attnbank.queries.report.reporting import OnSection
-    from attnbank.queries.sections import Chapter, Section
-    from attnbank.queries.sections.kinds import Comparison, Drawn
+ENDINGS = (".html", ".htm")
 
-
-@dataclass(frozen=True)
-class Laid:
-    """A section that was answered, laid out: texts, tables, and the picture as SVG for a page.
-
-    `number` is the prefix of the ids in it. `pictured` has the rows of the picture where they are
-    not those of the section; `compared` has published figures beside those of the bank.
-    """
-
-    key: str
-    number: str
-    title: str
-    told: str
-    paper: str
-    reading: str
-    runs: tuple[str, ...]
-    kept: str
-    formulas: tuple[str, ...]
-    notes: tuple[str, ...]
-    columns: tuple[tuple[str, str], ...]
-    table: Table
-    picture: str
-    pictured: Table | None
-    picture_command: str
-    statement: str
-    command: str
-    comparison: Comparison | None
-    compared: Table | None
-    setup: str
+OnSection = Callable[[int, int], None]
+"""Is called with how many sections are done, and how many there are."""
 
 
-def page(bank: Bank, run: str | int | None, on_section: OnSection) -> str:
-    """The report on a bank as an HTML document; with `run` on that run of words over sentences.
+def report(
+    bank: Requests, path: str | Path | None, run: str | int | None, on_section: OnSection | None
+) -> str | None:
+    """Write the report, or return its text without `path`, as `Bank.report` says."""
+    if path is not None:
+        check_place(path, bank.path)
+    text = page(bank, run, on_section or (lambda done, total: None))
+    if path is None:
+        return text
+    with outputs.output_file(path, bank.path) as file:
+        file.write(text.encode(errors="backslashreplace"))
+    return None
 
-    What the bank cannot answer is listed in it. Raises CallError where there is no such run,
-    MissingPackageError where a package is not installed, BankError where the bank is damaged.
+
+def check_place(path: str | Path, bank: Path) -> None:
+    """Raise CallError if no report on the bank can be written at the path."""
+    if Path(path).suffix.lower() not in ENDINGS:
+        raise CallError(
+            f"A report is an HTML page; {path} does not end in .html.",
+            "Give a file name that ends in .html.",
+        )
+    outputs.check_output(path, bank)
+
+
+def need_packages() -> None:
+    """Raise MissingPackageError, with what to type, if a package of the report is missing."""
+    need("A report", "report", "jinja2", "vl_convert")
+
+
+def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
+    """The report as an HTML document, with what the bank cannot answer; `run` is its main run.
+
+    Raises CallError if there is no such run, MissingPackageError, BankError if the bank is damaged.
     """
     need_packages()
     import jinja2
+    from markupsafe import Markup
 
+    of = subject(bank, run)
+    total = sum(len(each.sections) for each in chapters())
+    answers: dict[str, Answer | Missing] = {}
+    seconds = {}
     with warnings.catch_warnings():
         # That a run is not finished is told where the run is described.
         warnings.simplefilter("ignore", AttnbankWarning)
-        found, of = _answers(bank, run, on_section)
-    answered = [each for _, those in found for each in those if isinstance(each, Answer)]
-    names = list(dict.fromkeys(name for each in answered for name in each.runs))
-    every = origin(bank)
-    made = every.of(names)
-    style = _style()
+        for section in (section for chapter in chapters() for section in chapter.sections):
+            on_section(len(answers), total)
+            begun = time.perf_counter()
+            answers[section.key] = found = answer(bank, section, of)
+            if isinstance(found, Answer):
+                seconds[section.key] = time.perf_counter() - begun
+    on_section(total, total)
+    answered = [each for each in answers.values() if isinstance(each, Answer)]
+    with bank.answering():
+        every = contents.read(bank)
+        versions = bank.frame_of(registry.statement("sections/versions"), {})
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
+    style = f"{_source('report.css')}\n{dark}"
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(_source),
-    )
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("report.html.j2").render(
-        main=None if of is None else shown(of),
-        bank=shown(bank.path.name),
-        version=version("attnbank"),
-        style=style,
-        digest=digest,
-        setup="" if of is None else _setup(every.of((of,))),
-        groups=[
-            ("Models", facts.of_models(made)),
-            ("Corpora", facts.of_corpora(made)),
-            ("Runs", facts.of_runs(made)),
-        ],
-        left_out=facts.left_out(made),
-        departures=facts.departures(made),
-        chapters=_laid(found, every),
-        missing=[
-            replace(each, reason=shown(each.reason), command=shown(each.command))
-            for _, those in found
-            for each in those
-            if isinstance(each, Missing)
-        ],
-        answered=len(answered),
-        times=times(answered),
-        total=f"{sum(each.seconds for each in answered):.1f}",
-        compute=shown(shlex.join(["attnbank", "-b", str(bank.path), "compute", "--all"])),
-    )
-
-
-def times(answered: Sequence[Answer]) -> Table:
-    """How many seconds each section took, and whether its rows were computed or read.
-
-    The seconds are those of asking: the rows, those of the picture, and what they are compared
-    with. Drawing is not among them.
-    """
-    return Table(
-        caption="Seconds for each section",
-        names=("section", "seconds", "rows"),
-        kinds=("long", "number", "long"),
-        rows=[
-            (
-                each.section.title,
-                f"{each.seconds:.2f}",
-                "computed" if each.kept is None else f"kept since {_minute(each.kept)}",
-            )
-            for each in answered
-        ],
-        total=len(answered),
-        csv="",
-        file="",
-    )
-
-
-def _minute(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def need_packages() -> None:
-    """Raise MissingPackageError, with what to type, where a package of the report is missing."""
-    need("A report", "jinja2", "vl_convert")
-
-
-def _answers(
-    bank: Bank, run: str | int | None, on_section: OnSection
-) -> tuple[list[tuple[Chapter, list[Answer | Missing]]], str | None]:
-    """Every section's answer, by chapter, and the name of the main run."""
-    of = subject(bank, run)
-    total = sum(len(each.sections) for each in chapters())
-    done = 0
-    found = []
-    for chapter in chapters():
-        those: list[Answer | Missing] = []
-        for section in chapter.sections:
-            on_section(done, total)
-            those.append(answer(bank, section, of))
-            done += 1
-        found.append((chapter, those))
-    on_section(total, total)
-    return found, None if of.main is None else of.main.name
-
-
-def _laid(
-    found: list[tuple[Chapter, list[Answer | Missing]]], every: Origin
-) -> list[dict[str, Any]]:
-    """The chapters with their sections, those that are missing too, for the table of contents."""
-    return [
-        {
-            "key": chapter.key,
-            "title": chapter.title,
-            "paper": chapter.paper,
-            "sections": [
-                _section(each, every, f"s{at}-{place}-") if isinstance(each, Answer) else each
-                for place, each in enumerate(those)
-            ],
-        }
-        for at, (chapter, those) in enumerate(found)
-    ]
-
-
-def _section(found: Answer, every: Origin, prefix: str) -> Laid:
-    section = found.section
-    analysis = registry.every().get(section.analysis)
-    compared = found.comparison
-    name = section.analysis if analysis is not None else section.key
-    same = found.drawn is None or found.drawn.analysis == section.analysis
-    return Laid(
-        key=section.key,
-        number=prefix,
-        title=section.title,
-        told=shown(found.title),
-        paper="" if analysis is None else f"{analysis.paper[:1].upper()}{analysis.paper[1:]}",
-        reading=section.reading,
-        runs=tuple(map(shown, found.runs)),
-        kept="" if found.kept is None else _minute(found.kept),
-        formulas=() if analysis is None else analysis.formulas,
-        notes=found.notes,
-        columns=()
-        if analysis is None
-        else tuple((each.name, each.help) for each in analysis.columns if each.name != "run"),
-        table=table_of(found.rows, _caption(section), name),
-        picture="" if found.drawn is None else _picture(found, found.drawn, prefix),
-        pictured=None
-        if found.drawn is None or same
-        else table_of(found.drawn.rows, "", f"{section.key}-picture"),
-        picture_command="" if found.drawn is None else shown(found.drawn.command),
-        statement=found.statement,
-        command=shown(found.command),
-        comparison=compared,
-        compared=None
-        if compared is None
-        else table_of(
-            compared.rows, f"{section.title}: the paper beside this bank", f"{name}-published",
-            cuts=False,
+        # Names and texts are of other people: each is one line, and control characters written out.
+        finalize=lambda value: (
+            shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
         ),
-        setup=_setup(every.of(found.runs)),
-    )  # fmt: skip
+    )
+    return environment.get_template("report.html.j2").render(
+        main=None if of.main is None else of.main.name,
+        bank=bank.path.name,
+        attnbank=version("attnbank"),
+        style=Markup(style),
+        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        origin=of_runs(every, {name for each in answered for name in each.runs}),
+        versions=versions,
+        setup=lambda names: setup(of_runs(every, names)),
+        chapters=chapters(),
+        answers=answers,
+        answered=answered,
+        missing=[each for each in answers.values() if isinstance(each, Missing)],
+        seconds=seconds,
+        analyses=registry.every(),
+        table=table_of,
+        picture=lambda found, prefix: Markup(_picture(found, prefix)),
+        compute=shlex.join(["attnbank", "-b", str(bank.path), "compute", "--all"]),
+    )
 
 
-def _caption(section: Section) -> str:
-    return f"{section.title}: rows"
-
-
-def _setup(of: Origin) -> str:
-    return facts.setup(of) if of.runs.height else ""
-
-
-def _picture(found: Answer, drawn: Drawn, prefix: str) -> str:
-    """The picture of an answer as SVG for a page."""
-    if drawn.svg is not None:
-        svg = drawn.svg
-    else:
-        from attnbank.queries.pictures import as_bytes
-
-        assert drawn.specification is not None
-        svg = as_bytes(drawn.specification, ".svg").decode()
+def _picture(found: Answer, prefix: str) -> str:
+    if found.drawn is None:
+        return ""
+    svg = found.drawn.svg or as_bytes(found.drawn.specification or {}, ".svg").decode()
     return inline(svg, prefix, shown(f"{found.section.title}: {found.title}"))
-
-
-def _style() -> str:
-    """The style of the page, in which pictures are dark where the page is."""
-    base = _source("report.css")
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
-    return f"{base}\n{dark}"
 
 
 def _source(name: str) -> str:
     return (files("attnbank.queries.report") / name).read_text(encoding="utf-8")
+
+
+def of_runs(found: Contents, names: Collection[str]) -> Contents:
+    """What is in a bank, as far as the runs of these names were made from it."""
+    runs = found.runs.filter(pl.col("name").is_in(list(names)))
+    of_corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
+    skipped = of_corpora & (pl.col("run").is_in(runs["name"].to_list()) | pl.col("run").is_null())
+    return replace(
+        found,
+        runs=runs,
+        models=found.models.join(
+            runs.select(pl.col("model").alias("name"), "random_seed"),
+            on=["name", "random_seed"], how="semi", nulls_equal=True,
+        ),
+        corpora=found.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
+        skipped=found.skipped.filter(skipped),
+        departures=found.departures.filter(of_corpora),
+    )  # fmt: skip
+
+
+def setup(origin: Contents) -> str:
+    """Name the models and corpora of the runs, to stand beside what a paper measured on."""
+    models = [
+        f"{row['name']} ({row['layers']} layers of {row['heads']} heads"
+        f"{'' if row['random_seed'] is None else ', random weights'})"
+        for row in origin.models.to_dicts()
+    ]
+    corpora = []
+    for row in origin.corpora.to_dicts():
+        # What was read counts, not what the corpus has: the longest run, where some are samples.
+        read = max(origin.runs.filter(corpus=row["name"]).select("sentences", "words").rows())
+        of = "" if read[0] == row["sentences"] else f" of its {row['sentences']:,}"
+        corpora.append(f"{row['name']} ({read[0]:,}{of} sentences, {read[1]:,} words)")
+    return f"{' and '.join(models)} over {' and '.join(corpora)}" if models else ""
+
+
+MOST_ROWS = 40
+"""Rows of a longer table that are not cut."""
+FIRST_ROWS = 15
+"""Rows of a table that is cut."""
+_NEVER = ("run", "run_a", "run_b")
+_LONG = 40
+"""Characters of a cell from which its column takes several lines."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page: its columns, their kinds, and the rows as text.
+
+    A kind is number, word or long (several lines); `total` counts rows; `csv` is a data address.
+    """
+
+    names: list[str]
+    kinds: list[str]
+    rows: list[tuple[str, ...]]
+    total: int
+    csv: str
+
+
+def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> Table:
+    """Lay a frame out, of a long one the first rows (`cuts`); runs are in the CSV alone."""
+    kept = frame.drop(_NEVER, strict=False)
+    kept = kept.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else kept
+    columns = columns_as_text(kept)
+    coded = base64.b64encode(csv_text(frame).encode()).decode()
+    return Table(
+        [each.name.replace("_", " ") for each in columns],
+        [_kind(each) for each in columns],
+        list(zip(*(each.cells for each in columns), strict=True)),
+        frame.height,
+        f"data:text/csv;charset=utf-8;base64,{coded}",
+    )
+
+
+def _kind(column: Column) -> str:
+    if column.is_number:
+        return "number"
+    return "long" if max(map(len, column.cells), default=0) >= _LONG else "word"
+
+
+_PARTS = ("axis", "legend", "title", "subtitle")
+_HALF_TURN = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
+"""What hue-rotate(180deg) does to red, green and blue, as the standard of filter effects has it."""
+_SPOKEN = ("role", "aria-label", "aria-roledescription", "aria-hidden")
+
+
+def inline(svg: str, prefix: str, label: str) -> str:
+    """An SVG document as a part of a page, with `label` as its name for those who do not see it.
+
+    Ids begin with the prefix. What the marks say of themselves becomes their title, a tooltip.
+    """
+    root = read_svg(svg)
+    renumber(root, prefix)
+    for element in list(root.iter()):
+        _say(element)
+    for old in root.findall(f"{{{SVG}}}title") + root.findall(f"{{{SVG}}}desc"):
+        root.remove(old)
+    title = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}title"})
+    title.text = label
+    root.insert(0, title)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{prefix}title")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def dark_rules() -> str:
+    """Style rules that draw the pictures, which are made for light ground, on dark ground.
+
+    Lightness is turned round and hue is kept: rules for single colours would miss the cells of a
+    grid, which lie between those of the theme. Kinds get the colours that they have on dark ground,
+    and the ground of a picture becomes transparent.
+    """
+    light, dark = THEMES["light"], THEMES["dark"]
+    pairs = {
+        light.sentence.gold: dark.sentence.gold,
+        **dict(zip(light.sentence.entities, dark.sentence.entities, strict=True)),
+        **dict(zip(light.palette, dark.palette, strict=True)),
+    }
+    rules = [".picture svg { filter: invert(1) hue-rotate(180deg); }"]
+    for ground in dict.fromkeys((light.background, light.sentence.ground)):
+        rules.append(f'.picture rect[fill="{ground}"] {{ fill: transparent; }}')
+    for before, after in pairs.items():
+        for name in ("fill", "stroke"):
+            rules.append(f'.picture [{name}="{before}"] {{ {name}: {turned(after)}; }}')
+    return "\n".join(rules)
+
+
+def turned(colour: str) -> str:
+    """The colour that the filter of dark ground turns into this one, as near as there is one."""
+    parts = [1 - int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    made = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
+    return "#" + "".join(f"{round(255 * min(max(each, 0.0), 1.0)):02x}" for each in made)
+
+
+def _say(element: ElementTree.Element) -> None:
+    """Turn what a mark says of itself into its title; the picture as a whole is one image."""
+    label = element.get("aria-label")
+    kind = element.get("aria-roledescription", "")
+    if label is not None and kind not in _PARTS and not kind.endswith("container"):
+        title = ElementTree.Element(f"{{{SVG}}}title")
+        title.text = label
+        element.insert(0, title)
+    for name in _SPOKEN:
+        element.attrib.pop(name, None)

@@ -1,126 +1,316 @@
-"""Asking a bank one section."""
+"""Asking a bank the sections: which run answers each, its rows, or what to type instead."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
+import shlex
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from attnbank.queries import pictures
-from attnbank.queries.pictures.facts import facts_of
-from attnbank.queries.sections import commands
-from attnbank.queries.sections.choosing import Subject, control_of, values_for
+from attnbank.queries import contents, pictures
+from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparing import compare
-from attnbank.queries.sections.example import EXAMPLE, example
-from attnbank.queries.sections.kinds import Answer, Comparison, Drawn, Missing, Section
+from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section
+from attnbank.queries.sentences.reading import ShowOptions
+from attnbank.queries.sentences.showing import show
 from attnbank.sql import registry
-from attnbank.sql.errors import BankError, CallError, QueryError
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
-
-if TYPE_CHECKING:
-    from attnbank.queries.bank import Bank
+from attnbank.sql.runs import run_fits, settled
 
 CONTROL = "compare_runs"
 _RUNS = ("run", "run_a", "run_b", "test_run")
+EXAMPLE = "example"
+"""What stands in the place of an analysis for the section of a sentence."""
+_FIRST = ("obj", "dobj", "det", "nsubj")
+"""The relations that it may show, the first of them that the corpus has."""
+_NEVER = ("all", "punct", "root")
 
 
-def answer(bank: Bank, section: Section, of: Subject, *, draws: bool = True) -> Answer | Missing:
-    """What the bank says to a section, or why it cannot and what to type.
+@dataclass(frozen=True)
+class Candidate:
+    """A run as the choice sees it; `corpus` and `model` are ids."""
 
-    Without `draws` no picture is made ready. Raises BankError where the bank is damaged or closed.
+    id: int
+    name: str
+    model: int
+    corpus: int
+    context: str
+    unit: str
+    is_finished: bool
+    is_whole: bool
+    is_preferred: bool
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about: its main run (None: there is none), and whether it was named."""
+
+    main: Candidate | None
+    is_named: bool
+    runs: tuple[Candidate, ...]
+
+
+def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
+    """What a report on a bank is about: `run` (name or id), else the run that best_head reads.
+
+    Without that it is the newest finished run. Raises CallError if there is no such run, or if its
+    positions are not words, which the sections on syntax read.
     """
-    if section.analysis == EXAMPLE:
-        return example(bank, section, of)
-    analysis = registry.find(section.analysis)
-    begun = time.perf_counter()
+    with bank.answering():
+        rows = bank.connection.execute(registry.statement("sections/runs")).fetchall()
+    runs = tuple(Candidate(*row) for row in rows)
     try:
-        values = _values(bank, section, of)
-        if isinstance(values, Missing):
-            return values
+        usual = bank.run_of("best_head", run=None if run is None else str(run))
+    except QueryError:
+        if run is not None:
+            raise
+        finished = [each for each in runs if each.is_finished]
+        main = max(finished, key=lambda each: (each.is_whole, each.id), default=None)
+    else:
+        main = next(each for each in runs if usual is not None and each.id == usual.id)
+    return Subject(main, run is not None, runs)
+
+
+def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
+    """What the bank says to a section, or why it cannot and what to type. Raises BankError."""
+    if section.analysis == EXAMPLE:
+        return _example(bank, section, of)
+    analysis = registry.find(section.analysis)
+    control = _control_of(bank, of)
+    if section.analysis == CONTROL and (of.main is None or control is None):
+        why = "The bank has no finished run of random weights to compare the main run with."
+        return Missing(section, why, _ingest(bank, of, ("--random-weights", "1")))
+    try:
+        if section.analysis == CONTROL and of.main is not None:
+            run = {"run_a": of.main.name, "run_b": control}
+        else:
+            run = _run_for(bank, analysis, of)
+        values = {**section.values, **run}
         kept = bank.kept(analysis.name, **values) if bank.reads_kept else None
         rows = bank.query(analysis.name, **values)
-    except BankError:
-        raise
+        if not rows.height:
+            why = analysis.empty or "nothing matches"
+            raise QueryError(f"{analysis.name} has no rows: {why}.")
     except (CallError, QueryError) as error:
-        return Missing(section, error.fact, commands.remedy(bank, analysis.name, error, of))
-    if not rows.height:
-        return _empty(bank, section, analysis, of)
-    run = {name: each for name, each in values.items() if name == "run"}
-    drawn = _drawn(bank, section, analysis, rows, values) if draws else None
-    comparison = None if section.published is None else _compared(bank, section, run, of)
+        return Missing(section, error.fact, _remedy(bank, analysis, error, of))
+    compared = None
+    if section.published is not None:
+        with suppress(CallError, QueryError):  # it may need more than the section itself
+            compared = compare(bank, section.published, run, control)
     return Answer(
         section,
         analysis.title,
-        _runs_of(rows),
+        pictures.runs_named(rows, _RUNS),
         rows,
         analysis.text,
-        commands.query_command(bank.path, analysis.name, values),
-        analysis.notes,
-        drawn,
-        comparison,
-        time.perf_counter() - begun,
+        _query(bank, "query", analysis.name, values),
+        _drawn(bank, section, rows, values),
+        compared,
         None if kept is None else kept.finished,
     )
 
 
-def _values(bank: Bank, section: Section, of: Subject) -> dict[str, Any] | Missing:
-    """The parameters of a section's analysis; Missing where there is no control to compare with."""
-    if section.analysis == CONTROL:
-        control = control_of(bank, of)
-        if control is None or of.main is None:
-            why = "The bank has no finished run of random weights that is like the main one."
-            if of.main is None:
-                path = [str(bank.path), commands.PLACE]
-                return Missing(section, why, f"attnbank -b {path[0]} ingest {path[1]}")
-            typed = commands.ingest(bank, of, ("--random-weights", "1"))
-            return Missing(section, why, typed)
-        return {**section.values, "run_a": of.main.name, "run_b": control}
-    return {**section.values, **values_for(bank, registry.find(section.analysis), of)}
+def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
+    """The value of the parameter `run` for an analysis; empty if its own choice is right.
+
+    That is one of the report's model. If the report's run was named, the choice is as if the bank
+    preferred it (attnbank use), then a run over the same corpus. Raises as `Bank.run_of`.
+    """
+    main, choice = of.main, analysis.run
+    if choice is None or main is None:
+        return {}
+    if choice.needs == "trees":
+        return {"run": main.name} if of.is_named else {}
+    why: AttnbankError | None = None
+    try:
+        found = bank.run_of(analysis.name)
+        usual = next((each for each in of.runs if found is not None and each.id == found.id), None)
+    except (CallError, QueryError) as error:
+        usual, why = None, error
+    if not of.is_named and usual is not None and usual.model == main.model:
+        return {}
+    with bank.answering():
+        fits = run_fits(bank.connection, settled(bank.connection, analysis))
+    able = {each.id for each in fits if each.misfit is None}
+    same = [
+        each
+        for each in of.runs
+        if each.id in able
+        and each.model == main.model
+        and each.is_finished
+        and choice.usual in (None, each.context)
+    ]
+    if not same:
+        if why is not None:
+            raise why
+        return {}
+    best = max(
+        same,
+        key=lambda each: (
+            each.is_preferred or (of.is_named and each.id == main.id),
+            choice.favours == f"{each.context}/{each.unit}",
+            of.is_named and each.id == main.id,
+            each.corpus == main.corpus,
+            each.is_whole,
+            each.id,
+        ),
+    )
+    return {} if best == usual else {"run": best.name}
+
+
+def _control_of(bank: AnyBank, of: Subject) -> str | None:
+    if of.main is None:
+        return None
+    statement = registry.statement("patterns/control_run")
+    with bank.answering():
+        rows = bank.connection.execute(statement, {"run": of.main.name}).fetchall()
+    return str(rows[0][0]) if rows else None
 
 
 def _drawn(
-    bank: Bank, section: Section, analysis: Analysis, rows: pl.DataFrame, values: dict[str, Any]
+    bank: Requests, section: Section, rows: pl.DataFrame, values: dict[str, Any]
 ) -> Drawn | None:
-    """The picture of a section; None where there is nothing to draw."""
     pictured = registry.find(section.picture)
     if pictured.plot is None:
         return None
-    same = pictured.name == analysis.name
-    taken = {each.name for each in pictured.parameters}
-    given = values if same else {name: v for name, v in values.items() if name in taken}
     try:
-        frame = rows if same else bank.query(pictured.name, **given)
-        facts = facts_of(frame, bank.runs(), given)
-        specification = pictures.specification(pictured, frame, facts)
+        if pictured.name != section.analysis:
+            taken = {each.name for each in pictured.parameters}
+            values = {name: value for name, value in values.items() if name in taken}
+            rows = bank.query(pictured.name, **values)
+        facts = pictures.facts_of(rows, contents.runs(bank), values)
+        specification = pictures.specification(pictured, rows, facts)
     except (CallError, QueryError):
         return None  # too many panels, or nothing that has a place: the table says it all
-    return Drawn(
-        pictured.name,
-        frame,
-        commands.query_command(bank.path, pictured.name, given, "plot"),
-        specification,
+    command = _query(bank, "plot", pictured.name, values, "-o", f"{pictured.name}.svg")
+    return Drawn(pictured.name, rows, command, specification)
+
+
+def _example(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
+    values = {} if of.main is None or not of.is_named else {"run": of.main.name}
+    statement = registry.statement("sections/sentence_of_relation")
+    try:
+        best = bank.query("best_head", min_count=1, **values)
+        known = {row["relation"]: row for row in best.iter_rows(named=True)}
+        names = [name for name in (*_FIRST, *known) if name in known and name not in _NEVER]
+        found = bank.run_of("best_head", **values)
+    except (CallError, QueryError) as error:
+        best_head = registry.find("best_head")
+        return Missing(section, error.fact, _remedy(bank, best_head, error, of))
+    rows: list[Any] = []
+    if names and found is not None:
+        with bank.answering():
+            asked = {"run": found.id, "relation": names[0]}
+            rows = bank.connection.execute(statement, asked).fetchall()
+    if not rows:
+        why = "No sentence of 6 to 14 words has the relation."
+        return Missing(section, why, _ingest(bank, of, needs="trees"))
+    number, chosen = rows[0][0], known[names[0]]
+    head = f"{chosen['layer']}-{chosen['head']}"
+    given = {"relation": names[0], "run": chosen["run"]}
+    if chosen["direction"] != "dependent_to_head":
+        given["direction"] = chosen["direction"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told at its place
+        try:
+            shown = show(bank, ShowOptions(number, head, **given))
+        except CallError as error:  # the run keeps peaks and sums alone
+            return Missing(section, error.fact, error.remedy)
+    typed = _query(bank, "show", str(number), {"head": head, **given})
+    return Answer(
+        section,
+        f"Head {head}, the best for {names[0]}, on one sentence",
+        (chosen["run"],),
+        shown.rows,
+        statement,
+        typed,
+        Drawn("show", shown.weights, f"{typed} -o sentence.svg", svg=shown.svg),
     )
 
 
-def _compared(bank: Bank, section: Section, run: dict[str, Any], of: Subject) -> Comparison | None:
-    assert section.published is not None
-    try:
-        return compare(bank, section.published, run, control_of(bank, of))
-    except (CallError, QueryError):
-        return None  # what it is compared with needs more than the section itself
+PLACE = "CORPUS"
+"""What stands in a command if nobody but the reader knows the corpus."""
+_OPTIONS = {
+    "gradients": ("--context", "pair", "--unit", "token", "--gradients"),
+    "losses": ("--context", "pair", "--unit", "token", "--ablate", "heads"),
+    "mentions": ("--context", "document"),
+}
+_WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
+"""What to take if a loss is needed instead of the packaged model, which has no head for one."""
 
 
-def _empty(bank: Bank, section: Section, analysis: Analysis, of: Subject) -> Missing:
-    """The word about an analysis that can be asked and has nothing to say."""
-    error = QueryError(f"{analysis.name} has no rows: {analysis.empty or 'nothing fits'}.")
-    return Missing(section, error.fact, commands.remedy(bank, analysis.name, error, of))
+def _command(bank: AnyBank, *words: str) -> str:
+    return shlex.join(["attnbank", "-b", str(bank.path), *words])
 
 
-def _runs_of(rows: pl.DataFrame) -> tuple[str, ...]:
-    """The names of the runs that rows are of."""
-    names: dict[str, None] = {}
-    for column in _RUNS:
-        if column in rows.columns:
-            names.update(dict.fromkeys(rows[column].drop_nulls().unique(maintain_order=True)))
-    return tuple(names)
+def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
+    options: list[str] = []
+    for option, value in values.items():
+        flag = option.replace("_", "-")
+        if isinstance(value, bool):
+            options.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            options += [f"--{flag}", str(value)]
+    return _command(bank, verb, name, *options, *more)
+
+
+def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
+    """The command after which the bank can answer an analysis; else what the error says."""
+    typed = error.remedy.partition("Type: ")[2] or error.remedy.partition("Make one: ")[2]
+    if typed.startswith("attnbank ") and f"-b {shlex.quote(str(bank.path))}" not in typed:
+        typed = f"{_command(bank)} {typed.removeprefix('attnbank ')}"
+    if analysis.run is None or "attnbank compute" in error.remedy:
+        return _probe(bank, of) if "attnbank probe" in typed else typed or error.remedy
+    if of.main is None:
+        return typed or _command(bank, "ingest", PLACE)
+    needs = analysis.run.needs
+    return _ingest(bank, of, _OPTIONS.get(needs or "", ()), needs)
+
+
+def _ingest(
+    bank: AnyBank, of: Subject, options: tuple[str, ...] = (), needs: str | None = None
+) -> str:
+    """The command for another run of the model, over a corpus that has what it `needs`."""
+    if of.main is None:
+        return _command(bank, "ingest", PLACE)
+    with bank.answering():
+        found = contents.read(bank)
+    name = found.models.filter(id=of.main.model)["name"][0]
+    if needs in ("gradients", "losses"):
+        name = _WITH_LOSS.get(name, name)
+    corpus = _corpus(bank, found.corpora, of.main.corpus, needs)
+    return _command(bank, "ingest", *corpus, "--model", name, *options)
+
+
+def _corpus(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
+    rows = sorted(corpora.to_dicts(), key=lambda row: (row["id"] != main, -row["id"]))
+    for row in rows:
+        if needs == "mentions" and not row["mentions"]:
+            continue
+        if needs == "trees":
+            of_corpus = {"corpus": row["id"]}
+            if not bank.frame_of(registry.statement("corpus_relations"), of_corpus).height:
+                continue
+        paths = [each for each in row["path"].split("\n") if each]
+        if paths and not any(each.startswith("-") for each in paths):
+            return paths
+    return [PLACE]
+
+
+def _probe(bank: AnyBank, of: Subject) -> str:
+    kind = [each for each in of.runs if (each.context, each.unit) == ("sentence", "word")]
+    test = of.main if of.main in kind else None
+    others = [
+        each
+        for each in kind
+        if test is not None and each.model == test.model and each.corpus != test.corpus
+    ]
+    train = others[-1].name if others else "RUN"
+    names = ("--train-run", train, "--test-run", test.name if test else "RUN")
+    return _command(bank, "probe", "attention", *names)

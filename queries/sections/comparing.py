@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import polars as pl
 
-from attnbank.queries.sections.commands import query_command
-from attnbank.queries.sections.kinds import Comparison
-from attnbank.queries.sections.plan import published
-
-if TYPE_CHECKING:
-    from attnbank.queries.bank import Bank
+from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.sections.plan import Comparison, published
 
 ABSENT = ""
 """What stands where there is no figure, as in every table."""
@@ -22,90 +19,80 @@ STANFORD = frozenset({"dobj", "prep", "pobj"})
 """Relations that one of the two has and the other does not (but for old treebanks' dobj)."""
 
 
-def compare(bank: Bank, name: str, run: dict[str, Any], control: str | None = None) -> Comparison:
-    """The published figures of a name beside what the bank says; `run` is as for the section.
-
-    Relations have those of the run `control`, of random weights, beside them. Raises as
-    `Bank.query` does.
-    """
+def compare(
+    bank: AnyBank, name: str, run: dict[str, Any], control: str | None = None
+) -> Comparison:
+    """Published figures beside ours, of relations also `control`'s. Raises as `Bank.query`."""
     told = published()[name]
     values = {**told.get("values", {}), **run}
-    frame = bank.query(told["compares"], **values)
     if "relation" in told:
-        possessive = bank.query(told["compares"], **values, possessive=True)
-        rows = _relations(told["relation"], frame, possessive)
-        if control is not None:
-            values_of_control = {**values, "run": control}
-            plain = bank.query(told["compares"], **values_of_control)
-            judged = bank.query(told["compares"], **values_of_control, possessive=True)
-            _add_control(rows, _relations(told["relation"], plain, judged))
-    elif "model" in told:
-        rows = _models(told["model"], frame)
-    elif "probe" in told:
-        rows = _probes(told["probe"], frame)
+        ours = _by_relation(bank, told["compares"], values)
+        beside = control and _by_relation(bank, told["compares"], {**values, "run": control})
+        rows = _relations(told["relation"], ours, beside or None)
     else:
-        rows = [
-            {
-                "what": each["what"],
-                "paper": each["published"],
-                "this bank": MEASURES[each["measure"]](frame),
-            }
-            for each in told["claim"]
-        ]
-    return Comparison(
-        pl.DataFrame(rows),
-        told["source"],
-        told["setup"],
-        told["differs"],
-        query_command(bank.path, told["compares"], values),
-    )
+        frame = bank.query(told["compares"], **values)
+        if "model" in told:
+            rows = _models(told["model"], frame)
+        elif "probe" in told:
+            rows = _probes(told["probe"], frame)
+        else:
+            rows = [
+                {
+                    "what": each["what"],
+                    "paper": each["published"],
+                    "this bank": MEASURES[each["measure"]](frame),
+                }
+                for each in told["claim"]
+            ]
+    return Comparison(pl.DataFrame(rows), told["source"], told["setup"], told["differs"])
 
 
-def _relations(told: list[dict[str, Any]], plain: pl.DataFrame, possessive: pl.DataFrame) -> Any:
+Row = dict[str, Any]
+Heads = tuple[dict[str, Row], dict[str, Row]]
+"""The best head for each relation: as it is, and with possessives judged as the paper does."""
+
+
+def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any]) -> Heads:
+    plain = bank.query(analysis, **values).to_dicts()
+    possessive = bank.query(analysis, **values, possessive=True).to_dicts()
+    return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}
+
+
+def _relations(told: list[Row], ours: Heads, control: Heads | None) -> list[Row]:
     """Rows of table 1: a relation of the paper and the one of the treebank that means the same."""
-    names = set(plain["relation"])
-    is_universal = bool(names & UNIVERSAL) and not names & STANFORD
+    is_universal = not UNIVERSAL.isdisjoint(ours[0]) and STANFORD.isdisjoint(ours[0])
     rows = []
     for each in told:
-        frame = possessive if each.get("possessive") else plain
-        known = {row["relation"]: row for row in frame.iter_rows(named=True)}
-        ours = each["name"] if each["name"] in known else each.get("ud")
-        row = known.get(ours) if ours is not None else None
+        name, row = _counterpart(each, ours)
+        named = "no counterpart" if name is None else f"{name}: fewer than 10 here"
         remarks = [each.get("remark"), each.get("mapping") if is_universal else None]
-        if ours is None:
-            shown = "no counterpart"
-        elif row is None:
-            shown = f"{ours}: fewer than 10 here"
-        else:
-            shown = ours
-        rows.append(
-            {
-                "paper": each["name"],
-                "paper: head": each["head"],
-                "paper: accuracy": f"{each['accuracy']:.1f}",
-                "paper: baseline": f"{each['baseline']:.1f} ({each['offset']:+d})",
-                "this bank": shown,
-                "head": ABSENT if row is None else f"{row['layer']}-{row['head']}",
-                "accuracy": ABSENT if row is None else per_cent(row["accuracy"]),
-                "baseline": ABSENT
-                if row is None
-                else f"{per_cent(row['offset_accuracy'])} ({row['offset']:+d})",
-                "n": ABSENT if row is None else f"{row['n']}",
-                "how far it is fair": " ".join(filter(None, remarks)),
-            }
-        )
+        made = {
+            "paper": each["name"],
+            "paper: head": each["head"],
+            "paper: accuracy": f"{each['accuracy']:.1f}",
+            "paper: baseline": f"{each['baseline']:.1f} ({each['offset']:+d})",
+            "this bank": name if row else named,
+            "head": f"{row['layer']}-{row['head']}" if row else ABSENT,
+            "accuracy": per_cent(row["accuracy"]) if row else ABSENT,
+            "baseline": (
+                f"{per_cent(row['offset_accuracy'])} ({row['offset']:+d})" if row else ABSENT
+            ),
+            "n": f"{row['n']}" if row else ABSENT,
+        }
+        if control is not None:
+            _, other = _counterpart(each, control)
+            made["random weights"] = per_cent(other["accuracy"]) if other else ABSENT
+        rows.append(made | {"how far it is fair": " ".join(filter(None, remarks))})
     return rows
 
 
-def _add_control(rows: list[dict[str, Any]], control: list[dict[str, Any]]) -> None:
-    """Put what the best head of random weights finds before the remark of each row."""
-    for row, other in zip(rows, control, strict=True):
-        remark = row.pop("how far it is fair")
-        row["random weights"] = other["accuracy"]
-        row["how far it is fair"] = remark
+def _counterpart(told: Row, heads: Heads) -> tuple[str | None, Row | None]:
+    known = heads[1] if told.get("possessive") else heads[0]
+    name = told["name"] if told["name"] in known else told.get("ud")
+    return name, known.get(name or "")
 
 
-def _models(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:
+def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 2: the rules and the best head, in the order that both have."""
     kinds = ("all", "pronoun", "proper", "nominal")
     return [
@@ -117,16 +104,12 @@ def _models(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:
     ]
 
 
-def _probes(told: list[dict[str, Any]], frame: pl.DataFrame) -> Any:
+def _probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 3: the newest probe of each kind, on trained and on random weights."""
     rows = []
     for each in told:
-        is_random = each.get("random", False)
-        of_kind = frame.filter(
-            (pl.col("kind") == each["kind"])
-            & (pl.col("random_seed").is_not_null() == pl.lit(is_random))
-        )
-        found = of_kind.tail(1).to_dicts()
+        is_random = pl.col("random_seed").is_not_null() == each.get("random", False)
+        found = frame.filter(is_random, kind=each["kind"]).tail(1).to_dicts()
         rows.append(
             {
                 "probe": each["name"],
@@ -143,27 +126,21 @@ def per_cent(share: float | None) -> str:
     return ABSENT if share is None or not math.isfinite(share) else f"{100 * share:.1f}"
 
 
-def _heads_over_half(column: str) -> Callable[[pl.DataFrame], str]:
-    def measure(frame: pl.DataFrame) -> str:
-        layers = frame.filter(pl.col(column) > 0.5)["layer"].sort().to_list()
-        word = "layer" if len(layers) == 1 else "layers"
-        where = f" ({word} {', '.join(map(str, layers))})" if layers else ""
-        return f"{len(layers)} of {frame.height}{where}"
-
-    return measure
+def _over_half(column: str, frame: pl.DataFrame) -> str:
+    """How many heads have more than half of their attention there, and in which layers."""
+    layers = frame.filter(pl.col(column) > 0.5)["layer"].sort().to_list()
+    word = "layer" if len(layers) == 1 else "layers"
+    where = f" ({word} {', '.join(map(str, layers))})" if layers else ""
+    return f"{len(layers)} of {frame.height}{where}"
 
 
-def _in_the_middle(column: str) -> Callable[[pl.DataFrame], str]:
+def _in_the_middle(column: str, frame: pl.DataFrame) -> str:
     """The mean over the heads of layers 6 to 10 of 12, or the same part of another model."""
-
-    def measure(frame: pl.DataFrame) -> str:
-        first, last = middle(_layers(frame))
-        value = frame.filter(pl.col("layer").is_between(first, last))[column].mean()
-        if not isinstance(value, float):
-            return ABSENT
-        return f"{per_cent(value)} % (layers {first} to {last} of {_layers(frame)})"
-
-    return measure
+    first, last = middle(_layers(frame))
+    value = frame.filter(pl.col("layer").is_between(first, last))[column].mean()
+    if not isinstance(value, float):
+        return ABSENT
+    return f"{per_cent(value)} % (layers {first} to {last} of {_layers(frame)})"
 
 
 def middle(layers: int) -> tuple[int, int]:
@@ -197,10 +174,10 @@ def _layer_ratio(frame: pl.DataFrame) -> str:
 
 
 MEASURES: dict[str, Callable[[pl.DataFrame], str]] = {
-    "previous_heads": _heads_over_half("previous"),
-    "next_heads": _heads_over_half("next"),
-    "sep_in_the_middle": _in_the_middle("sep"),
-    "sep_to_sep_in_the_middle": _in_the_middle("sep_to_sep"),
+    "previous_heads": partial(_over_half, "previous"),
+    "next_heads": partial(_over_half, "next"),
+    "sep_in_the_middle": partial(_in_the_middle, "sep"),
+    "sep_to_sep_in_the_middle": partial(_in_the_middle, "sep_to_sep"),
     "sep_gradient_late": _sep_gradient_late,
     "cls_entropy_last": _cls_entropy_last,
     "layer_ratio": _layer_ratio,

@@ -3,11 +3,90 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from attnbank.queries.sections.kinds import Chapter, Section
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or figure: the analysis that answers it, and how to read the answer.
+
+    `picture` is the analysis drawn, `published` the part of the published figures, if any, `values`
+    are parameters beside the run.
+    """
+
+    key: str
+    title: str
+    analysis: str
+    reading: str
+    picture: str
+    published: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Sections that belong together, and the part of a paper that they answer to."""
+
+    key: str
+    title: str
+    paper: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Published figures beside ours, as text, with their source and why they may differ."""
+
+    rows: pl.DataFrame
+    source: str
+    setup: str
+    differs: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture: a Vega-Lite specification or an SVG, the rows in it and how to draw it again."""
+
+    analysis: str
+    rows: pl.DataFrame
+    command: str
+    specification: Mapping[str, Any] | None = None
+    svg: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a bank says to a section.
+
+    `runs` answered, `statement` is the SQL, `command` what to type for the rows, `kept` since when
+    (UTC) they were kept, if they were not computed now.
+    """
+
+    section: Section
+    title: str
+    runs: tuple[str, ...]
+    rows: pl.DataFrame
+    statement: str
+    command: str
+    drawn: Drawn | None
+    comparison: Comparison | None = None
+    kept: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A section that a bank cannot answer, with the reason, and the command that would fill it."""
+
+    section: Section
+    reason: str
+    command: str
 
 
 @cache
@@ -18,7 +97,7 @@ def chapters() -> tuple[Chapter, ...]:
             each["key"],
             each["title"],
             each["paper"],
-            tuple(_section(one) for one in each["section"]),
+            tuple(Section(**{"picture": one["analysis"]} | one) for one in each["section"]),
         )
         for each in _read("sections.toml")["chapter"]
     )
@@ -28,10 +107,6 @@ def chapters() -> tuple[Chapter, ...]:
 def published() -> dict[str, Any]:
     """Return the published figures, by the name that a section gives."""
     return _read("published.toml")
-
-
-def _section(told: dict[str, Any]) -> Section:
-    return Section(**{"picture": told["analysis"]} | told)
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -1,28 +1,18 @@
-"""From the tables of a bank to the frames of one sentence: its rows, and its panels."""
+"""From the tables of a bank to what one sentence has to show: rows, panels, arcs, a tree."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 
-from attnbank.queries.pictures.sentence.panel import ELSEWHERE, Panel, Tree
-from attnbank.queries.results import frame_of
+from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.pictures.sentence import ELSEWHERE, Panel, Tree
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
-from attnbank.queries.sentences.marks import (
-    NO_MENTIONS,
-    Asked,
-    as_saved,
-    frame,
-    gold_arcs,
-    gold_pairs,
-    is_saved_relation,
-    mentions_of,
-    tree_of,
-)
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.runs import Run
@@ -30,14 +20,59 @@ from attnbank.sql.runs import Run
 MOST = 150
 """Positions of a sentence that are shown at most."""
 _KINDS = ("word", "token")
+DIRECTIONS = ("dependent_to_head", "head_to_dependent")
+MOST_HITS = 50
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """What `Bank.show` takes, which says what each is. Raises CallError for odd values."""
+
+    sentence: str | int
+    head: str | Sequence[str] = ()
+    layer: int | None = None
+    run: str | int | None = None
+    corpus: str | None = None
+    relation: str | None = None
+    direction: str = DIRECTIONS[0]
+    coreference: bool = False
+    tree: bool = False
+    special: bool = True
+    words: tuple[int, int] | None = None
+    before: int = 0
+    matched: Sequence[int] = ()
+    hits: int = 1
+    least: float = 0.01
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise CallError(
+                f"Unknown direction {self.direction}.", f"Say {' or '.join(DIRECTIONS)}."
+            )
+        if not 1 <= self.hits <= MOST_HITS:
+            raise CallError(
+                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."
+            )
+        if not 0 <= self.least < 1:
+            raise CallError(
+                f"{self.least} is not a valid least weight.", "Give a number from 0 to below 1."
+            )
+        if self.words is not None and not 1 <= self.words[0] <= self.words[1]:
+            raise CallError(
+                f"{self.words[0]}-{self.words[1]} is not a range of words.",
+                "Write FROM-TO, counting from 1: 1-20.",
+            )
+
+    @property
+    def run_name(self) -> str | None:
+        """The run that is named, by name or id."""
+        return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)
 class Read:
-    """What one sentence has to show: a row a word of it and head, a panel a head, and the tree.
-
-    `left_out` are whole sentences about what of it is not shown; `notes` about what else there is.
-    """
+    """Rows (a word and head), panels (a head) and tree of a sentence, and sentences about them."""
 
     rows: pl.DataFrame
     panels: tuple[Panel, ...]
@@ -46,97 +81,76 @@ class Read:
     notes: tuple[str, ...]
 
 
-def needs(connection: DuckDBPyConnection, asked: Asked, tree: bool) -> str | None:
+def needs(bank: AnyBank, asked: ShowOptions) -> str | None:
     """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
     if asked.coreference:
         return "mentions"
-    if tree or (asked.relation is not None and not is_saved_relation(connection, asked.relation)):
-        return "trees"
-    return None
+    is_gold = asked.relation is not None and not _is_saved_relation(bank, asked.relation)
+    return "trees" if asked.tree or is_gold else None
 
 
-def check_relation(connection: DuckDBPyConnection, relation: str | None, run: Run) -> None:
-    """Raise CallError for a relation that no word of the run's corpus has, and that is not saved.
-
-    It may be one with its subtype (nmod:poss), one without, or all.
-    """
-    rows = frame_of(
-        connection.query(registry.statement("corpus_relations"), params={"corpus": run.corpus})
-    ).rows()
-    folded = {str(name).split(":")[0] for name, *_ in rows}
-    if (
-        relation is not None
-        and relation not in folded
-        and not is_saved_relation(connection, relation)
-    ):
-        runs.check_relation(connection, as_analysis(None), {"relation": relation}, run)
+def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
+    """Raise CallError for a relation (nmod, nmod:poss, all) that is not in the corpus or saved."""
+    if relation is None or _is_saved_relation(bank, relation):
+        return
+    rows = bank.frame_of(registry.statement("corpus_relations"), {"corpus": run.corpus}).rows()
+    if relation not in {str(name).split(":")[0] for name, *_ in rows}:
+        runs.check_relation(bank.connection, as_analysis(None), {"relation": relation}, run)
 
 
-def names(connection: DuckDBPyConnection, run: Run) -> dict[str, str]:
+def names(bank: AnyBank, run: Run) -> dict[str, str]:
     """Return what a title says of a run: its name (run), its model and its corpus."""
-    found = frame(connection, "facts", run=run.id).row(0, named=True)
-    random = found["random_seed"] is not None
+    found = _frame(bank, "facts", run=run.id).row(0, named=True)
     model = found["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
-    return {
-        "run": found["name"],
-        "model": f"{model}{' (random weights)' if random else ''}",
-        "corpus": found["corpus"],
-    }
+    if found["random_seed"] is not None:
+        model += " (random weights)"
+    return {"run": found["name"], "model": model, "corpus": found["corpus"]}
 
 
 def read(
-    connection: DuckDBPyConnection,
-    run: Run,
-    chosen: Chosen,
-    heads: Sequence[tuple[int, int]],
-    asked: Asked,
+    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
 ) -> Read:
-    """Read what some heads look at in a sentence that an input of the run holds.
-
-    Raises CallError where none of its words is in the range that is asked for.
-    """
-    inputs = frame(connection, "inputs", run=run.id, sentence=chosen.id)
+    """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
+    inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = frame(connection, "positions", sequence=sequence)
+    by_word = _frame(bank, "positions", sequence=sequence)
     every = by_word.unique(["position"], keep="first", maintain_order=True)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _before(every, chosen, asked.before)
     shown, left_out = _shown(every, own, before, asked)
     if len(before) < asked.before:
         left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
-                        f" {asked.before} that are asked for.")  # fmt: skip
+                        f" {asked.before} that were asked for.")  # fmt: skip
     if in_input < all_words:
         left_out.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
     is_word = pl.col("kind").is_in(_KINDS)
     notes = []
     if every.filter(is_word).height > shown.filter(is_word).height:
         notes.append(
-            f"The input has {size} positions; what goes to words that are not shown is elsewhere."
+            f"The input has {size} positions; attention to words not shown is drawn as elsewhere."
         )
-    if not asked.special and every.height > every.filter(is_word).height:
-        notes.append("Special tokens are left out, and what goes to them.")
+    if not asked.special and every["word"].has_nulls():
+        notes.append("Special tokens, and attention to them, are left out.")
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = frame(connection, "maps", sequence=sequence, heads=names)
+    maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
-    peaks = frame(connection, "peaks", sequence=sequence, heads=names)
-    is_saved = asked.relation is not None and is_saved_relation(connection, asked.relation)
-    pairs = gold_pairs(connection, by_word, [*before, chosen.id], asked, is_saved=is_saved)
+    peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
+    is_saved = _is_saved_relation(bank, asked.relation)
+    pairs = _gold_pairs(bank, by_word, [*before, chosen.id], asked, is_saved=is_saved)
     # Of several words in one position each has a row of its own in what follows.
     of_shown = by_word.join(shown.select("position"), on="position", how="semi")
-    judged = as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
-    matched = set(
-        of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"].to_list()
-    )
+    judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
+    matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
     words = shown.select(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
         is_special=pl.col("kind").is_in(_KINDS).not_(),
-        is_matched=pl.col("position").is_in(list(matched)),
+        is_matched=pl.col("position").is_in(matched.to_list()),
     )
-    mentions = mentions_of(connection, of_shown) if asked.coreference else NO_MENTIONS
+    mentions = _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS
     tops, panels = [], []
     for layer, head in heads:
         of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
@@ -146,18 +160,17 @@ def read(
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), every, shown),
-                  gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked), mentions)
+                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked), mentions)
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    return Read(rows, tuple(panels), tree_of(of_shown), tuple(left_out), tuple(notes))
+    return Read(rows, tuple(panels), _tree_of(of_shown), tuple(left_out), tuple(notes))
 
 
 def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
-    """Raise BankError where an input has not one weight for each pair of positions and head."""
     size = every.height
     weights = maps["weights"].explode()
     is_whole = (
@@ -169,53 +182,42 @@ def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
     )
     if not is_whole:
         raise BankError(
-            "The bank is damaged: the attention maps of an input are not whole.",
-            "Use a copy of it that is whole, or ingest again into a new file (-b FILE).",
+            "The bank is damaged: the attention maps of an input are incomplete.",
+            "Use an intact copy of it, or ingest again into a new file (-b FILE).",
         )
 
 
 def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
-    """The sentences that stand before the chosen one in its input, so many at most."""
     ids = [each for each in every["sentence"].unique(maintain_order=True) if each is not None]
     at = ids.index(chosen.id)
     return ids[max(0, at - count) : at]
 
 
 def _shown(
-    every: pl.DataFrame, own: pl.Expr, before: list[int], asked: Asked
+    every: pl.DataFrame, own: pl.Expr, before: list[int], asked: ShowOptions
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The positions of an input that are shown, and a word about those that are not."""
     notes = []
-    kept = own
-    if asked.words is not None:
-        first, last = asked.words
-        kept = own & pl.col("index").is_between(first, last)
-    words = every.filter(kept)
-    if words.height:
-        words = every.filter(kept | pl.col("sentence").is_in(before).fill_null(False))
-    else:
-        least, most = every.filter(own).select(
-            pl.col("index").min().alias("least"), pl.col("index").max().alias("most")
-        ).row(0)  # fmt: skip
+    kept = own if asked.words is None else own & pl.col("index").is_between(*asked.words)
+    if not every.filter(kept).height:
+        indexes = every.filter(own)["index"].drop_nulls()
         raise CallError(
-            "The sentence has no such words.", f"It has the words {least} to {most} (--words)."
+            "The sentence does not have these words.",
+            f"It has the words {min(indexes)} to {max(indexes)} (--words).",
         )
+    words = every.filter(kept | pl.col("sentence").is_in(before).fill_null(False))
     if words.height > MOST:
         words = words.tail(MOST) if before else words.head(MOST)
         part = "The last" if before else "The first"
         notes.append(
-            f"{part} {MOST} positions alone are shown, up to word {words['index'][-1]}; for others:"
+            f"{part} {MOST} positions are shown, up to word {words['index'][-1]}; for others:"
             " --words FROM-TO."
         )
-    special = every.filter(pl.col("kind").is_in(_KINDS).not_()) if asked.special else every.clear()
+    special = every.filter(pl.col("word").is_null()) if asked.special else every.clear()
     return pl.concat([words, special]).sort("position"), notes
 
 
 def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
-    """The weights between the positions that are shown, and the sum of those to other words.
-
-    Special tokens that are left out are left out of the sum, too.
-    """
+    """The weights between shown positions, and the sum of those to other words."""
     places = shown["position"].to_list()
     words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
     others = sorted(set(words) - set(places))
@@ -231,13 +233,12 @@ def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.D
 
 
 def _tops(
-    every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame, asked: Asked
-) -> pl.DataFrame:
-    """One row per word: what it looks at most (or what looks at it), and whether that is its head.
+    every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
+    asked: ShowOptions,
+) -> pl.DataFrame:  # fmt: skip
+    """A row a word: what it looks at most (or what looks at it), as in `peak`; is that its head.
 
-    As in table `peak`, special tokens and the word itself are left out. `every` and `shown` have
-    one row per word of a position; that the head stands at the same position cannot be found, and
-    is neither right nor wrong.
+    A head at the same position cannot be found, and is neither right nor wrong.
     """
     backward = asked.direction == "head_to_dependent"
     found = "looked_at_by" if backward else "looks_at"
@@ -252,32 +253,131 @@ def _tops(
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
-    return (
-        shown.filter(pl.col("kind").is_in(_KINDS))
+    tops = (
+        shown.filter(pl.col("word").is_not_null())
         .join(peaks, on="position", how="left")
         .rename({taken: f"{found}_position", f"{taken}_weight": "weight"})
         .join(at, on=f"{found}_position", how="left")
         .join(rests, on="position", how="left")
         .sort("position", "index")
-        .select(
-            "position",
-            "index",
-            pl.col("text").alias("dependent"),
-            f"{found}_position",
-            found,
-            "weight",
-            pl.col("head_form").alias("gold_head"),
-            "relation",
-            pl.struct("position", f"{found}_position", "head_word")
-            .map_elements(
-                lambda row: (
-                    None
-                    if row["head_word"] is None or (row["position"], row["head_word"]) in stands
-                    else (row[f"{found}_position"], row["head_word"]) in stands
-                ),
-                return_dtype=pl.Boolean,
-            )
-            .alias("correct"),
-            "special",
-        )
+    )
+    correct = [
+        None if head is None or (place, head) in stands else (peak, head) in stands
+        for place, peak, head in tops.select("position", f"{found}_position", "head_word").rows()
+    ]
+    return tops.select(
+        "position", "index", pl.col("text").alias("dependent"), f"{found}_position", found,
+        "weight", pl.col("head_form").alias("gold_head"), "relation",
+        pl.Series("correct", correct, pl.Boolean), "special",
+    )  # fmt: skip
+
+
+def _frame(bank: AnyBank, name: str, /, **values: Any) -> pl.DataFrame:
+    return bank.frame_of(registry.statement(f"sentences/{name}"), values)
+
+
+def _is_saved_relation(bank: AnyBank, relation: str | None) -> bool:
+    rows = bank.connection.execute("select 1 from saved_relation where name = ?", [relation])
+    return bool(rows.fetchall())
+
+
+def _gold_pairs(
+    bank: AnyBank, every: pl.DataFrame, sentences: list[int], asked: ShowOptions, *, is_saved: bool
+) -> list[tuple[int, int]]:
+    """The pairs (dependent, head), both word.id, of the relation that is asked for."""
+    if asked.relation is None:
+        return []
+    if is_saved:
+        saved = _frame(bank, "saved_pairs", relation=asked.relation, sentences=sentences)
+        return [(word, head) for word, head in saved.rows()]
+    own = every.filter(
+        pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
+    ).unique(["word"], maintain_order=True)
+    return [
+        (word, head)
+        for word, head, relation in own.select("word", "head_word", "relation").rows()
+        if asked.relation in ("all", relation, str(relation).split(":")[0])
+    ]
+
+
+def _as_saved(
+    every: pl.DataFrame, shown: pl.DataFrame, pairs: Sequence[tuple[int, int]], asked: ShowOptions
+) -> pl.DataFrame:
+    """The positions with a saved relation in place of the tree; of several heads the first."""
+    heads = dict(reversed(pairs))
+    forms = dict(every.select("word", "form").rows())
+    of_word = [heads.get(word) for word in shown["word"]]
+    return shown.with_columns(
+        pl.Series("head_word", of_word, pl.Int32),
+        pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
+        pl.Series("relation", [head and asked.relation for head in of_word], pl.String),
+    )
+
+
+def _gold_arcs(
+    pairs: Sequence[tuple[int, int]], every: pl.DataFrame, shown: pl.DataFrame,
+    peaks: pl.DataFrame, asked: ShowOptions,
+) -> pl.DataFrame:  # fmt: skip
+    """The gold arcs, from the word that should look, between the first tokens of words.
+
+    One is found if one of the dependent's tokens has one of the head's at its peak.
+    """
+    backward = asked.direction == "head_to_dependent"
+    taken = "most_attending" if backward else "most_attended"
+    words_at: dict[int, list[int]] = {}
+    for place, word in every.select("position", "word").rows():
+        words_at.setdefault(place, []).append(word)
+    peak_of = {
+        (word, other)
+        for place, found in peaks.select("position", taken).rows()
+        for word in words_at[place]
+        for other in words_at.get(found, [])
+    }
+    first: dict[int, int] = {}
+    for place, word in shown.select("position", "word").drop_nulls().rows():
+        first.setdefault(word, place)
+    rows = []
+    for word, head in pairs:
+        if word in first and head in first and first[word] != first[head]:
+            ends = (first[head], first[word]) if backward else (first[word], first[head])
+            rows.append((*ends, (word, head) in peak_of))
+    schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+_NO_MENTIONS = pl.DataFrame(
+    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
+)
+
+
+def _mentions_of(bank: AnyBank, shown: pl.DataFrame) -> pl.DataFrame:
+    """The mentions of entities that have several among the words shown, as spans of positions."""
+    words = shown["word"]
+    found = _frame(bank, "mentions", first=words.min(), last=words.max())
+    spans: list[tuple[int, int, int, int]] = []
+    places: dict[int, list[int]] = {}
+    for place, word in shown.select("position", "word").drop_nulls().rows():
+        places.setdefault(word, []).append(place)
+    columns = ("entity", "first_word", "last_word", "head_word")
+    for entity, first, last, head in found.select(columns).rows():
+        inner = [place for word in range(first, last + 1) for place in places.get(word, [])]
+        if inner and head in places:
+            spans.append((entity, min(inner), max(inner), places[head][0]))
+    times = Counter(span[0] for span in spans)  # in the order of the text
+    several = [entity for entity, count in times.items() if count > 1]
+    rows = [(several.index(span[0]), *span[1:]) for span in spans if span[0] in several]
+    return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
+
+
+def _tree_of(shown: pl.DataFrame) -> Tree | None:
+    words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
+    words = words.sort("position", "index")
+    if words["head_index"].null_count() == words.height:
+        return None
+    place = {word: at for at, word in enumerate(words["word"])}
+    return Tree(
+        words=tuple(words["form"]),
+        tags=tuple(upos or "" for upos in words["upos"]),
+        heads=tuple(place.get(head) for head in words["head_word"]),
+        relations=tuple(words["relation"]),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,18 @@ import polars as pl
 
 from attnbank.queries import parameters
 from attnbank.queries.dialects import to_dialect, written_out
-from attnbank.queries.results import frame_of_arrow
-from attnbank.queries.scores import Scores
-from attnbank.queries.spark.errors import explained
+from attnbank.queries.requests import Requests
+from attnbank.queries.results import frame_of_arrow, query_error
 from attnbank.queries.spark.merged import Merged
-from attnbank.queries.spark.stages import stages_of
-from attnbank.queries.spark.tables import Export, Tables
+from attnbank.queries.spark.stages import Stage, stages_of
+from attnbank.queries.spark.tables import Export
 from attnbank.sql import registry
+from attnbank.sql.bank.connections import connected
+from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
+from attnbank.sql.quoting import quoted
 from attnbank.sql.runs import Asked, Run, UnfinishedRunWarning, check_relation, choose_run
 
 if TYPE_CHECKING:
@@ -33,69 +36,58 @@ _SETTINGS = {
     # Its time and memory grow exponentially with the names that a statement gives to one column:
     # with it the optimizer needs gigabytes for best_head, and finds nothing.
     "spark.sql.constraintPropagation.enabled": "false",
+    # Otherwise what climbs a tree ends after a million rows, or a hundred heads above each other.
+    "spark.sql.cteRecursionLevelLimit": "10000",
+    "spark.sql.cteRecursionRowLimit": "-1",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
     # Otherwise ${env:NAME} in a value, such as the name of a relation, would be replaced.
     "spark.sql.variable.substitute": "false",
 }
 """What the statements need to mean on Spark what they mean in a bank, and to be planned at all."""
-_TYPES = {
-    "bigint": pl.Int64(),
-    "boolean": pl.Boolean(),
-    "double": pl.Float64(),
-    "float": pl.Float32(),
-    "integer": pl.Int32(),
-    "smallint": pl.Int16(),
-    "varchar": pl.String(),
-}
 
 
 def open_export(session: SparkSession, *folders: str | Path) -> Exported:
     """An export that `attnbank export` wrote, on a Spark session that the caller has made.
 
     Several are read as one bank: what they share counts once, and the shards of a run are that run.
-    Each is a path, or an address that Spark can read (`s3a://...`, `hdfs://...`). The views of
-    the tables and the settings that the statements need are those of a session of its own within
-    the same application, so that nothing of the given one changes. Raises MissingPackageError
-    without pyspark, CallError if there is no such folder, or if several cannot be one, and
-    BankError if one is no whole export of this format.
+    Each is a path, or an address that Spark can read (`s3a://...`, `hdfs://...`). The views and
+    settings are those of a session of its own, so that nothing of the given one changes. Raises
+    MissingPackageError without pyspark, CallError if there is no such folder, or if several cannot
+    be one, and BankError if one is not a whole export of this format.
     """
     if not folders:
-        raise CallError("No export is named.", "Give the folder that attnbank export wrote.")
-    need("Spark", "pyspark")
+        raise CallError("No export was named.", "Name the folder that attnbank export wrote.")
+    need("Spark", "spark", "pyspark")
     own = session.newSession()
     for name, value in _SETTINGS.items():
         own.conf.set(name, value)
-    with explained(", ".join(map(str, folders))):
+    with _explained(", ".join(map(str, folders))):
         exports = [Export(own, str(folder)) for folder in folders]
-        return Exported(Tables(exports[0] if len(exports) == 1 else Merged(exports)))
+        return Exported(exports[0] if len(exports) == 1 else Merged(exports))
 
 
-class Exported(Scores):
+class Exported(Requests):
     """An export that is open on Spark. Results are Polars frames, as those of a Bank.
 
-    `find`, `count` and `score` are those of a Bank, too; but the limits of time and memory that
-    they take are for DuckDB, and Spark does not know them.
+    `find`, `count` and `score` are those of a Bank, too, without its limits of time and memory.
     """
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self.path = Path(tables.folder)
+    def __init__(self, source: Export | Merged) -> None:
+        self._source = source
+        self._views: set[str] = set()  # the tables that are views of the session by now
+        self.path = Path(source.folder)
+        self.session = source.session
+        """The session of its own that its statements run in."""
 
     def __repr__(self) -> str:
-        return f"<Exported {self._tables.folder}, on Spark>"
-
-    @property
-    def session(self) -> SparkSession:
-        """The session of its own that its statements run in."""
-        return self._tables.session
+        return f"<Exported {self._source.folder}, on Spark>"
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis, as `Bank.query` does: with its parameters, columns and rows.
 
-        Numbers that are sums may differ from those of a bank in their last digits, since Spark adds
-        up in another order. Raises and warns as `Bank.query` does, and raises CallError for an
-        analysis of the user's own, which only the sandbox of a bank may run.
+        Sums may differ from those of a bank in their last digits. Raises and warns as `Bank.query`
+        does, and raises CallError for an analysis of the user's own.
         """
         analysis, given = _asked(name, values)
         with self.answering():
@@ -103,28 +95,24 @@ class Exported(Scores):
             if run is not None:
                 if not run.is_finished:
                     warnings.warn(
-                        f"The run {run.name} is not finished: the figures are over its first part.",
+                        f"The run {run.name} is not finished: figures cover its first part only.",
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
                 check_relation(_Asked(self), analysis, given, run)
             with self._rows(to_dialect(analysis.name, "spark", **given)) as found:
                 frame = frame_of_arrow(found.toArrow(), [])
-        return frame.cast({each.name: _type(each.type) for each in analysis.columns})
+        return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
-        """The run that `query` reads with the same arguments; None if it does not read exactly one.
-
-        Raises as `query` does.
-        """
+        """The run that `query` reads with the same arguments; None unless it reads exactly one."""
         analysis, given = _asked(name, values)
         with self.answering():
             return self._choose(analysis, given)
 
     def rows_of(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a SELECT that is written for a bank, with the values of its `$name`."""
-        written = written_out(statement, "spark", values)
-        with self._rows(written) as found:
+        with self._rows(written_out(statement, "spark", values)) as found:
             return [tuple(row) for row in found.collect()]
 
     @property
@@ -133,22 +121,29 @@ class Exported(Scores):
         return _Asked(self)
 
     def answering(self) -> AbstractContextManager[None]:
-        """As `Asking.answering`."""
-        return explained(self._tables.folder)
+        """As `AnyBank.answering`."""
+        return _explained(self._source.folder)
 
     def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `Asking.found_by`; Spark has no such limits."""
+        """As `AnyBank.found_by`; Spark has no such limits."""
         with self.answering():
             return self.frame_of(statement, {})
 
     def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `Asking.frame_of`."""
+        """As `AnyBank.frame_of`."""
         with self._rows(written_out(statement, "spark", values)) as found:
             return frame_of_arrow(found.toArrow(), [])
 
-    def beside(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
-        """As `Asking.beside`, with a view of the session."""
-        return self._tables.beside(name, rows)
+    @contextmanager
+    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
+        """As `AnyBank.temp_table`, with a view of the session."""
+        self.session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
+        self._views.add(name)
+        try:
+            yield
+        finally:
+            self.session.catalog.dropTempView(name)
+            self._views.discard(name)
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
         try:
@@ -156,7 +151,7 @@ class Exported(Scores):
         except QueryError as error:
             if error.remedy.startswith("Make one: "):
                 # That remedy is for a bank, and this is the export of one.
-                remedy = "Ingest such a run into a bank, and export that: attnbank export DIR."
+                remedy = "Ingest such a run into a bank, and export it: attnbank export DIR."
                 raise QueryError(error.fact, remedy) from error
             raise
 
@@ -167,40 +162,49 @@ class Exported(Scores):
         What several parts of the statement read is computed once and kept until the end.
         """
         planned = stages_of(statement)
-        session = self._tables.session
-        self._tables.need(planned.tables)
+        for name in planned.tables & columns_of_this_format().keys() - self._views:
+            self._source.table(name).createOrReplaceTempView(name)
+            self._views.add(name)
         try:
             for stage in planned.stages:
-                rows = session.sql(stage.statement)
-                if stage.reads > 1:
-                    rows = rows.localCheckpoint()
-                rows.createOrReplaceTempView(stage.view)
-            yield session.sql(planned.last)
+                self._prepare(stage)
+            yield self.session.sql(planned.last)
         finally:
-            for stage in planned.stages:
-                session.catalog.dropTempView(stage.view)
+            self._forget(planned.stages)
+
+    def _prepare(self, stage: Stage) -> None:
+        """Make the view of a stage, whose rows are computed now if they are read several times."""
+        rows = self.session.sql(stage.statement)
+        # New ids of its columns: of two stages that have some in common, Spark may not see which
+        # one is meant, and plans no join of them.
+        rows = rows.toDF(*rows.columns)
+        if stage.reads > 1:
+            rows = rows.localCheckpoint()
+        rows.createOrReplaceTempView(stage.view)
+
+    def _forget(self, stages: Iterable[Stage]) -> None:
+        for stage in stages:
+            self.session.catalog.dropTempView(stage.view)
 
 
 class _Asked:
     """An export as the functions see it that ask a bank with `execute(...).fetchall()`."""
 
-    def __init__(self, exported: Exported) -> None:
+    def __init__(self, exported: Exported, rows: Sequence[tuple[Any, ...]] = ()) -> None:
         self._exported = exported
-        self._found: list[tuple[Any, ...]] = []
+        self._rows = list(rows)
 
     def execute(self, query: str, parameters: Any = None, /) -> _Asked:
         """Run a SELECT; `parameters` are the values of its `$name`."""
-        asked = _Asked(self._exported)
-        asked._found = self._exported.rows_of(query, parameters or {})
-        return asked
+        return _Asked(self._exported, self._exported.rows_of(query, parameters or {}))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that were found."""
-        return self._found
+        return self._rows
 
 
 def _asked(name: str, values: Mapping[str, Any]) -> tuple[Analysis, dict[str, Any]]:
-    """The analysis, and its checked values. Raises CallError as `query` does."""
+    """The analysis, and its checked values."""
     analysis = registry.find(name)
     if analysis.is_own:
         raise CallError(
@@ -211,11 +215,43 @@ def _asked(name: str, values: Mapping[str, Any]) -> tuple[Analysis, dict[str, An
     return analysis, parameters.check(analysis, values)
 
 
-def _type(declared: str) -> pl.DataType:
-    """The type that a column has in the frames of a bank, from the type that its header says."""
-    if declared.endswith("[]"):
-        return pl.List(_type(declared.removesuffix("[]")))
-    if declared.startswith("decimal"):
-        precision, scale = declared.removeprefix("decimal(").rstrip(")").split(",")
-        return pl.Decimal(int(precision), int(scale))
-    return _TYPES[declared]
+def _schema(analysis: Analysis) -> pl.Schema:
+    """The columns of an analysis with the types that they have in the frames of a bank."""
+    columns = ", ".join(
+        f"cast(null as {each.type}) as {quoted(each.name)}" for each in analysis.columns
+    )
+    with connected() as connection:
+        found: pl.DataFrame = connection.query(f"select {columns}").pl()
+    return found.schema
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """Within, an error of Spark becomes a QueryError; `where` is the folders that it reads."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    # This one would print every error with the whole stack of the JVM before it is raised.
+    log = logging.getLogger("SQLQueryContextLogger")
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    except PySparkException as error:
+        if error.getCondition() == "USER_RAISED_EXCEPTION":  # an analysis says what must be done
+            said = (error.getMessageParameters() or {}).get("errorMessage", str(error))
+            raise query_error(RuntimeError(said)) from error
+        raise QueryError(f"Spark cannot read {where}: {_first(error)}", "") from error
+    except Py4JJavaError as error:
+        # Java says more than the text of the error, which only tells what was called.
+        told = _first(RuntimeError(str(error.java_exception)))
+        raise QueryError(f"Spark cannot read {where}: {told}", "") from error
+    except (Py4JError, ConnectionError) as error:
+        raise QueryError(f"Spark ended while reading {where}: {_first(error)}", "") from error
+    finally:
+        log.disabled = was_disabled
+
+
+def _first(error: BaseException) -> str:
+    """The first line of an error, cut if it is long: some of Spark's hold a whole plan."""
+    lines = [each for each in str(error).splitlines() if each.strip()]
+    return (lines or [type(error).__name__])[0][:300]

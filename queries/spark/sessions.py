@@ -1,16 +1,24 @@
-"""A Spark session of one command, whose log nobody has to read."""
+"""A Spark session of one command, whose log nobody has to read, and the Java that it needs."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
 from typing import IO, TYPE_CHECKING
 
-from attnbank.queries.spark.java import check_java
-from attnbank.sql.errors import QueryError
+import psutil
+
+from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
@@ -18,27 +26,32 @@ if TYPE_CHECKING:
 
 LOCAL = "local[*]"
 """The master that is this machine, with all its cores."""
-_MEMORY = "2g"
-"""The memory of the JVM on this machine, unless the variable SPARK_DRIVER_MEMORY names another."""
-_PARTITIONS = "4"
-"""Into how many parts one machine shuffles rows. Spark's own 200 are meant for a cluster."""
-_ERROR = 2
-"""The file descriptor of standard error."""
+OLDEST = 17
+"""The oldest version of Java that Spark 4 runs on."""
+_ERROR = 2  # the file descriptor of standard error
+_GRACE = 3.0  # seconds that the JVM has to end after an interrupt, before it is killed
+_INSTALL = (
+    f"Install Java {OLDEST} or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or"
+    " set JAVA_HOME to one."
+)
 
 
 @contextmanager
 def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
-    """Start a Spark session, and stop it in the end.
+    """Start a Spark session, and stop it in the end; an interrupt ends its JVM at once.
 
     `master` is Spark's own name of a cluster (`spark://host:7077`, `yarn`), or of this machine with
     some cores (`local[2]`). Raises MissingPackageError without pyspark, CallError without a Java
     that is new enough, and QueryError if Spark does not start.
     """
-    need("Spark", "pyspark")
+    need("Spark", "spark", "pyspark")
     check_java()
     from pyspark.sql import SparkSession
 
-    with tempfile.TemporaryDirectory(prefix="attnbank-spark-") as folder:
+    # A JVM that was killed leaves its files here.
+    with tempfile.TemporaryDirectory(
+        prefix="attnbank-spark-", ignore_cleanup_errors=True
+    ) as folder:
         builder = SparkSession.builder.appName("attnbank").master(master)
         options = {
             "spark.ui.enabled": "false",
@@ -50,22 +63,90 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
                 # Nothing outside this machine can then reach the session.
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
+                "spark.local.dir": folder,
                 "spark.pyspark.python": sys.executable,
-                "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", _MEMORY),
-                "spark.sql.shuffle.partitions": _PARTITIONS,
+                "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
+                "spark.sql.shuffle.partitions": "4",  # Spark's own 200 are for a cluster
             }
         for name, value in options.items():
             builder = builder.config(name, value)
-        session = _started(builder, master)
-        try:
+        with _Interrupts() as interrupts:
+            session = _started(builder, master)
+            interrupts.handle()  # pyspark has set a handler of its own
             session.sparkContext.setLogLevel("OFF")
-            yield session
-        finally:
-            session.stop()
+            # This thread would print a traceback when an interrupt has ended the JVM.
+            server = session.sparkContext._accumulatorServer
+            server.handle_error = lambda *_: None  # type: ignore[method-assign]
+            try:
+                yield session
+            finally:
+                if not interrupts.have_come:
+                    session.stop()
+
+
+class _Interrupts:
+    """Within, an interrupt ends what was started within, and raises KeyboardInterrupt once.
+
+    The JVM would otherwise finish its plan or its job first: what reads an answer waits for that.
+    """
+
+    def __init__(self) -> None:
+        self.have_come = False
+        self._before = {*psutil.Process().children()}
+        self._usual = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def __enter__(self) -> _Interrupts:
+        self.handle()
+        return self
+
+    def handle(self) -> None:
+        """Take the interrupts, unless the process ignores them or this is another thread."""
+        if threading.current_thread() is threading.main_thread():
+            for each, usual in self._usual.items():
+                if callable(usual):
+                    signal.signal(each, self._take)
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        # One that comes before there is a session leaves a JVM that nobody else knows of.
+        if self.have_come or (kind is not None and not issubclass(kind, Exception)):
+            self.have_come = True
+            _end(self._started())
+        if threading.current_thread() is threading.main_thread():
+            for each, usual in self._usual.items():
+                if callable(usual):
+                    signal.signal(each, usual)
+        if self.have_come and kind is not None and issubclass(kind, Exception):
+            raise KeyboardInterrupt
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.have_come:
+            return
+        self.have_come = True
+        threading.Thread(target=_end, args=(self._started(),), daemon=True).start()
+        raise KeyboardInterrupt
+
+    def _started(self) -> list[psutil.Process]:
+        """The processes that were started within, each with those that it has started itself."""
+        found = []
+        for each in psutil.Process().children():
+            if each not in self._before:
+                with suppress(psutil.Error):
+                    found += [each, *each.children(recursive=True)]
+        return found
+
+
+def _end(processes: Sequence[psutil.Process]) -> None:
+    for each in processes:
+        with suppress(psutil.Error):
+            each.terminate()
+    _, left = psutil.wait_procs(processes, timeout=_GRACE)
+    for each in left:
+        with suppress(psutil.Error):
+            each.kill()
+    psutil.wait_procs(left, timeout=_GRACE)
 
 
 def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
-    """The session that a builder makes; raises QueryError if it makes none."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -76,28 +157,21 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
         except (PySparkException, Py4JError, OSError, RuntimeError) as error:
             log.seek(0)
             told = log.read().decode(errors="replace") or str(error)
+            # The line that says most: the first that names an error, or else the last.
+            lines = [each.strip() for each in told.splitlines() if each.strip()]
+            telling = [each for each in lines if "Exception" in each or "Error" in each]
+            reason = [*telling, *lines[-1:], "no reason given."][0][:300]
             raise QueryError(
-                f"Spark does not start with the master {master}: {_reason(told)}",
+                f"Spark did not start with the master {master}: {reason}",
                 "Give another one (--master), or leave it out for this machine.",
             ) from error
-
-
-def _reason(told: str) -> str:
-    """The line of a log that most likely says why a program ended: the first that names an error.
-
-    Without one it is the last line.
-    """
-    lines = [each.strip() for each in told.splitlines() if each.strip()] or ["it does not say why."]
-    telling = [each for each in lines if "Exception" in each or "Error" in each]
-    return [*telling, lines[-1]][0][:300]
 
 
 @contextmanager
 def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
     """Within, this process and those that it starts write their standard error to a file.
 
-    The JVM of Spark writes there before it reads which log it should keep, and goes on doing so for
-    as long as it lives.
+    The JVM of Spark does so before it reads which log it should keep, and for as long as it lives.
     """
     try:
         before = os.dup(_ERROR)
@@ -112,3 +186,29 @@ def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(before, _ERROR)
         os.close(before)
+
+
+def check_java() -> None:
+    """Raise CallError, with what to install, unless Spark would find a Java that it can run on.
+
+    Spark takes the one that the variable JAVA_HOME names, or else the first one on the path.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java") if not home else shutil.which(str(Path(home) / "bin" / "java"))
+    if java is None:
+        where = f"there is none in JAVA_HOME ({home})" if home else "none is installed"
+        raise CallError(f"Spark needs Java, and {where}.", _INSTALL)
+    try:
+        asked = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False, timeout=60,
+            errors="replace",
+        )  # fmt: skip
+        told = asked.stderr + asked.stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CallError(f"Spark needs Java, and {java} does not run: {error}.", _INSTALL) from error
+    # The main version; until Java 8 it was the second number ("1.8.0_392", now "17.0.15").
+    found = re.search(r'version "(?:1\.)?(\d{1,4})', told)
+    if found is None:
+        raise CallError(f"Spark needs Java, and the version of {java} is unknown.", _INSTALL)
+    if (version := int(found[1])) < OLDEST:
+        raise CallError(f"Spark needs Java {OLDEST} or newer; {java} is Java {version}.", _INSTALL)

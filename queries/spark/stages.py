@@ -1,8 +1,7 @@
 """A statement for Spark in stages, so that what it names once is computed once.
 
 Spark writes out a common table expression at each place that reads it. The statements of analyses
-build on each other, so that a plan would grow exponentially: some need more memory to be planned
-than a machine has. As stages they stay as small as they are written.
+build on each other, so that a plan would grow exponentially.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 import sqlglot
 from sqlglot import exp
@@ -34,40 +34,50 @@ class Stages:
 
 
 def stages_of(statement: str) -> Stages:
-    """A statement in Spark's dialect as stages; the views get names that no table has."""
+    """A statement in Spark's dialect as stages, whose views are named by their text."""
     tree = sqlglot.parse_one(statement, dialect="spark")
-    found: list[tuple[str, exp.Expr]] = []
+    found: dict[str, tuple[str, exp.Expr]] = {}
     _take_out(tree, {}, found)
-    every = [*(each for _, each in found), tree]
+    every = [*(each for _, each in found.values()), tree]
     names = Counter(
         table.name for each in every for table in each.find_all(exp.Table) if not table.db
     )
-    views = {view for view, _ in found}
+    views = {view for view, _ in found.values()}
     return Stages(
-        tuple(Stage(view, each.sql(dialect="spark"), names[view]) for view, each in found),
+        tuple(Stage(view, text, names[view]) for text, (view, _) in found.items()),
         tree.sql(dialect="spark"),
         frozenset(names) - views,
     )
 
 
-def _take_out(node: exp.Expr, known: Mapping[str, str], found: list[tuple[str, exp.Expr]]) -> None:
+def _take_out(
+    node: exp.Expr, known: Mapping[str, str], found: dict[str, tuple[str, exp.Expr]]
+) -> None:
     """Take every common table expression out of a tree, and let what reads one read its view.
 
-    `known` are the views by the names that are visible here. What is taken out is appended to
-    `found`, each after those that it reads.
+    `known` are the views by the names that are visible here. What is taken out is added to `found`
+    by its text, with its view, each after those that it reads.
     """
     with_ = node.args.get("with_") or node.args.get("with")
     if with_ is not None:
         known = dict(known)
         for each in with_.expressions:
-            _take_out(each.this, known, found)
-            view = f"attnbank_stage_{len(found)}_{each.alias}"
-            found.append((view, each.this))
-            known[each.alias] = view
+            # What reads itself keeps its name, and is a stage as a whole.
+            is_own = with_.recursive and each.alias in {
+                table.name for table in each.this.find_all(exp.Table) if not table.db
+            }
+            visible = {**known, each.alias: each.alias} if is_own else known
+            _take_out(each.this, visible, found)
+            made = each.this
+            if is_own:
+                made = exp.select("*").from_(each.alias)
+                made.set("with_", exp.With(expressions=[each.copy()], recursive=True))
+            text = made.sql(dialect="spark")
+            new = f"attnbank_stage_{sha256(text.encode()).hexdigest()[:16]}_{each.alias}"
+            known[each.alias], _ = found.setdefault(text, (new, made))
         with_.pop()
     if isinstance(node, exp.Table) and not node.db and node.name in known:
-        alias = node.alias or node.name
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))
         node.set("this", exp.to_identifier(known[node.name]))
-        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
     for child in list(node.iter_expressions()):
         _take_out(child, known, found)

@@ -1,4 +1,4 @@
-"""The tables of an export as views of a Spark session, each made when a statement first reads it.
+"""The tables of an export as Spark reads them.
 
 An export comes from outside: only tables and columns that a bank of this format has are read, and
 their types are checked first.
@@ -6,12 +6,10 @@ their types are checked first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank.formats import columns_of_this_format
@@ -37,67 +35,34 @@ _TYPES = {
     "VARCHAR[]": "array<string>",
 }
 """What Spark calls the types of the columns of a bank, as it reads them from Parquet."""
-_WHOLE = "Name a folder that attnbank export wrote, with all its files: --data DIR."
-
-
-class Source(Protocol):
-    """Where the tables come from: one export, or several that are read as one."""
-
-    session: SparkSession
-    folder: str
-
-    def table(self, name: str) -> DataFrame:
-        """The rows of a table, with the columns that a bank has."""
-        ...
-
-
-class Tables:
-    """The tables of a source as views of its session, which has no other views."""
-
-    def __init__(self, source: Source) -> None:
-        self.session = source.session
-        self.folder = source.folder
-        self._source = source
-        self._made: set[str] = set()
-
-    def need(self, names: Collection[str]) -> None:
-        """Make the views of these tables; names that are no table of a bank are passed over.
-
-        Raises BankError for a table that is missing or has other columns than a bank of this
-        format.
-        """
-        for name in names:
-            if name in columns_of_this_format() and name not in self._made:
-                self._source.table(name).createOrReplaceTempView(name)
-                self._made.add(name)
-
-    @contextmanager
-    def beside(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """Within, the view of this name has these rows, in place of those of the source."""
-        self.session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
-        self._made.add(name)
-        try:
-            yield
-        finally:
-            self.session.catalog.dropTempView(name)
-            self._made.discard(name)
+_WHOLE = "Name a complete folder that attnbank export wrote: --data DIR."
 
 
 class Export:
     """The tables of one export."""
 
     def __init__(self, session: SparkSession, folder: str) -> None:
-        """Check that a folder is an export of this format.
+        """Check that a folder, a path or an address for Spark, is an export of this format.
 
-        `folder` is a path, or an address that Spark can read (`s3a://...`, `hdfs://...`). Raises
-        CallError if a path is no folder, BankError if it holds no export, or one of another format.
+        Raises CallError if a path is not a folder, BankError if it holds no export of this format.
         """
         self.session = session
         self.folder = folder
         self._root = _root(folder)
-        self._runs: list[int] | None = None
         self._read_before: dict[tuple[str, ...], DataFrame] = {}
-        self._check_format()
+        formats = [row["format"] for row in self.table("bank").collect()]
+        format_ = formats[0] if len(formats) == 1 else None
+        if format_ is None:
+            raise BankError(f"{self.folder} does not say which format it is in.", _WHOLE)
+        if format_ != registry.FORMAT:
+            by = ", which a newer attnbank wrote" if format_ > registry.FORMAT else ""
+            raise BankError(
+                f"{self.folder} is of format {format_}{by}; this version reads format"
+                f" {registry.FORMAT}.",
+                "Use that version, or name another folder."
+                if by
+                else "Upgrade the bank, and export it again: attnbank upgrade, attnbank export.",
+            )
 
     def table(self, name: str) -> DataFrame:
         """The rows of a table, with the columns that a bank has.
@@ -105,31 +70,12 @@ class Export:
         Raises BankError if the table is missing, or has other columns than a bank of this format.
         """
         if is_by_run(columns_of_this_format()[name]):
-            return self.of_runs(name, self._run_ids())
+            return self.of_runs(name, self._run_ids)
         return self._read(name, [f"{name}.parquet"])
 
     def of_runs(self, name: str, runs: Sequence[int]) -> DataFrame:
         """The rows of some runs in a table whose files are divided by run. Raises as `table`."""
         return self._read(name, [f"{name}/run={each}" for each in runs])
-
-    def _check_format(self) -> None:
-        rows = self.table("bank").collect()
-        formats = [row["format"] for row in rows]
-        if len(formats) != 1 or formats[0] is None:
-            raise BankError(f"{self.folder} does not say which format it has.", _WHOLE)
-        (format_,) = formats
-        if format_ > registry.FORMAT:
-            raise BankError(
-                f"{self.folder} is of format {format_}, which a newer attnbank wrote; this version"
-                f" reads format {registry.FORMAT}.",
-                "Use that version, or name another folder.",
-            )
-        if format_ < registry.FORMAT:
-            raise BankError(
-                f"{self.folder} is of format {format_}; this version reads format"
-                f" {registry.FORMAT}.",
-                "Upgrade the bank, and export it again: attnbank upgrade, attnbank export.",
-            )
 
     def _read(self, name: str, files: list[str]) -> DataFrame:
         """The rows of some files, or folders of files, of a table; opened once."""
@@ -146,7 +92,7 @@ class Export:
                 raise
             missing = files[0] if len(files) == 1 else f"{name}/run=..."
             raise BankError(
-                f"{self.folder} is no whole export: it has no {missing}.", _WHOLE
+                f"{self.folder} is not a complete export: it has no {missing}.", _WHOLE
             ) from error
         types = {each.name: each.dataType.simpleString() for each in found.schema.fields}
         columns = types_of(name)
@@ -154,19 +100,16 @@ class Export:
             if types.get(column) != type_:
                 has = f"is {types[column]}" if column in types else "is missing"
                 raise BankError(
-                    f"{self.folder} is not an export as this version makes it: {name}.{column}"
-                    f" {has}.",
+                    f"{self.folder} is not an export of this version: {name}.{column} {has}.",
                     "Export the bank again with this version: attnbank export.",
                 )
         found = found.select(*(f"`{column}`" for column in columns))
         self._read_before[tuple(files)] = found
         return found
 
+    @cached_property
     def _run_ids(self) -> list[int]:
-        """The ids of the runs, whose rows of the big tables are in files of their own."""
-        if self._runs is None:
-            self._runs = sorted(int(row["id"]) for row in self.table("run").select("id").collect())
-        return self._runs
+        return sorted(int(row["id"]) for row in self.table("run").select("id").collect())
 
 
 def rows_of(session: SparkSession, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
@@ -193,7 +136,7 @@ def _root(folder: str) -> str:
         is_folder = False
     if not is_folder:
         raise CallError(
-            f"There is no folder {folder}.", "Make one of a bank: attnbank -b BANK export DIR."
+            f"Folder {folder} does not exist.", "Make one of a bank: attnbank -b BANK export DIR."
         )
     escaped = "".join(f"\\{sign}" if sign in "\\*?[]{}," else sign for sign in str(path.resolve()))
     return f"file://{escaped}"

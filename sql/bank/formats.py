@@ -1,11 +1,10 @@
-"""The format of a bank: the number in its table `bank`, and the tables of the present format."""
+"""The format of a bank: the number in its table `bank`, and the tables of the current format."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,35 +15,10 @@ from attnbank.sql.errors import BankError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
 _COLUMNS = "columns.json"
 
 Types = Mapping[str, Mapping[str, str]]
 """Tables, and the types of their columns by name."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table, as DuckDB describes it."""
-
-    type: str
-    is_nullable: bool
-    default: str | None
-    comment: str | None
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: the statement that makes it, its comment, and its columns in order."""
-
-    statement: str
-    comment: str | None
-    columns: dict[str, Column]
-
-
-def fingerprint() -> str:
-    """SHA-256 of the functions, views and analyses of this version, in hexadecimal."""
-    return macros.fingerprint()
 
 
 def installed(connection: DuckDBPyConnection) -> str:
@@ -61,128 +35,83 @@ def types_of(connection: DuckDBPyConnection) -> Types:
         "select own.table_name, duckdb_columns.column_name, duckdb_columns.data_type"
         " from duckdb_tables() as own inner join duckdb_columns()"
         " using (database_oid, table_oid) where own.schema_name = 'main' and not own.temporary"
-        " and own.database_name = current_database()"
+        " and own.database_name = current_database() order by table_oid, column_index"
     ).fetchall():
         found.setdefault(table, {})[column] = type_
     return found
 
 
 def is_empty(connection: DuckDBPyConnection, own: Types) -> bool:
-    """Whether nothing was ever made in the database: no table, view, function, type or schema.
-
-    `own` is what `types_of` found there.
-    """
+    """Whether nothing was ever made in the database, whose tables are `own` (see `types_of`)."""
     if own:
         return False  # as in any bank: listing DuckDB's own functions takes longer than opening it
-    found = connection.execute(
-        "select"
-        " (select count(*) from duckdb_tables() where database_name = current_database())"
-        " + (select count(*) from duckdb_views() where not internal"
-        "  and database_name = current_database())"
-        " + (select count(*) from duckdb_functions() where not internal"
-        "  and database_name = current_database())"
-        " + (select count(*) from duckdb_sequences() where database_name = current_database())"
-        " + (select count(*) from duckdb_types() where not internal"
-        "  and database_name = current_database())"
-        " + (select count(*) from duckdb_schemas() where not internal"
-        "  and database_name = current_database())"
-    ).fetchall()
-    return found == [(0,)]
+    kinds = ("tables", "views", "functions", "types", "schemas")
+    lists = [f"duckdb_{each}() where not internal and" for each in kinds]
+    return not any(
+        connection.execute(f"from {each} database_name = current_database() limit 1").fetchall()
+        for each in (*lists, "duckdb_sequences() where")
+    )
 
 
-def written_in(connection: DuckDBPyConnection, path: Path, own: Types) -> tuple[int, str]:
-    """The format of a bank, whose tables are `own`, and the version of attnbank that made it.
+def check_format(
+    connection: DuckDBPyConnection, path: Path, own: Types, *, upgrades: bool = False
+) -> int:
+    """The format of a bank whose tables are `own`.
 
-    Raises BankError if the file is no bank, or if its table `bank` does not have exactly one row.
+    Raises BankError if the file is not a bank, if its table `bank` has not exactly one row, or if
+    it has another format; with `upgrades` an earlier one is accepted.
     """
     columns = own.get("bank", {})
     if columns.get("created_by") != "VARCHAR" or columns.get("format") != "INTEGER":
         what = "an empty DuckDB database" if is_empty(connection, own) else "a DuckDB file"
         raise BankError(
-            f"{path} is {what}, but no bank.", "Give the path of a bank, or of a new file."
+            f"{path} is {what}, not a bank.", "Give the path of a bank, or of a new file."
         )
     found = connection.execute("select format, created_by from bank").fetchall()
     if len(found) != 1 or None in found[0]:
-        reason = "is empty" if not found else "has no such row as attnbank writes"
+        reason = "is empty" if not found else "does not have the one row that attnbank writes"
         raise BankError(
             f"{path} does not say which format it has: its table bank {reason}.",
-            "It was not filled to its end: ingest again, or load its export again, into a new"
-            " file.",
+            "It is incomplete: ingest again, or load its export again, into a new file.",
         )
-    return int(found[0][0]), str(found[0][1])
-
-
-def check_format(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
-    """Raise BankError, with what to type, if a file is no bank or has another format."""
-    format_, created_by = written_in(connection, path, own)
-    if format_ < registry.FORMAT:
+    format_, created_by = int(found[0][0]), found[0][1]
+    if format_ < registry.FORMAT and not upgrades:
         raise BankError(
-            f"{path} is of format {format_}, made by attnbank {created_by}; this version reads"
+            f"{path} has format {format_}, written by attnbank {created_by}; this version reads"
             f" format {registry.FORMAT}.",
-            how_to_upgrade(path),
+            _how_to_upgrade(path),
         )
-    if format_ > registry.FORMAT:
-        raise newer(path, format_)
-
-
-def newer(path: Path, format_: int) -> BankError:
-    """The error for a bank whose format is newer than this version can read."""
-    return BankError(
-        f"{path} is of format {format_}, which a newer attnbank wrote; this version reads format"
-        f" {registry.FORMAT}.",
-        "Use that version, or name another bank (-b FILE).",
-    )
+    if format_ > registry.FORMAT:  # 2 to 5 were used in development, before there was a release
+        raise BankError(
+            f"{path} has format {format_}; this version reads format {registry.FORMAT}.",
+            "If a newer attnbank wrote it, use that version; if one from before 0.1.0 did, ingest"
+            " again into a new file (-b FILE).",
+        )
+    return format_
 
 
 def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None:
     """Raise BankError if the file carries another version's analyses, which `what` would run.
 
-    `install_beside` hides those behind this version's, in memory. But that does not help with the
-    views of the schema `paper`, nor with other programs, which see only what is in the file.
+    `install_temporarily` hides them, but not the views of `paper`, nor from other programs.
     """
-    if installed(connection) != fingerprint():
+    if installed(connection) != macros.fingerprint():
         raise BankError(
-            f"{path} carries the analyses of another version of attnbank, and {what} would run"
-            " those.",
-            how_to_upgrade(path),
+            f"{path} contains the analyses of another version of attnbank, which {what} would run.",
+            _how_to_upgrade(path),
         )
 
 
-def how_to_upgrade(path: Path) -> str:
-    """What to type for a bank that an earlier version wrote."""
+def _how_to_upgrade(path: Path) -> str:
     return f"Bring it up to date; its rows stay: attnbank -b {shlex.quote(str(path))} upgrade"
 
 
-def tables(connection: DuckDBPyConnection) -> dict[str, Table]:
-    """The tables of the file's schema `main`, by name, in the order in which they were made."""
-    found = {
-        name: Table(statement, comment, {})
-        for name, statement, comment in connection.execute(
-            "select table_name, sql, comment from duckdb_tables()"
-            " where schema_name = 'main' and database_name = current_database()"
-            " and not temporary and not internal order by table_oid"
-        ).fetchall()
-    }
-    for table, name, *column in connection.execute(
-        "select table_name, column_name, data_type, is_nullable, column_default, comment"
-        " from duckdb_columns() where schema_name = 'main' and database_name = current_database()"
-        " and not internal order by table_oid, column_index"
-    ).fetchall():
-        if table in found:
-            found[table].columns[name] = Column(*column)
-    return found
-
-
 def check_tables(path: Path, own: Types) -> None:
-    """Raise BankError if a bank of this format lacks a table or column, or if a type differs.
-
-    `own` are its tables. A view that has the name of a table is refused too, since it could read
-    anything.
-    """
+    """Raise BankError if a table, or the type of a column, is not that of this format."""
     for table, columns in columns_of_this_format().items():
         found = own.get(table)
         if found is None:
-            raise _incomplete(path, f"its {table} is no table")
+            raise _incomplete(path, f"it has no table {table}")
         for column, type_ in columns.items():
             if found.get(column) != type_:
                 has = f"is {found[column]}, not {type_}" if column in found else "is missing"
@@ -191,17 +120,15 @@ def check_tables(path: Path, own: Types) -> None:
 
 def _incomplete(path: Path, what: str) -> BankError:
     return BankError(
-        f"{path} is not a bank as this version makes it: {what}.", how_to_upgrade(path)
+        f"{path} does not have the tables of format {registry.FORMAT}: {what}.",
+        "Another program changed it, or an attnbank from before 0.1.0 wrote it: ingest again into a"
+        " new file (-b FILE).",
     )
 
 
 @cache
 def columns_of_this_format() -> dict[str, dict[str, str]]:
-    """The type of every column of every table of a new bank, by table and column.
-
-    They are kept in a file, because making the tables in order to look at them takes longer than
-    most commands. `python -m attnbank.sql.bank.formats` writes that file.
-    """
+    """The types of the columns of a new bank's tables, from a file: making them takes too long."""
     text = (registry.root() / "schema" / _COLUMNS).read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = json.loads(text)
     return found
@@ -209,21 +136,12 @@ def columns_of_this_format() -> dict[str, dict[str, str]]:
 
 def columns_as_text() -> str:
     """The text that `columns.json` must hold, as made from the schema."""
-    whole = {
-        name: {column: each.type for column, each in table.columns.items()}
-        for name, table in tables_of_this_format().items()
-    }
-    return json.dumps(whole, indent=1) + "\n"
-
-
-def tables_of_this_format() -> dict[str, Table]:
-    """The tables of a new bank, read from an empty one that is made in memory."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
         for statement in registry.schema():
             connection.execute(statement)
-        return tables(connection)
+        return json.dumps(types_of(connection), indent=1) + "\n"
 
 
 if __name__ == "__main__":

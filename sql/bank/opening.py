@@ -1,40 +1,61 @@
-"""The ways to open a bank: for reading, which many may do at once, or for writing."""
+"""The ways to open a bank: for reading (many at once), for writing, new, or to upgrade."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnbank.sql import macros, registry
-from attnbank.sql.bank.explaining import explain as explain
-from attnbank.sql.bank.explaining import explained
-from attnbank.sql.bank.formats import (
-    Types,
-    check_format,
-    check_tables,
-    fingerprint,
-    how_to_upgrade,
-    installed,
-    is_empty,
-    types_of,
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+from attnbank.sql.bank.connections import (
+    GUARDED,
+    closed_on_error,
+    connect,
+    connected,
+    transaction,
 )
-from attnbank.sql.bank.log import check_log
-from attnbank.sql.bank.making import GUARDED, WRITER, connect, fill, make, unreserved
-from attnbank.sql.bank.places import bank_place, check_is_duckdb
-from attnbank.sql.bank.room import remove_leftover
-from attnbank.sql.bank.transactions import transaction
-from attnbank.sql.errors import BankError
+from attnbank.sql.bank.error_messages import explain, explained
+from attnbank.sql.bank.formats import check_format, check_tables, installed, is_empty, types_of
+from attnbank.sql.bank.paths import bank_file, check_is_duckdb
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.outputs.atomic import new_part, remove_parts, take_name
 from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["explain", "fingerprint", "install_beside", "open_to_read", "open_to_write"]
-
 _ALIAS = "attnbank"
+_AGAIN = "type the same command"
+_UNCHANGED = ("the bank was left unchanged", "type the same command again")
+_RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
+
+
+class UnreadLogWarning(AttnbankWarning):
+    """DuckDB left out the write-ahead log beside a bank, or the end of it."""
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What an upgrade did: the formats, and the added tables and columns (`table.column`).
+
+    `analyses` says whether those of another version were replaced.
+    """
+
+    before: int
+    after: int
+    added: tuple[str, ...]
+    analyses: bool
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to do."""
+        return self.before != self.after or self.analyses
 
 
 def open_to_read(
@@ -46,15 +67,11 @@ def open_to_read(
 ) -> DuckDBPyConnection:
     """Open a bank read-only; the connection can reach nothing except the bank.
 
-    The bank is attached to an in-memory database made for it, so that it may be open elsewhere in
-    the process with other settings. `settings` are SQL statements that run before everything else
-    is shut out. With `spills`, what does not fit into memory goes to a temporary folder beside the
-    bank; without it, no local file can be opened any more. Files can be written only below the
-    folder `writes_below`, if there is one.
-
-    Raises CallError if the path can be no file, and BankError if the file is missing, is no bank,
-    has another format, has a log beside it that is not its own, or is held by a process that writes
-    to it.
+    It is attached to an in-memory database, so that it may be open elsewhere in the process with
+    other settings. `settings` are SQL statements that run before all else is shut out. With
+    `spills`, what does not fit into memory goes to a temporary folder beside the bank; without it,
+    no local file can be opened. Files can be written only below `writes_below`. Raises CallError if
+    the path cannot name a file, BankError if there is no bank of this format.
     """
     return open_to_ask(path, settings, spills=spills, writes_below=writes_below)[0]
 
@@ -69,28 +86,20 @@ def open_to_ask(
 ) -> tuple[DuckDBPyConnection, bool]:
     """Open a bank like `open_to_read`; the second value says if another version wrote its analyses.
 
-    If so, this connection has this version's analyses in memory, and every further cursor of it
-    needs `install_beside`. `seconds` is how long each later statement may take; opening itself has
-    no limit. Raises as `open_to_read` does, and DuckDB's InterruptException if `seconds` are so few
-    that not even the settings can be locked in time.
+    If so, this version's are in memory, and every further cursor needs `install_temporarily`.
+    `seconds` is how long each later statement may take. Raises as `open_to_read` does, and DuckDB's
+    InterruptException if they are too few even to lock the settings.
     """
-    place = existing(path)
-    check_is_duckdb(path, place)
-    found = _open(path, place, settings, spills, writes_below, seconds)
+    found = _open(path, existing(path), settings, spills, writes_below, seconds)
     assert found is not None
     return found
 
 
 def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
-    """Open a bank like `open_to_read`; None where an ingest would make a new one.
-
-    That is where nothing is, or only an empty database. Raises CallError or BankError if there can
-    be no bank at the path, or as `open_to_read` does.
-    """
-    place = bank_place(path)
+    """Open a bank like `open_to_read`; None where nothing is, or only an empty database."""
+    place = bank_file(path)
     if not place.exists() or not place.stat().st_size:
         return None
-    check_is_duckdb(path, place)
     found = _open(path, place, may_be_empty=True)
     return None if found is None else found[0]
 
@@ -105,11 +114,10 @@ def _open(
     may_be_empty: bool = False,
 ) -> tuple[DuckDBPyConnection, bool] | None:
     """Open the file at a place; None for a database with nothing in it, if it may be that."""
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config={**GUARDED})
+    check_is_duckdb(path, place)
+    connection = connected(settings=GUARDED)
     run = connection.execute
-    try:
+    with closed_on_error(connection):
         with explained(Path(path)):
             run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
             run(f"use {_ALIAS}")
@@ -118,124 +126,222 @@ def _open(
                 run(setting)
             run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
             if writes_below is not None:
+                # Its threads for writing wait for each other for ever if reading fails in the
+                # middle of a COPY (AsyncWriteQueue::AbortWrites).
+                run("set async_threads = 0")
                 run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
             run("set enable_external_access = false")
             if not spills:
                 run("set disabled_filesystems = 'LocalFileSystem'")
-            check_log(place)
+            _warn_of_unread_log(connection, place)
             own = types_of(connection)
             if may_be_empty and is_empty(connection, own):
                 connection.close()
                 return None
-            is_of_another = _check(connection, Path(path), own)
+            check_format(connection, Path(path), own)
+            check_tables(Path(path), own)
+            is_of_another = installed(connection) != macros.fingerprint()
+            if is_of_another:
+                install_temporarily(connection)
         if seconds is not None:
             run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
         run("set lock_configuration = true")  # which may itself take longer than a few milliseconds
-    except BaseException:
-        connection.close()
-        raise
     return connection, is_of_another
 
 
-def open_to_export(path: str | Path, folder: Path) -> DuckDBPyConnection:
-    """Open a bank read-only, to write files below one folder. Raises as open_to_read does.
-
-    DuckDB's threads for writing are turned off: if reading fails in the middle of a COPY, they wait
-    for each other for ever (AsyncWriteQueue::AbortWrites).
-    """
-    return open_to_read(path, ("set async_threads = 0",), writes_below=folder)
-
-
-def _check(connection: DuckDBPyConnection, path: Path, own: Types) -> bool:
-    """Check what was opened, whose tables are `own`; whether another version wrote its analyses.
-
-    If so, this version's are made in memory, where they hide those of the file. Raises BankError
-    if it is no bank of this format, or if its log is not its own.
-    """
-    check_format(connection, path, own)
-    check_tables(path, own)
-    is_of_another = installed(connection) != fingerprint()
-    if is_of_another:
-        install_beside(connection, path)
-    return is_of_another
+def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
+    """Warn if DuckDB did not read the log to its end; `format_bytes` rounds what it says."""
+    try:
+        size = Path(f"{place}.wal").stat().st_size
+    except FileNotFoundError:
+        return
+    if not size:
+        return
+    read = connection.execute(
+        "select wal_size = format_bytes(?) from pragma_database_size()"
+        " where database_name = current_database()",
+        [size],
+    ).fetchall()
+    if read != [(True,)]:
+        warnings.warn(
+            f"DuckDB left out the log {place}.wal, or the end of it: a program was killed while it"
+            " committed, or the file is damaged.",
+            UnreadLogWarning,
+            stacklevel=4,
+        )
 
 
 def open_to_write(
-    path: str | Path,
-    created_by: str,
-    settings: dict[str, str] | None = None,
-    *,
-    makes: bool = True,
+    path: str | Path, created_by: str, settings: dict[str, str] | None = None, *, makes: bool = True
 ) -> DuckDBPyConnection:
     """Open a bank for writing, and bring its analyses up to date.
 
-    With `makes` a bank is made if there is none; an empty file, or a DuckDB database with nothing
-    in it, becomes a bank too. A new bank appears under its name only when it is complete, so that a
-    process that is killed leaves a whole bank or nothing. `created_by` is the version of attnbank
-    that a new bank records.
-
-    Close it with `close_tidily`, which gives back unused room. Raises CallError or BankError as
-    open_to_read does, and BankError if any other process has the bank open.
+    With `makes` a bank is made, by the version `created_by`, where nothing is, or nothing is in it.
+    Close it with `checkpoint_and_compact`. Raises as open_to_read does, and BankError if another
+    process has the bank open.
     """
-    place = unreserved(bank_place(path) if makes else existing(path))
+    place = _unreserved(bank_file(path)) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # it takes less than a second, and may leave nothing behind
             make(place, Path(path), created_by)
-    connection = connect(place, WRITER | (settings or {}), path)
-    try:
-        check_log(place)
-        remove_leftover(place)
-        with explained(Path(path), "the bank is as it was", "type the same command again"):
+    connection = _connected_to_write(place, Path(path), settings)
+    with closed_on_error(connection), explained(Path(path), *_UNCHANGED):
+        own = types_of(connection)
+        if makes and is_empty(connection, own):
+            _fill(connection, created_by)
             own = types_of(connection)
-            if makes and is_empty(connection, own):
-                fill(connection, created_by)
-                own = types_of(connection)
-            check_format(connection, Path(path), own)
-            check_tables(Path(path), own)
-            if installed(connection) != fingerprint():
-                with transaction(connection):
-                    reinstall(connection)
-    except BaseException:
-        connection.close()
-        raise
+        check_format(connection, Path(path), own)
+        check_tables(Path(path), own)
+        if installed(connection) != macros.fingerprint():
+            with transaction(connection):
+                reinstall(connection)
     return connection
 
 
-def existing(path: str | Path) -> Path:
-    """The absolute path of a bank that exists; raises BankError if it does not, or is empty.
+def _connected_to_write(
+    place: Path, path: Path, settings: Mapping[str, str] | None = None
+) -> DuckDBPyConnection:
+    connection = connect(place, settings, path)
+    with closed_on_error(connection):
+        _warn_of_unread_log(connection, place)
+        remove_parts(place)  # a copy that a killed process left
+    return connection
 
-    Raises CallError as `bank_place` does.
+
+def upgrade(path: str | Path) -> Upgrade:
+    """Bring a bank up to this version's format and analyses, in one transaction.
+
+    `sql/schema/migrations/N.sql` adds and fills what came with format N. Raises BankError if the
+    file is missing, is not a bank, has a newer format, is locked, or cannot be upgraded; then, or
+    if the process is killed, the bank is unchanged.
     """
-    place = bank_place(path)
-    if not place.exists():
-        raise BankError(f"There is no bank {path}.", _how_to_make_one(path))
-    if not place.stat().st_size:
-        raise BankError(f"{path} is an empty file, and no bank yet.", _how_to_make_one(path))
+    path = Path(path)
+    connection = _connected_to_write(existing(path), path)
+    with closed_on_error(connection), explained(path, *_UNCHANGED):
+        now = own = types_of(connection)
+        before = check_format(connection, path, own, upgrades=True)
+        if before == registry.FORMAT:
+            check_tables(path, own)
+        is_of_another = installed(connection) != macros.fingerprint()
+        if before < registry.FORMAT or is_of_another:
+            with transaction(connection):
+                for step in range(before + 1, registry.FORMAT + 1):
+                    connection.execute(registry.migration(step))
+                now = types_of(connection)
+                check_tables(path, now)
+                reinstall(connection)
+                connection.execute("update bank set format = ?", [registry.FORMAT])
+    with explained(path, "the bank is upgraded", _UNCHANGED[1]):
+        checkpoint_and_compact(connection, path)
+    tables = [name for name in now if name not in own]
+    columns = [f"{name}.{each}" for name in own for each in now[name] if each not in own[name]]
+    return Upgrade(before, registry.FORMAT, (*tables, *columns), is_of_another)
+
+
+@contextmanager
+def new_bank(
+    path: Path,
+    created_by: str,
+    reads: Sequence[Path],
+    kept: str = "nothing was imported",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[DuckDBPyConnection]:
+    """A bank without rows, to be filled from the files and the folders that `reads` names.
+
+    It appears under its name when the block ends, and is gone if the block raises. `kept` says what
+    is so if the disk is full. Raises CallError or BankError if the path is taken or cannot be, and
+    BankError for errors of DuckDB.
+    """
+    place = check_free(path)
+    with (
+        postponed() as interrupts,
+        _new_file(place, path, kept) as new,
+        connect(new, settings, path, reads, (kept, _AGAIN)) as connection,
+    ):
+        _fill(connection, created_by)
+        with interrupts.at_once():
+            yield connection
+        connection.execute("checkpoint")
+        connection.close()
+        if not _take_place(new, place):
+            check_free(path)
+
+
+def check_free(path: Path) -> Path:
+    """The place of a bank that is to be made; raises as `new_bank` does before it makes one."""
+    place = _unreserved(bank_file(path))
+    if place.exists() and place.stat().st_size:
+        raise CallError(
+            f"{path} already exists and was left unchanged.", "Name a new file (-b FILE)."
+        )
     return place
 
 
-def empty() -> DuckDBPyConnection:
-    """A database in memory that holds nothing, for what reads and writes no bank."""
+def make(place: Path, shown: Path, created_by: str) -> None:
+    """Make a bank with no rows if there is none, or BankError; `shown` is the path as given."""
+    with _new_file(place, shown, "no bank was made") as new:
+        with connect(new, None, shown) as connection:
+            _fill(connection, created_by)
+        _take_place(new, place)  # if another process was faster, its bank is the bank
+
+
+@contextmanager
+def _new_file(place: Path, shown: Path, kept: str) -> Iterator[Path]:
     import duckdb
 
-    return duckdb.connect(":memory:")
+    try:
+        with new_part(place) as part:
+            try:
+                yield part.path / place.name
+            except duckdb.Error as error:
+                raise explain(error, shown, kept, _AGAIN) from error
+    except OSError as error:
+        raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
+
+
+def _take_place(new: Path, place: Path) -> bool:
+    """Give a new bank its name; False if a bank has that name already, which then stays."""
+    if place.exists() and not place.stat().st_size:
+        place.unlink()
+    return take_name(new, place)
+
+
+def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
+    with transaction(connection):
+        for statement in (*registry.schema(), *macros.install()):
+            connection.execute(statement)
+        connection.execute(
+            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
+            [registry.FORMAT, created_by, macros.fingerprint()],
+        )
+    connection.execute("checkpoint")
+
+
+def _unreserved(place: Path) -> Path:
+    if place.stem.lower() in _RESERVED:
+        raise BankError(
+            f"A bank cannot be named {place.stem}: DuckDB would confuse it with a schema.",
+            "Give it another name (-b FILE).",
+        )
+    return place
+
+
+def existing(path: str | Path) -> Path:
+    """The absolute path of a bank; raises BankError if there is none, and as `bank_file`."""
+    place = bank_file(path)
+    if place.exists() and place.stat().st_size:
+        return place
+    raise BankError(
+        f"{path} is empty, not a bank yet." if place.exists() else f"There is no bank {path}.",
+        f"Fill one (attnbank -b {shlex.quote(str(path))} ingest CORPUS...), or name another"
+        " (-b FILE).",
+    )
 
 
 def reinstall(connection: DuckDBPyConnection) -> None:
-    """Put this version's functions, views and analyses into a bank; drop those that are no more."""
-    for name in _vanished(connection):
-        connection.execute(f"drop macro table if exists {quoted(name)}")
-        connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
-    for statement in (*registry.functions(), *macros.install()):
-        connection.execute(statement)
-    connection.execute("update bank set analyses = ?", [fingerprint()])
+    """Put this version's functions, views, analyses and comments into a bank, and drop others'.
 
-
-def _vanished(connection: DuckDBPyConnection) -> list[str]:
-    """The analyses of the file that this version does not have.
-
-    They are known by the comment that attnbank gives its macros, so that no macro of the user's is
-    taken for one.
+    These are known by the comment that attnbank gives its macros, so a user's own macros stay.
     """
     rows = connection.execute(
         "select substr(function_name, 2) from duckdb_functions()"
@@ -244,26 +350,15 @@ def _vanished(connection: DuckDBPyConnection) -> list[str]:
         " and comment = concat("
         "'The statement of ', substr(function_name, 2), ', with every parameter given.')"
     ).fetchall()
-    return [name for (name,) in rows if name not in registry.shared() | registry.analyses()]
+    for name in {each for (each,) in rows} - {*registry.shared(), *registry.analyses()}:
+        connection.execute(f"drop macro table if exists {quoted(name)}")
+        connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
+    for statement in (*registry.replaceable(), *macros.install()):
+        connection.execute(statement)
+    connection.execute("update bank set analyses = ?", [macros.fingerprint()])
 
 
-def install_beside(connection: DuckDBPyConnection, path: Path) -> None:
-    """Make this version's functions and analyses for one connection, where they hide the file's.
-
-    Raises BankError if the file lacks a table or a column that they read.
-    """
-    import duckdb
-
-    try:
-        for statement in (*registry.functions(temporary=True), *macros.install(temporary=True)):
-            connection.execute(statement)
-    except (duckdb.CatalogException, duckdb.BinderException) as error:
-        raise BankError(
-            f"{path} was written by an earlier attnbank and lacks tables or columns of this one.",
-            how_to_upgrade(path),
-        ) from error
-
-
-def _how_to_make_one(path: str | Path) -> str:
-    named = shlex.quote(str(path))
-    return f"Fill one (attnbank -b {named} ingest CORPUS...), or name another (-b FILE)."
+def install_temporarily(connection: DuckDBPyConnection) -> None:
+    """Make this version's functions and analyses for one connection, where they hide the file's."""
+    for statement in (*registry.replaceable(temporary=True), *macros.install(temporary=True)):
+        connection.execute(statement)

@@ -1,8 +1,7 @@
-"""Which columns of a bank's tables refer to rows of which other tables, found from the schema.
+"""Which columns of a bank's tables, a user's own too, refer to rows of which other tables.
 
 A column refers to a table that has the same name and a column `id` (`run`, `sequence`, `probe`,
-...), and a column whose name ends in `_run` (`train_run`) refers to `run`. Tables that people made
-themselves count too.
+...), and a column whose name ends in `_run` (`train_run`) refers to `run`.
 """
 
 from __future__ import annotations
@@ -37,10 +36,7 @@ class Reference:
         return self.table if self.schema == "main" else f"{self.schema}.{self.table}"
 
     def condition(self, of_target: str) -> str:
-        """SQL that is true for rows of the table that refer to a target row meeting `of_target`.
-
-        `of_target` is an SQL condition on the columns of the target.
-        """
+        """SQL for the rows that refer to a target row for which the SQL `of_target` is true."""
         target = place("main", self.target)
         ids = f"select id from {target} where {of_target}"
         column = quoted(self.column)
@@ -62,9 +58,7 @@ def references(connection: DuckDBPyConnection) -> list[Reference]:
     found = []
     for schema, table, name, type_ in columns:
         target = "run" if name.endswith("_run") else name
-        is_text = type_ == "VARCHAR"
-        if target in targets and (type_.endswith("INT") or type_ == "INTEGER" or is_text):
-            if is_text and target != "run":
-                continue
-            found.append(Reference(schema, table, name, target, is_text))
+        by_name = type_ == "VARCHAR" and target == "run"
+        if target in targets and (type_.endswith("INT") or type_ == "INTEGER" or by_name):
+            found.append(Reference(schema, table, name, target, by_name))
     return found

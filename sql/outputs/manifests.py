@@ -1,7 +1,7 @@
 """The manifest of an export: what was exported, and by which digests its files are known.
 
-An export writes it last, so that a folder with a manifest is a whole export. It is read as foreign
-text: nothing in it is believed that was not checked, and no path in it leads out of the folder.
+It is written last, so that a folder with one is a whole export, and read as foreign text, of which
+nothing is believed that was not checked.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import hashlib
 import json
 import re
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs.lines import shown
+from attnbank.sql.suggest import shown
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -28,6 +29,8 @@ _LARGEST = 2**26
 _PATH = re.compile(r"[A-Za-z0-9_.%=~-]+(/[A-Za-z0-9_.%=~-]+)*\.parquet")
 """Paths as an export writes them: no backslashes, and nothing that DuckDB takes for a pattern."""
 _DIGEST = re.compile("[0-9a-f]{64}")
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters: JSON can write them
+_types = cache(get_type_hints)
 _AGAIN = "Copy the folder again, or write it anew: attnbank export DIR"
 
 
@@ -69,7 +72,13 @@ class Manifest:
 def exported_file(folder: Path, path: str, rows: int) -> ExportedFile:
     """A file that was written, with its size and its digest."""
     place = folder / path
-    return ExportedFile(path, rows, place.stat().st_size, _digest(place))
+    return ExportedFile(path, rows, place.stat().st_size, file_digest(place))
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def is_manifest(file: Path) -> bool:
@@ -82,22 +91,25 @@ def is_manifest(file: Path) -> bool:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an export, checked for what it says but not against the files.
+    """The manifest of an export, not checked against the files.
 
-    Raises CallError if `folder` is no folder, and BankError if it has no manifest, or one that no
-    export of this version or an earlier one wrote.
+    Raises CallError if `folder` is not one, BankError if it has no manifest of this version.
     """
     if not folder.is_dir():
         raise CallError(f"There is no folder {folder}.", "Name a folder that an export wrote.")
     file = folder / MANIFEST
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise _unreadable(folder, "it is no file")
-        if file.stat().st_size > _LARGEST:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _unreadable(folder, "it is not a file")
+        if status.st_size > _LARGEST:
             raise _unreadable(folder, f"it is larger than {_LARGEST:,} bytes")
         read = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise _without(folder) from None
+        raise BankError(
+            f"{folder} is not a complete export: it has no {MANIFEST}.",
+            "Name a folder that attnbank export wrote.",
+        ) from None
     except OSError as error:
         raise _unreadable(folder, error.strerror or "it cannot be opened") from error
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, a number of 5,000 digits
@@ -110,16 +122,15 @@ def read_manifest(folder: Path) -> Manifest:
             f"The export {folder} was written by a newer attnbank.", "Use that version."
         )
     try:
-        return _manifest(read)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _unreadable(folder, f"it lacks or mistakes {shown(str(error))[:200]}") from error
+        manifest: Manifest = _parsed(Manifest, read, "manifest")
+        _check(manifest)
+    except ValueError as error:
+        raise _unreadable(folder, shown(str(error))[:200]) from error
+    return manifest
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise BankError unless every file of a manifest is there, in its size and with its digest.
-
-    A link that leads out of the folder is refused like a file that is missing.
-    """
+    """Raise BankError unless every file of a manifest is in the folder, unchanged."""
     home = folder.resolve()
     for table in manifest.tables:
         for file in table.files:
@@ -128,11 +139,11 @@ def check_files(folder: Path, manifest: Manifest) -> None:
                 leads_out = not place.resolve().is_relative_to(home)
                 status = place.stat()
                 if leads_out or not stat.S_ISREG(status.st_mode):
-                    reason = "leads out of the folder" if leads_out else "is no file"
+                    reason = "leads out of the folder" if leads_out else "is not a file"
                 elif status.st_size != file.bytes:
                     reason = f"has {status.st_size:,} bytes, and was written with {file.bytes:,}"
-                elif _digest(place) != file.sha256:
-                    reason = "is not as it was written: its SHA-256 differs"
+                elif file_digest(place) != file.sha256:
+                    reason = "has changed since it was written: its SHA-256 differs"
                 else:
                     continue
             except FileNotFoundError:
@@ -142,76 +153,37 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             raise BankError(f"{file.path} of the export {folder} {reason}.", _AGAIN)
 
 
-def _manifest(read: dict[str, Any]) -> Manifest:
-    """The manifest of a JSON object. Raises KeyError, TypeError or ValueError if it is none."""
-    tables = tuple(_table(each) for each in _a(list, read, "tables"))
-    _check_once("table", [(each.schema, each.name) for each in tables])
-    _check_once("path", [file.path for each in tables for file in each.files])
-    return Manifest(_number(read, "format"), _a(str, read, "written_by"), tables)
+def _parsed(kind: Any, read: Any, name: str) -> Any:
+    """What JSON has for a field of a type; raises ValueError with its name if it is another."""
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(read, dict):
+        types = _types(kind)
+        return kind(**{key: _parsed(type_, read.get(key), key) for key, type_ in types.items()})
+    if get_origin(kind) is tuple and isinstance(read, list):
+        return tuple(_parsed(get_args(kind)[0], each, name) for each in read)
+    if get_origin(kind) is dict and isinstance(read, dict) and read:
+        return {_parsed(str, key, name): _parsed(str, each, name) for key, each in read.items()}
+    is_number = kind is int and type(read) is int and 0 <= read < 2**63
+    is_text = kind is str and isinstance(read, str) and not _HALVES.search(read)
+    if not (is_number or is_text):
+        raise ValueError(f"{name} is missing or invalid")
+    return read
 
 
-def _table(read: dict[str, Any]) -> ExportedTable:
-    columns = _a(dict, read, "columns")
-    if not columns or not all(isinstance(each, str) for each in columns.values()):
-        raise ValueError("columns")
-    files = tuple(_file(each) for each in _a(list, read, "files"))
-    table = ExportedTable(
-        _a(str, read, "schema"), _a(str, read, "name"), _number(read, "rows"), columns, files
-    )
-    if table.rows != sum(each.rows for each in files):
-        raise ValueError(f"rows of {table.name}")
-    return table
-
-
-def _file(read: dict[str, Any]) -> ExportedFile:
-    path, digest = _a(str, read, "path"), _a(str, read, "sha256")
-    if not _PATH.fullmatch(path) or ".." in path.split("/"):
-        raise ValueError(f"path {path}")
-    if not _DIGEST.fullmatch(digest):
-        raise ValueError(f"sha256 of {path}")
-    return ExportedFile(path, _number(read, "rows"), _number(read, "bytes"), digest)
-
-
-def _a(kind: type, read: Any, key: str) -> Any:
-    """The value of a key, if it is of a kind; raises ValueError with the key if it is not."""
-    if not isinstance(read, dict) or not isinstance(read.get(key), kind):
-        raise ValueError(key)
-    found = read[key]
-    if isinstance(found, str):
-        try:
-            found.encode()
-        except UnicodeEncodeError:  # half of a character, which JSON can write
-            raise ValueError(key) from None
-    return found
-
-
-def _number(read: Any, key: str) -> int:
-    found = _a(int, read, key)
-    if isinstance(found, bool) or not 0 <= found < 2**63:
-        raise ValueError(key)
-    return int(found)
-
-
-def _check_once(what: str, names: list[Any]) -> None:
-    if len(set(names)) != len(names):
-        raise ValueError(f"a {what} that it names twice")
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _without(folder: Path) -> BankError:
-    if (folder / "load.sql").is_file():
-        return BankError(
-            f"The export {folder} has no {MANIFEST}: an earlier attnbank wrote it.",
-            'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
-        )
-    return BankError(
-        f"{folder} is not a whole export: it has no {MANIFEST}.",
-        "Name a folder that attnbank export wrote.",
-    )
+def _check(manifest: Manifest) -> None:
+    """Raise ValueError for a path that no export writes, and for what contradicts itself."""
+    for table in manifest.tables:
+        for file in table.files:
+            if not _PATH.fullmatch(file.path) or ".." in file.path.split("/"):
+                raise ValueError(f"path {file.path} is invalid")
+            if not _DIGEST.fullmatch(file.sha256):
+                raise ValueError(f"sha256 of {file.path} is invalid")
+        if table.rows != sum(each.rows for each in table.files):
+            raise ValueError(f"rows of {table.name} do not add up")
+    names = [(each.schema, each.name) for each in manifest.tables]
+    paths = [file.path for each in manifest.tables for file in each.files]
+    for what, every in (("table", names), ("path", paths)):
+        if len(set(every)) != len(every):
+            raise ValueError(f"it names a {what} twice")
 
 
 def _unreadable(folder: Path, reason: str) -> BankError:

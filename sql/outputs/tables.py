@@ -1,31 +1,20 @@
-"""The program of a separate process that writes the tables of a bank as Parquet files.
-
-DuckDB can hang or crash on a damaged bank, and then does not notice a Ctrl-C; but a process can be
-ended whatever it does. It ends by itself when the process that started it is gone.
-"""
+"""Writes the tables of a bank as Parquet files."""
 
 from __future__ import annotations
 
 import errno
-import json
-import os
-import signal
-import sys
-import threading
-import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from attnbank.sql import macros, provenance, registry
-from attnbank.sql.bank import formats, kept
-from attnbank.sql.bank.explaining import explain, is_full_disk
-from attnbank.sql.bank.opening import fingerprint, open_to_export
-from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.outputs.files import unwritten
+from attnbank.sql.bank import formats, result_cache
+from attnbank.sql.bank.error_messages import explain, is_full_disk
+from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs.atomic import unwritten
 from attnbank.sql.outputs.manifests import (
     MANIFEST,
     ExportedFile,
@@ -33,22 +22,29 @@ from attnbank.sql.outputs.manifests import (
     Manifest,
     exported_file,
 )
-from attnbank.sql.outputs.origins import KEY
-from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.provenance import KEY
+from attnbank.sql.quoting import literal, place, quoted
 from attnbank.sql.suggest import did_you_mean, listed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from attnbank.sql.subprocess_guard import Channel
+
 LOAD, SCHEMA = "load.sql", "schema.sql"
 
+_IN_SENTENCES = (
+    "sentence in (select sentence.id from sentence inner join document"
+    " on document.id = sentence.document where document.corpus in ({corpora}))"
+)
 _OF_RUNS = {
     "corpus": "id in ({corpora})",
     "document": "corpus in ({corpora})",
     "sentence": "document in (select id from document where corpus in ({corpora}))",
-    "word": "sentence in (select sentence.id from sentence inner join document"
-    " on document.id = sentence.document where document.corpus in ({corpora}))",
+    "word": _IN_SENTENCES,
+    "enhanced_dependency": _IN_SENTENCES,
     "mention": "document in (select id from document where corpus in ({corpora}))",
+    "departure": "corpus in ({corpora})",
     "model": "id in (select model from run where id in ({runs}))",
     "run": "id in ({runs})",
     "skipped": "corpus in ({corpora}) and (run is null or run in ({runs}))",
@@ -59,76 +55,20 @@ _OF_RUNS = {
     "probe_score": "probe in (select id from probe where {of_runs})",
     "probe_weight": "probe in (select id from probe where {of_runs})",
 }
-"""Which rows of a table are exported with some runs. Any other table is divided by its column `run`
-or by the runs of its column `sequence`; if it has neither, all its rows are exported."""
+"""Which rows of a table are exported with some runs. Others are divided by their column `run` or
+`sequence`, or are exported whole."""
 
 _ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
 _LONGEST = 100
 
 
-@dataclass(frozen=True)
-class _Run:
-    id: int
-    corpus: int
-    is_unrounded: bool
+_Run = tuple[int, int, bool]
+"""The id of a run, that of its corpus, and whether its weights are unrounded."""
 
 
-@dataclass
-class _Table:
-    """A table, the types of its columns by name, and its files, relative to the folder."""
-
-    schema: str
-    name: str
-    columns: dict[str, str]
-    files: list[ExportedFile]
-
-    @property
-    def place(self) -> str:
-        """The table's qualified name, quoted for SQL."""
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
-
-    @property
-    def stem(self) -> str:
-        """The name of its files, without their ending: the table's own name if that is plain.
-
-        Anything except letters, digits, _ and - is percent-encoded (%20), since a foreign bank's
-        names could otherwise lead out of the folder. A long name is cut, and a digest added.
-        """
-        names = [self.name] if self.schema == "main" else [self.schema, self.name]
-        stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
-        if len(stem) > _LONGEST:
-            stem = f"{stem[:_LONGEST]}-{sha256(self.place.encode()).hexdigest()[:16]}"
-        return stem
-
-
-def main() -> None:
-    """Write the tables as one line of JSON on standard input says.
-
-    Standard output stays empty, or gets the error as a JSON list: its kind, fact and remedy.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one will end it
-    asked = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        write_tables(
-            Path(asked["bank"]), Path(asked["folder"]), asked["run"], asked["named"],
-            asked.get("origin"),
-        )  # fmt: skip
-    except AttnbankError as error:
-        _tell(type(error).__name__, error.fact, error.remedy)
-    except Exception:
-        _tell("", traceback.format_exc(), "")
-    os._exit(0)
-
-
-def _tell(*words: str) -> None:
-    sys.stdout.write(json.dumps([each[-4000:] for each in words]))
-    sys.stdout.flush()
-
-
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(1)
+def write_part(channel: Channel, *given: Any) -> None:
+    """What the separate process of an export does: see write_tables."""
+    write_tables(*given)
 
 
 def write_tables(
@@ -141,56 +81,42 @@ def write_tables(
 ) -> None:
     """Write the tables of a bank, or of one run of it, into an empty folder, the manifest last.
 
-    `named` is the folder as the user named it, for the errors; `origin` is put into the metadata of
-    every Parquet file, if it is given. `written` are the files, in order, of tables divided by run
-    that others have written into the folder.
-
-    Raises CallError for an unknown run, BankError for a bank that cannot be read, AttnbankError if
-    the disk is full.
+    `named` is the folder in errors; `origin` goes into the metadata of every Parquet file;
+    `written` are the files, in order, of tables divided by run that others have written. Raises
+    CallError for an unknown run, BankError for a bank that cannot be read, AttnbankError if the
+    disk is full.
     """
     import duckdb
 
     try:
-        connection = open_to_export(path, folder)
-        try:
+        with open_to_read(path, writes_below=folder) as connection:
             chosen = _chosen_runs(connection, path, run)
             tables = [*_write(connection, folder, chosen, origin, written, everything=run is None)]
-        finally:
-            connection.close()
-    except duckdb.Error as error:
-        if is_full_disk(error):
-            raise _full(named) from error
-        raise explain(error, path, "nothing was exported", "type the same command again") from error
-    except OSError as error:  # a file could not be read again for its digest
-        raise unwritten(named, error) from error
-    try:
         (folder / SCHEMA).write_text(_schema(tables), encoding="utf-8")
         (folder / LOAD).write_text(_load(tables), encoding="utf-8")
-        (folder / MANIFEST).write_text(_manifest(tables).text(), encoding="utf-8")
+        manifest = Manifest(registry.FORMAT, provenance.version(), tuple(tables))
+        (folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+    except duckdb.Error as error:
+        if is_full_disk(error):
+            raise unwritten(named, OSError(errno.ENOSPC, "No space left on device")) from error
+        raise explain(error, path, "nothing was exported", "type the same command again") from error
     except OSError as error:
         raise unwritten(named, error) from error
 
 
-def _full(named: str) -> AttnbankError:
-    return unwritten(named, OSError(errno.ENOSPC, "No space left on device"))
-
-
 def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) -> list[_Run]:
-    """All runs, or the one that is asked for by name or id.
-
-    Raises CallError if there is no such run, BankError if ids of runs are not numbers.
-    """
+    """All runs, or the one of a name or id; raises CallError if there is none, and BankError."""
     rows = connection.execute(
         "select id, name, corpus, decimals is null from run order by id"
     ).fetchall()
     try:
         found = [
-            _Run(int(id), int(corpus), unrounded)
+            (int(id), int(corpus), unrounded)
             for id, name, corpus, unrounded in rows
             if run in (None, name, str(id))
         ]
     except (TypeError, ValueError) as error:
-        raise BankError(f"The bank {path} has runs whose ids are no numbers.") from error
+        raise BankError(f"The bank {path} has runs whose ids are not numbers.") from error
     if run is not None and not found:
         names = [str(row[1]) for row in rows]
         raise CallError(
@@ -208,82 +134,68 @@ def _write(
     written: Mapping[str, Sequence[ExportedFile]] | None,
     *,
     everything: bool,
-) -> Iterator[_Table]:
-    """Write every table, or its rows of the chosen runs, and yield it with its files."""
+) -> Iterator[ExportedTable]:
     lists = {
-        "runs": ", ".join(str(run.id) for run in chosen) or "null",
-        "corpora": ", ".join(str(run.corpus) for run in chosen) or "null",
+        "runs": ", ".join(str(id) for id, _, _ in chosen) or "null",
+        "corpora": ", ".join(str(corpus) for _, corpus, _ in chosen) or "null",
     }
     lists["of_runs"] = (
         "(train_run is null or train_run in ({runs})) and test_run in ({runs})".format(**lists)
     )
-    for table in _tables(connection):
-        select = f"select * from {table.place}"
-        whole = f"{table.stem}.parquet"
-        if (table.schema, table.name) == ("main", "bank"):
-            now = literal(fingerprint())
-            select = f"select * replace ({now} as analyses) from bank"
-        elif is_by_run(table.columns):
-            table.files += (written or {}).get(table.name, ())
-            if not table.files:
-                _write_by_run(connection, table, folder, chosen, origin)
-            yield table
-            continue
-        elif not everything:
-            default = "run in ({runs})" if "run" in table.columns else "true"
-            own = _OF_RUNS.get(table.name, default) if table.schema == "main" else default
-            select = f"{select} where {own.format(**lists)}"
-        rows = copy(connection, select, folder / whole, origin)
-        table.files.append(exported_file(folder, whole, rows))
-        yield table
+    for (schema, name), columns in tables_of(connection).items():
+        source, stem = place(schema, name), _stem(schema, name)
+        select, parts = f"select * from {source}", []
+        if is_by_run(columns):
+            for id, _, is_unrounded in chosen:
+                of_run = f"sequence in (select id from sequence where run = {id})"
+                splits = is_unrounded or name != "attention"
+                file = f"{stem}/run={id}/rows.parquet"
+                parts.append((file, f"{select} where {of_run}", splits))
+        elif (schema, name) == ("main", "bank"):
+            now = literal(macros.fingerprint())
+            parts = [(f"{stem}.parquet", f"select * replace ({now} as analyses) from bank", False)]
+        else:
+            default = "run in ({runs})" if "run" in columns else "true"
+            own = _OF_RUNS.get(name, default) if schema == "main" else default
+            where = "" if everything else f" where {own.format(**lists)}"
+            parts = [(f"{stem}.parquet", select + where, False)]
+        files = list((written or {}).get(name, ()))
+        for file, rows_of, splits in [] if files else parts:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            rows = copy(connection, rows_of, folder / file, origin, splits_floats=splits)
+            files.append(exported_file(folder, file, rows))
+        yield ExportedTable(schema, name, sum(each.rows for each in files), columns, tuple(files))
 
 
 def is_by_run(columns: Collection[str]) -> bool:
-    """Whether an export has a folder for each run of a table of these columns.
-
-    So it is for rows that belong to an input and do not say which run that is of.
-    """
+    """Whether an export has a folder for each run of a table of these columns."""
     return "sequence" in columns and "run" not in columns
 
 
-def _tables(connection: DuckDBPyConnection) -> list[_Table]:
-    """The tables of the bank with their columns, those of the schema main first."""
-    found: dict[tuple[str, str], _Table] = {}
+def _stem(schema: str, name: str) -> str:
+    """The name of a table's files, percent-encoded to stay in the folder; a long one is cut."""
+    names = [name] if schema == "main" else [schema, name]
+    stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
+    if len(stem) > _LONGEST:
+        stem = f"{stem[:_LONGEST]}-{sha256(place(schema, name).encode()).hexdigest()[:16]}"
+    return stem
+
+
+def tables_of(connection: DuckDBPyConnection) -> dict[tuple[str, str], dict[str, str]]:
+    """The types of the columns of every table of the bank, those of the schema main first."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
     for schema, name, column, type_ in connection.execute(
         "select own.schema_name, own.table_name, duckdb_columns.column_name,"
         " duckdb_columns.data_type from duckdb_tables() as own inner join duckdb_columns()"
         " on duckdb_columns.table_oid = own.table_oid"
         " and duckdb_columns.database_name = own.database_name"
         " where own.database_name = current_database() and not own.internal and not own.temporary"
-        f" and own.schema_name <> '{kept.SCHEMA}'"  # kept answers can be computed again
+        f" and own.schema_name <> '{result_cache.SCHEMA}'"  # kept answers can be computed again
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():
-        table = found.setdefault((schema, name), _Table(schema, name, {}, []))
-        table.columns[column] = type_
-    return [*found.values()]
-
-
-def _write_by_run(
-    connection: DuckDBPyConnection,
-    table: _Table,
-    folder: Path,
-    chosen: list[_Run],
-    origin: str | None,
-) -> None:
-    """Write a big table, one file per run."""
-    for run in chosen:
-        name = f"{table.stem}/run={run.id}/rows.parquet"
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        rows = copy(
-            connection,
-            f"select * from {table.place}"
-            f" where sequence in (select id from sequence where run = {run.id})",
-            folder / name,
-            origin,
-            splits_floats=run.is_unrounded or table.name != "attention",
-        )
-        table.files.append(exported_file(folder, name, rows))
+        found.setdefault((schema, name), {})[column] = type_
+    return found
 
 
 def copy(
@@ -296,8 +208,8 @@ def copy(
 ) -> int:
     """Write the rows of a SELECT to a Parquet file, and return their number.
 
-    With `splits_floats` it is written in version 2 of the format, in which DuckDB splits floats
-    into streams of their bytes. That makes unrounded ones a tenth smaller, and rounded ones larger.
+    `splits_floats` writes version 2 of the format, in which unrounded floats take a tenth less
+    space, rounded ones more.
     """
     version = "v2" if splits_floats else "v1"
     told = "" if origin is None else f", kv_metadata {{{KEY}: {literal(origin)}}}"
@@ -308,24 +220,7 @@ def copy(
     return int(rows)
 
 
-def _manifest(tables: list[_Table]) -> Manifest:
-    return Manifest(
-        registry.FORMAT,
-        provenance.version(),
-        tuple(
-            ExportedTable(
-                each.schema,
-                each.name,
-                sum(file.rows for file in each.files),
-                each.columns,
-                tuple(each.files),
-            )
-            for each in tables
-        ),
-    )
-
-
-def _schema(tables: list[_Table]) -> str:
+def _schema(tables: list[ExportedTable]) -> str:
     head = (
         "-- The tables, views and analyses of a bank, for a new file. Read load.sql after it.\n"
         "begin transaction;\n"
@@ -334,44 +229,43 @@ def _schema(tables: list[_Table]) -> str:
     return "\n".join([head, *registry.schema(), *_further(tables), installed, "commit;\n"])
 
 
-def _further(tables: list[_Table]) -> Iterator[str]:
+def _further(tables: list[ExportedTable]) -> Iterator[str]:
     """Statements for the tables and columns of the bank that the schema does not have."""
-    usual = formats.tables_of_this_format()
+    usual = formats.columns_of_this_format()
     for schema in sorted({each.schema for each in tables} - {"main"}):
         yield f"create schema {quoted(schema)};\n"
     for table in tables:
+        own = place(table.schema, table.name)
         known = usual.get(table.name) if table.schema == "main" else None
+        columns = {name: f"{quoted(name)} {type_}" for name, type_ in table.columns.items()}
         if known is None:
-            columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in table.columns.items())
-            yield f"create table {table.place} ({columns});\n"
-            continue
-        for name, type_ in table.columns.items():
-            if name not in known.columns:
-                yield f"alter table {table.place} add column {quoted(name)} {type_};\n"
+            yield f"create table {own} ({', '.join(columns.values())});\n"
+        else:
+            further = (each for name, each in columns.items() if name not in known)
+            yield from (f"alter table {own} add column {each};\n" for each in further)
 
 
-def _load(tables: list[_Table]) -> str:
-    """The text of load.sql, which fills the tables in one transaction."""
+def _load(tables: list[ExportedTable]) -> str:
     lines = [
         "-- Fills the tables of schema.sql from the Parquet files beside it. In this folder:",
         '--   duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"',
         "-- All of it or nothing: into a bank that holds rows nothing is loaded.",
         "begin transaction;",
     ]
-    counts = "\n    + ".join(f"(select count(*) from {table.place})" for table in tables)
+    places = [place(table.schema, table.name) for table in tables]
+    counts = "\n    + ".join(f"(select count(*) from {each})" for each in places)
     lines.append(
         "select case when (\n"
         f"    {counts}\n"
         ") > 0 then error('This bank holds rows already, and nothing was loaded. Load into a new"
         " file.') end as loading;"
     )
-    for table in tables:
-        if not table.files:
-            continue
-        columns = ", ".join(quoted(column) for column in table.columns)
-        files = ", ".join(literal(each.path) for each in table.files)
-        lines.append(
-            f"insert into {table.place} ({columns})\nselect {columns}\n"
-            f"from read_parquet([{files}], hive_partitioning = false);"
-        )
+    for target, table in zip(places, tables, strict=True):
+        if table.files:
+            columns = ", ".join(map(quoted, table.columns))
+            files = ", ".join(literal(each.path) for each in table.files)
+            lines.append(
+                f"insert into {target} ({columns})\nselect {columns}\n"
+                f"from read_parquet([{files}], hive_partitioning = false);"
+            )
     return "\n".join([*lines, "commit;", ""])

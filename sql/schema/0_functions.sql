@@ -1,29 +1,24 @@
 -- Functions that the analyses share. The text of each is one expression.
 
-create or replace macro wilson_low(correct, n) as greatest(
-    cast(0 as double),
-    (
-        cast(correct as double) / n
-        + cast(1.9207294103470 as double) / n
-        - cast(1.9599639845401 as double) * sqrt(
-            cast(correct as double) / n * (1 - cast(correct as double) / n) / n
-            + cast(0.9603647051735 as double) / (cast(n as double) * n)
-        )
-    ) / (1 + cast(3.8414588206941 as double) / n)
-);
+-- One end of the interval of the share correct / n: z is the quantile of the normal distribution, negative for the lower.
+create or replace macro wilson_end(correct, n, z) as (
+    cast(correct as double) / n
+    + cast(1.9207294103470 as double) / n
+    + z * sqrt(
+        cast(correct as double) / n * (1 - cast(correct as double) / n) / n
+        + cast(0.9603647051735 as double) / (cast(n as double) * n)
+    )
+) / (1 + cast(3.8414588206941 as double) / n);
+comment on macro wilson_end is 'An end of the 95 % Wilson interval of the share correct / n, which may lie outside of [0, 1]: the lower for z = -1.96, the upper for 1.96.';
+
+create or replace macro wilson_low(correct, n) as case
+    when n > 0 then greatest(cast(0 as double), wilson_end(correct, n, cast(-1.9599639845401 as double)))
+end;
 comment on macro wilson_low is 'Lower end of the 95 % Wilson interval of the share correct / n.';
 
-create or replace macro wilson_high(correct, n) as least(
-    cast(1 as double),
-    (
-        cast(correct as double) / n
-        + cast(1.9207294103470 as double) / n
-        + cast(1.9599639845401 as double) * sqrt(
-            cast(correct as double) / n * (1 - cast(correct as double) / n) / n
-            + cast(0.9603647051735 as double) / (cast(n as double) * n)
-        )
-    ) / (1 + cast(3.8414588206941 as double) / n)
-);
+create or replace macro wilson_high(correct, n) as case
+    when n > 0 then least(cast(1 as double), wilson_end(correct, n, cast(1.9599639845401 as double)))
+end;
 comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the share correct / n.';
 
 -- split_part is not used here, because with it DuckDB 2.0 fails on a filter of a column that is null in every row, as
@@ -35,6 +30,58 @@ create or replace macro feature(feats, name) as nullif(
     regexp_extract(feats, concat('(^|[|])', name, '=([^|]*)'), 2), ''
 );
 comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null if the word does not have it.';
+
+-- In a causal model a word can find only what stands before it, so that each direction can find the heads on one side
+-- of their dependents; column side of gold_dependency says which.
+create or replace macro judges(direction, side) as coalesce(
+    side = 'both' or side = case direction when 'dependent_to_head' then 'left' else 'right' end, false
+);
+comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, each on both; false for null.';
+
+create or replace macro reaches(distance, side) as coalesce(
+    side = 'both' or (side = 'left' and distance < 0) or (side = 'right' and distance > 0), false
+);
+comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a side: one to the left on left, one to the right on right, each on both; false for null.';
+
+create or replace macro directions() as ['dependent_to_head', 'head_to_dependent'];
+comment on macro directions is 'The two directions in which a head can find a dependency.';
+
+create or replace macro found_in(direction, attended, attending) as case direction
+    when 'dependent_to_head' then attended
+    else attending
+end;
+comment on macro found_in is 'What holds in a direction: of the word that the dependent attends to most, or of the word that attends to it most.';
+
+create or replace macro counted_as(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
+comment on macro counted_as is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';
+
+create or replace macro ratio(part, whole) as cast(part as double) / cast(whole as double);
+comment on macro ratio is 'The part divided by the whole, as a number with a fraction.';
+
+create or replace macro share_of(condition) as avg(
+    case when condition then cast(1 as double) when not condition then cast(0 as double) end
+);
+comment on macro share_of is 'An aggregate: the share of the rows in which the condition holds, of those in which it is not null.';
+
+create or replace macro bonferroni(p_value, tests) as case
+    when p_value is not null then least(cast(1 as double), p_value * tests)
+end;
+comment on macro bonferroni is 'A p value that is corrected for the number of tests: times that number, at most 1; null for null.';
+
+create or replace macro harmonic(n) as coalesce(
+    list_sum(list_transform(range(1, cast(n as bigint) + 1), lambda k: cast(1 as double) / k)), cast(0 as double)
+);
+comment on macro harmonic is '1 + 1/2 + ... + 1/n; 0 for 0. Uniform attention of a causal model over n positions puts (harmonic(n) - harmonic(p)) / n on position p, on average.';
+
+create or replace macro even_total(list_indexes, positions, is_causal) as case
+    when is_causal
+        then coalesce(
+            list_sum(list_transform(list_indexes, lambda place: harmonic(positions) - harmonic(place - 1))),
+            cast(0 as double)
+        )
+    else cast(place_count(list_indexes) as double)
+end;
+comment on macro even_total is 'The sum of the weights to some places under uniform attention over this many positions, of a causal model or another. Places count from 1.';
 
 create or replace macro weights_to(weights, positions) as list_transform(
     positions, lambda each_position: list_extract(weights, each_position + 1)
@@ -64,16 +111,94 @@ create or replace macro log_factorial(n) as
 );
 comment on macro log_factorial is 'The natural logarithm of n!.';
 
-create or replace macro mcnemar(only_a, only_b) as least(
+create or replace macro mcnemar_better(only_a, only_b) as least(
     cast(1 as double),
-    2 * list_sum(
-        list_transform(
-            range(0, cast(least(only_a, only_b) as bigint) + 1),
-            lambda k: exp(
-                log_factorial(only_a + only_b) - log_factorial(k) - log_factorial(only_a + only_b - k)
-                - (only_a + only_b) * ln(cast(2 as double))
+    list_sum(list_transform(
+        range(0, cast(only_b as bigint) + 1),
+        lambda k: exp(
+            log_factorial(only_a + only_b) - log_factorial(k) - log_factorial(only_a + only_b - k)
+            - (only_a + only_b) * ln(cast(2 as double))
+        )
+    ))
+);
+comment on macro mcnemar_better is 'The p value of McNemar''s exact test, one-sided: of the pairs that only one of the two gets right, how likely it is by chance that a gets at least only_a of them.';
+
+create or replace macro mcnemar(only_a, only_b) as least(
+    cast(1 as double), 2 * mcnemar_better(greatest(only_a, only_b), least(only_a, only_b))
+);
+comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: of the pairs that only one of the two gets right, how likely a split at least as uneven as only_a to only_b is by chance.';
+
+-- Of all the ways to give the differences a sign, those have a sum as large as the one observed in which the differences
+-- that are turned negative add up to at most what the negative ones add up to now. So the distribution is needed up to
+-- there alone: list element k + 1 is the share of the ways in which they add up to k, and each difference is added in turn.
+create or replace macro sign_flips(differences) as case
+    when list_sum(differences) <= 0 then cast(1 as double)
+    else list_sum(
+        list_reduce(
+            list_transform(differences, lambda each: [cast(abs(each) as double)]),
+            lambda ways, size: list_transform(
+                range(0, len(ways)),
+                lambda k: (
+                    list_extract(ways, k + 1)
+                    + case
+                        when k >= list_extract(size, 1)
+                            then list_extract(ways, k + 1 - cast(list_extract(size, 1) as bigint))
+                        else 0
+                    end
+                ) / 2
+            ),
+            list_transform(
+                range(0, 1 - cast(list_sum(list_transform(differences, lambda each: least(each, 0))) as bigint)),
+                lambda k: case when k = 0 then cast(1 as double) else cast(0 as double) end
             )
         )
     )
+end;
+comment on macro sign_flips is 'The p value of an exact sign-flip test, one-sided: how likely the differences (whole numbers, one per document) have a sum at least as large as theirs, if each is as likely to be negative as positive. 1 if the sum is not positive.';
+
+-- Exact for 1 and 2 degrees of freedom; beyond, the expansion of Cornish and Fisher around the normal quantile, which is
+-- off by 0.1 % at 3 and less from there on.
+create or replace macro student_quantile(freedom) as case
+    when freedom = 1 then cast(12.7062047361747 as double)
+    when freedom = 2 then cast(4.30265272974946 as double)
+    else cast(1.9599639845401 as double)
+        + cast(2.3722712302986 as double) / freedom
+        + cast(2.8224986157396 as double) / power(cast(freedom as double), 2)
+        + cast(2.5558496795077 as double) / power(cast(freedom as double), 3)
+        + cast(1.5895340533938 as double) / power(cast(freedom as double), 4)
+end;
+comment on macro student_quantile is 'The 0.975 quantile of Student''s t with so many degrees of freedom.';
+
+create or replace macro design_effect(correct, n, clusters, correct_squares, products, n_squares) as case
+    when clusters < 2 then null
+    when correct = 0 or correct = n then cast(1 as double)
+    else cast(clusters as double) / (clusters - 1)
+        * (
+            correct_squares
+            - 2 * (cast(correct as double) / n) * products
+            + power(cast(correct as double) / n, 2) * n_squares
+        )
+        / (correct * (1 - cast(correct as double) / n))
+end;
+comment on macro design_effect is 'By how much the variance of the share correct / n is larger than if all n were independent: they come in clusters (documents), over which the squares of correct, of n, and the products of the two are summed. Null for a single cluster.';
+
+create or replace macro effective_n(n, clusters, effect) as case
+    when clusters > 1
+        then n / greatest(cast(1 as double), effect)
+            * power(cast(1.9599639845401 as double) / student_quantile(clusters - 1), 2)
+end;
+comment on macro effective_n is 'How many independent cases tell as much as n in so many clusters with that design effect (Korn and Graubard 1998): the interval of a share of n is that of a share of so many. Null for a single cluster.';
+
+create or replace macro clustered_effect(correct, n) as design_effect(
+    sum(correct), sum(n), count(*), sum(correct * correct), sum(correct * n), sum(n * n)
 );
-comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: of the pairs that only one of the two gets right, how likely a split at least as uneven as only_a to only_b is by chance.';
+comment on macro clustered_effect is 'An aggregate over rows that are one cluster (document) each: the design effect of the share sum(correct) / sum(n).';
+
+create or replace macro clustered_n(correct, n) as effective_n(sum(n), count(*), clustered_effect(correct, n));
+comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much as sum(n).';
+
+create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
+comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';
+
+create or replace macro baseline_place(baseline) as list_position(['nearest', 'head_match', 'rule_based'], baseline);
+comment on macro baseline_place is 'The place of a baseline of coreference in the order in which the analyses list them.';

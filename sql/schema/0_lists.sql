@@ -13,26 +13,6 @@ create or replace macro weight_on(weights, list_indexes) as
 coalesce(cast(list_sum(list_select(weights, list_indexes)) as double), cast(0 as double));
 comment on macro weight_on is 'The sum of the weights at some places of the list, which count from 1; 0 if there are none.';
 
-create or replace macro mask_of(list_indexes, positions) as list_transform(
-    range(1, positions + 1),
-    lambda list_index: case
-        when list_contains(list_indexes, cast(list_index as integer)) then cast(1 as double)
-        else cast(0 as double)
-    end
-);
-comment on macro mask_of is 'A list of as many numbers as there are positions: 1 at the given places, 0 elsewhere. Places count from 1.';
-
-create or replace macro mask_without(first_indexes, second_indexes, third_indexes, positions) as list_transform(
-    range(1, positions + 1),
-    lambda list_index: case
-        when coalesce(list_contains(first_indexes, cast(list_index as integer)), false) then cast(0 as double)
-        when coalesce(list_contains(second_indexes, cast(list_index as integer)), false) then cast(0 as double)
-        when coalesce(list_contains(third_indexes, cast(list_index as integer)), false) then cast(0 as double)
-        else cast(1 as double)
-    end
-);
-comment on macro mask_without is 'A list of as many numbers as there are positions: 0 at the places of the three lists, 1 elsewhere. Places count from 1.';
-
 create or replace macro weight_under(weights, mask) as list_inner_product(cast(weights as double[]), mask);
 comment on macro weight_under is 'The sum of the weights where the mask is 1. For many places it is several times as fast as weight_on.';
 
@@ -43,6 +23,24 @@ comment on macro weight_total is 'The sum of a whole list of weights.';
 create or replace macro is_place_in(at_position, list_indexes) as
 coalesce(list_contains(list_indexes, cast(at_position + 1 as integer)), false);
 comment on macro is_place_in is 'Whether a position, which counts from 0, is one of the given places, which count from 1.';
+
+create or replace macro mask_of(list_indexes, positions) as list_transform(
+    range(0, positions),
+    lambda place: case when is_place_in(place, list_indexes) then cast(1 as double) else cast(0 as double) end
+);
+comment on macro mask_of is 'A list of as many numbers as there are positions: 1 at the given places, 0 elsewhere. Places count from 1.';
+
+create or replace macro mask_without(first_indexes, second_indexes, third_indexes, positions) as list_transform(
+    range(0, positions),
+    lambda place: case
+        when is_place_in(place, first_indexes)
+            or is_place_in(place, second_indexes)
+            or is_place_in(place, third_indexes)
+            then cast(0 as double)
+        else cast(1 as double)
+    end
+);
+comment on macro mask_without is 'A list of as many numbers as there are positions: 0 at the places of the three lists, 1 elsewhere. Places count from 1.';
 
 create or replace macro place_count(list_indexes) as coalesce(len(list_indexes), 0);
 comment on macro place_count is 'How many places a list has; 0 for null.';

@@ -72,7 +72,7 @@ comment on column sentence.paragraph is '1-based paragraph in the document; null
 comment on column sentence.name is 'Its name in the source (sent_id in CoNLL-U).';
 comment on column sentence.text is 'Its text, as the source gives it or rebuilt from the words.';
 comment on column sentence.words is 'How many words it has.';
-comment on column sentence.empty_nodes is 'Nodes of the enhanced graph alone, which are no words and are not in table word.';
+comment on column sentence.empty_nodes is 'Nodes of the enhanced graph alone, which are not words and not in table word.';
 comment on column sentence.line is '1-based line of its file where it starts.';
 comment on column sentence.metadata is 'What the source says of it (speaker, s_type, ...), key by key, of a key given twice the last; sent_id is in name, and text is here only where the words do not spell it. Null where nothing.';
 
@@ -110,6 +110,18 @@ comment on column word.surface is 'The multiword token that it is a part of (don
 comment on column word.misc is 'What else the source says of it, Key=Value joined by |, mentions left out.';
 comment on column word.token_start is 'word.index of the first word of the multiword token that it is a part of; null outside of one.';
 
+create table enhanced_dependency (
+    sentence integer not null,
+    dependent_index smallint not null,
+    head_index smallint not null,
+    relation varchar not null
+);
+comment on table enhanced_dependency is 'The enhanced graphs: one row per edge between two words, or to the root. Edges from or to an empty node (sentence.empty_nodes) are left out.';
+comment on column enhanced_dependency.sentence is 'sentence.id of the sentence.';
+comment on column enhanced_dependency.dependent_index is 'word.index of the dependent; a word may have several rows.';
+comment on column enhanced_dependency.head_index is 'word.index of a head of it in the same sentence; 0 for the root.';
+comment on column enhanced_dependency.relation is 'The relation, subtype included (nsubj:xsubj, conj:and).';
+
 create table mention (
     id integer not null,
     document integer not null,
@@ -133,7 +145,7 @@ comment on column mention.entity_name is 'The name of the entity in the source, 
 comment on column mention.first_word is 'word.id of its first word.';
 comment on column mention.last_word is 'word.id of its last word.';
 comment on column mention.head_word is 'word.id of its head word.';
-comment on column mention.head_rule is 'How the head was found: head or minspan (the field in which the source names it), else tree (its syntactic head lies outside the span), else surface.';
+comment on column mention.head_rule is 'How the head was found: head (the field in which the source names it), else tree (its syntactic head lies outside the span), else minspan (a field of the source), else surface.';
 comment on column mention.kind is 'pronoun, proper or nominal, by its head word.';
 comment on column mention.kind_rule is 'How the kind was found: tag (part of speech) or form (pronoun list and capitals).';
 comment on column mention.type is 'The entity type that the source gives (person, place, ...).';
@@ -151,5 +163,5 @@ comment on table departure is 'Where a source departs from its format in what no
 comment on column departure.corpus is 'corpus.id of its corpus.';
 comment on column departure.sentence is 'sentence.id of the sentence.';
 comment on column departure.place is 'file:line of the departure.';
-comment on column departure.reason is 'Stable id of the departure, which ingest --strict refuses (text-mismatch: the words do not spell # text, so sentence.text is rebuilt from them).';
+comment on column departure.reason is 'Stable id of the departure, which ingest --strict refuses (text-mismatch: the words do not spell # text, so sentence.text is rebuilt from them; repeated-document, duplicate-sent-id; no-entity-group: each mention is an entity of its own).';
 comment on column departure.detail is 'The departure in words.';

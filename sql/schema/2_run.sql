@@ -11,7 +11,10 @@ create table model (
     random_seed integer,
     tokenizer varchar not null,
     max_positions integer,
-    tokenizer_sha256 varchar
+    tokenizer_sha256 varchar,
+    layer_numbers smallint[],
+    sinks boolean,
+    causal boolean
 );
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
@@ -19,12 +22,15 @@ comment on column model.name is 'The name it was loaded by: a hub name, the name
 comment on column model.revision is 'Commit on the hub that it was loaded from; the package version for minilm; null for a folder.';
 comment on column model.sha256 is 'SHA-256 over its parameters and buffers, name by name, without a pooler or a head: the same encoder gives the same digest.';
 comment on column model.architecture is 'Its class in transformers (BertModel, GPT2Model, ...).';
-comment on column model.layers is 'Number of its layers.';
+comment on column model.layers is 'Number of its layers that have attention.';
 comment on column model.heads is 'Number of attention heads in each layer.';
 comment on column model.random_seed is 'Seed of its random weights (a control model); null for trained weights.';
 comment on column model.tokenizer is 'Class of its tokenizer.';
 comment on column model.max_positions is 'Longest input in tokens that it takes; null for no limit.';
-comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model. Null in rows older than this column.';
+comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without what decodes, pads and cuts: another tokenizer is another model.';
+comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
+comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
+comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
 
 create table run (
     id integer primary key,
@@ -48,7 +54,12 @@ create table run (
     reading smallint,
     unknown_words integer,
     multiword varchar,
-    keep varchar
+    keep varchar,
+    batching varchar,
+    edges varchar,
+    joined_words integer,
+    first_word varchar,
+    bos varchar
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -70,9 +81,14 @@ comment on column run.batches is 'Batches committed so far; an interrupted run g
 comment on column run.started is 'When it started, UTC.';
 comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
 comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in older runs: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
-comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far; null in runs older than this column.';
-comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place. Null in older runs, which read the parts.';
+comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
+comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
 comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; peaks: only what attention_map and peak hold.';
+comment on column run.batching is 'Which inputs the model saw together. padded: of any length, the shorter ones padded; equal: of one length only, because padding changes the attention of this model; single: none.';
+comment on column run.edges is 'How the edges of words were read. cut: the tokenizer was given each word by itself; share: it was given the text of each sentence, so that words which one of its pieces joins share one position.';
+comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, reads otherwise than by themselves: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
+comment on column run.first_word is 'What the first word (token) of an input is where the model is causal and nothing stands before the text. special: its kind is first, and as a special token it is not a candidate for a maximum; word: it is one. Null where it is a word like any other.';
+comment on column run.bos is 'The token that was put before the text of each input (--bos, --bos-token); null for what the tokenizer does by itself.';
 
 create table skipped (
     corpus integer not null,

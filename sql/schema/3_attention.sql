@@ -31,12 +31,12 @@ create table position (
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
 comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k, unless several words share a position before it.';
-comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other).';
+comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other). first: the first word (token) of an input with nothing before it, where a causal model''s heads rest as others do on [CLS] (run.first_word).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
-comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one multiword token the first. Null for special tokens. View word_position has every word.';
-comment on column position.text is 'The word (a multiword token as it is written), or the token as the vocabulary writes it.';
+comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one position the first. Null for special tokens. View word_position has every word.';
+comment on column position.text is 'The word (a multiword token, or words that share the position, as they are written), or the token as the vocabulary writes it.';
 comment on column position.pieces is 'Its pieces, as the vocabulary writes them; more than one where the word was split.';
-comment on column position.last_word is 'word.id of the last word that stands here, where several do: those of a multiword token that was read as written (run.multiword). Null for one word.';
+comment on column position.last_word is 'word.id of the last word that stands here, where several do: those of a multiword token that was read as written (run.multiword), or those that a piece joins (run.edges). Null for one word.';
 
 create table attention (
     sequence integer not null,
@@ -50,7 +50,7 @@ comment on column attention.sequence is 'sequence.id of its sequence.';
 comment on column attention.layer is '1-based layer.';
 comment on column attention.head is '1-based head.';
 comment on column attention.from_position is 'position.position that attends.';
-comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1.';
+comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, or to less where the model has sinks (model.sinks).';
 
 create table attention_map (
     sequence integer not null,
@@ -81,14 +81,14 @@ comment on column attention_map.head is '1-based head.';
 comment on column attention_map.to_cls is 'Sum of the weights from all positions to [CLS] (kind cls).';
 comment on column attention_map.to_sep is 'Sum of the weights from all positions to [SEP] (kind sep).';
 comment on column attention_map.to_punctuation is 'Sum of the weights from all positions to . and , (as in view placement).';
-comment on column attention_map.to_other is 'Sum of the weights from all positions to all others.';
+comment on column attention_map.to_other is 'Sum of the weights from all positions to all others. What goes to a position of the kind first is in none of these four, and in received.';
 comment on column attention_map.sep_to_sep is 'Sum of the weights from [SEP] to [SEP].';
 comment on column attention_map.word_to_word is 'Sum of the weights from words to words, themselves included.';
 comment on column attention_map.same_segment is 'Of word_to_word, what stays in the own segment.';
 comment on column attention_map.word_before is 'Sum of the weights from each position to the one before it, where that is a word.';
 comment on column attention_map.word_itself is 'Sum of the weights of words to themselves.';
 comment on column attention_map.word_after is 'Sum of the weights from each position to the one after it, where that is a word.';
-comment on column attention_map.entropy is 'Mean entropy of the distributions, in nats.';
+comment on column attention_map.entropy is 'Mean entropy of the distributions, in nats; of a model with sinks (model.sinks) the sum of -w ln w, which is not an entropy.';
 comment on column attention_map.entropy_from_cls is 'Mean entropy of those from [CLS], in nats; null where there is none.';
 comment on column attention_map.offsets is 'offsets[k + 11] is the sum of the weights from each position i to i + k, for k from -10 to 10.';
 comment on column attention_map.received is 'received[p + 1] is the sum of the weights from all positions to position p.';
@@ -106,7 +106,7 @@ create table peak (
     most_attending smallint,
     most_attending_weight float
 );
-comment on table peak is 'The largest weights from and to one position, among the other words (tokens); special tokens and itself are left out, ties go to the leftmost. From unrounded weights.';
+comment on table peak is 'The largest weights from and to one position, among the other words (tokens); special tokens, a position of the kind first and itself are left out, ties go to the leftmost. From unrounded weights.';
 comment on column peak.sequence is 'sequence.id of its sequence.';
 comment on column peak.layer is '1-based layer.';
 comment on column peak.head is '1-based head.';

@@ -34,11 +34,14 @@ select
 from (
     select each_layer.model, each_layer.layer, unnest(range(1, each_layer.heads + 1)) as head
     from (
-        select model.id as model, model.heads, unnest(range(1, model.layers + 1)) as layer
+        select
+            model.id as model,
+            model.heads,
+            unnest(coalesce(cast(model.layer_numbers as bigint[]), range(1, model.layers + 1))) as layer
         from model
     ) as each_layer
 ) as layered;
-comment on view head is 'The attention heads of each model.';
+comment on view head is 'The attention heads of each model, in its layers that have attention.';
 comment on column head.model is 'model.id of the model.';
 comment on column head.layer is '1-based layer.';
 comment on column head.head is '1-based head.';
@@ -98,7 +101,7 @@ from (
 comment on view word_position is 'Where each word of an input stands: one row per word of a position. In runs of tokens a word has a row for each of its pieces.';
 comment on column word_position.sequence is 'sequence.id of the sequence.';
 comment on column word_position.position is 'position.position where the word stands.';
-comment on column word_position.kind is 'word, or token in runs of tokens.';
+comment on column word_position.kind is 'word, or token in runs of tokens; first for a first word that is set apart (run.first_word).';
 comment on column word_position.word is 'word.id of the word.';
 
 create or replace view inner_dependency as
@@ -117,9 +120,10 @@ from (
         position.last_word,
         unnest(range(position.word, position.last_word + 1)) as word
     from position
-    where position.last_word is not null and position.kind = 'word'
+    where position.last_word is not null
 ) as placed
 inner join sequence on sequence.id = placed.sequence
+inner join run on run.id = sequence.run and run.unit = 'word'
 inner join word as dependent on dependent.id = placed.word
 inner join word as gold_head
     on gold_head.sentence = dependent.sentence

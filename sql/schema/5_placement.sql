@@ -10,6 +10,7 @@ located as (
         sequence.positions,
         cast(position.position + 1 as integer) as list_index,
         position.kind,
+        position.kind in ('word', 'token') as is_word,
         position.segment,
         case when position.kind = 'token' then plain_text(position.text) else position.text end as text
     from position
@@ -26,35 +27,17 @@ listed as materialized (
         list_sort(list(located.list_index) filter (where located.kind = 'cls')) as cls,
         list_sort(list(located.list_index) filter (where located.kind = 'sep')) as sep,
         list_sort(
-            list(located.list_index) filter (
-                where located.kind in ('word', 'token') and located.text in ('.', ',')
-            )
+            list(located.list_index) filter (where located.is_word and located.text in ('.', ','))
         ) as punctuation,
-        list_sort(list(located.list_index) filter (where located.kind in ('word', 'token'))) as words,
-        list_sort(
-            list(located.list_index) filter (
-                where located.kind in ('word', 'token') and located.segment = 0
-            )
-        ) as first_segment,
-        list_sort(
-            list(located.list_index) filter (
-                where located.kind in ('word', 'token') and located.segment = 1
-            )
-        ) as second_segment
+        list_sort(list(located.list_index) filter (where located.is_word)) as words,
+        list_sort(list(located.list_index) filter (where located.is_word and located.segment = 0)) as first_segment,
+        list_sort(list(located.list_index) filter (where located.is_word and located.segment = 1)) as second_segment,
+        list_sort(list(located.list_index) filter (where located.kind = 'first')) as first_word
     from located
     group by located.sequence, located.run, located.positions
 )
 
-select
-    listed.sequence,
-    listed.run,
-    listed.positions,
-    listed.cls,
-    listed.sep,
-    listed.punctuation,
-    listed.words,
-    listed.first_segment,
-    listed.second_segment
+select listed.*
 from listed;
 comment on view placement is 'Where special tokens, punctuation and words stand in each sequence. Places count from 1, as lists do: place 1 is position 0.';
 comment on column placement.sequence is 'sequence.id of the sequence.';
@@ -63,6 +46,7 @@ comment on column placement.positions is 'Positions of the sequence.';
 comment on column placement.cls is 'Places of [CLS]: the kind cls, whatever the tokenizer writes; null for none.';
 comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
 comment on column placement.punctuation is 'Places of . and , only, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
-comment on column placement.words is 'Places of words or tokens: everything but special tokens; null for none.';
+comment on column placement.words is 'Places of words or tokens: everything but special tokens and first_word; null for none.';
 comment on column placement.first_segment is 'Places of the words or tokens of the first segment; null for none.';
 comment on column placement.second_segment is 'Places of the words or tokens of the second segment of a pair; null for none.';
+comment on column placement.first_word is 'Place of a first word (token) that is set apart as special tokens are (kind first); null for none.';

@@ -1,5 +1,5 @@
--- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses, and
--- whether a relation was saved.
+-- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses, or
+-- whose rows of attention sum to 1; and whether and from what a relation was saved.
 
 create or replace macro runs_with_trees() as coalesce(
     (
@@ -44,7 +44,27 @@ comment on macro runs_with_gradients is 'The runs that were ingested with --grad
 create or replace macro runs_with_losses() as coalesce((select list(distinct ablation.run) from ablation), []);
 comment on macro runs_with_losses is 'The runs that were ingested with --ablate.';
 
+create or replace macro runs_with_sums() as coalesce(
+    (
+        select list(run.id)
+        from run
+        inner join model on model.id = run.model
+        where not coalesce(model.sinks, false)
+    ),
+    []
+);
+comment on macro runs_with_sums is 'The runs whose rows of attention sum to 1: those of models without sinks.';
+
 create or replace macro as_saved(asked_relation) as (
     select max(saved_pair.relation) from saved_pair where saved_pair.relation = asked_relation
 );
 comment on macro as_saved is 'The name that is asked for, if a saved relation has that name; else null.';
+
+-- A relation that was saved from a request about attention, A =[3-1]=> B, is what heads look at: they have no p value.
+create or replace macro is_circular(asked_relation) as (
+    select count(*) > 0
+    from saved_relation
+    where saved_relation.name = asked_relation
+        and contains(saved_relation.request, ']=>')
+);
+comment on macro is_circular is 'Whether a relation was saved from a request about attention, so that it says nothing to test heads on it.';

@@ -1,20 +1,16 @@
 -- title: The run that an analysis reads
 -- grain: one row; an error if no run can be read, and no row if the empty name is asked for
 -- note: it is the run that is asked for. If none is, the finished runs of trained weights that fit are compared: those
---   that the bank prefers (attnbank use) come first, then those of the favoured kind, then the newest. A run of random
---   weights is read only if it is named.
+--   that the bank prefers (attnbank use) come first, then those of the favoured kind, then those over the whole corpus
+--   (without --limit), then the newest. A run of random weights is read only if it is named.
 -- param asked varchar = null: name or id of the run that is asked for
--- param unit varchar = null: the unit that the analysis reads, word or token; null for any
--- param contexts varchar[] = null: the contexts that it reads; null for any
--- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
--- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
--- param usual varchar = null: the context of a run that it takes if none is named; null for any
--- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
+-- param unit, contexts, needs, equipped, usual, reads_weights
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
 -- column id integer: run.id
--- column name varchar: name of the run
+-- column name
 -- column corpus integer: corpus.id of its corpus
 -- column model integer: model.id of its model
+-- column is_causal boolean: whether its tokens see only those before them (model.causal)
 with
 
 candidate as (
@@ -22,6 +18,8 @@ candidate as (
         fit.id,
         fit.misfit,
         fit.is_preferred,
+        fit.is_whole,
+        $usual is null or $usual = 'sentence' or fit.context = $usual as is_usual,
         concat(fit.context, '/', fit.unit) = $favours as is_favoured,
         case
             when $asked is null then fit.misfit is null and fit.reserve is null
@@ -40,21 +38,27 @@ candidate as (
 
 choice as (
     select
-        max(case when candidate.may_answer and candidate.is_preferred and candidate.is_favoured then candidate.id end)
-            as best,
-        max(case when candidate.may_answer and candidate.is_preferred then candidate.id end) as preferred,
-        max(case when candidate.may_answer and candidate.is_favoured then candidate.id end) as favoured,
-        max(case when candidate.may_answer then candidate.id end) as newest,
+        arg_max(
+            candidate.id,
+            (
+                case when candidate.is_preferred then 1 else 0 end,
+                case when candidate.is_favoured then 1 else 0 end,
+                case when candidate.is_whole then 1 else 0 end,
+                candidate.id
+            )
+        ) filter (where candidate.may_answer) as id,
         sum(case when candidate.misfit is null then 1 else 0 end) as fitting,
+        sum(case when candidate.misfit is null and candidate.is_usual then 1 else 0 end) as usual,
         coalesce(joined(list_sort(list(candidate.description))), 'none') as every_run
     from candidate
 )
 
-select run.id, run.name, run.corpus, run.model
+select run.id, run.name, run.corpus, run.model, coalesce(model.causal, false) as is_causal
 from choice
-left join run on run.id = coalesce(choice.best, choice.preferred, choice.favoured, choice.newest)
+left join run on run.id = choice.id
+left join model on model.id = run.model
 where ($asked <> '' or $asked is null) and refuse_unless(
-    choice.newest is not null or $asked = '',
+    choice.id is not null or $asked = '',
     concat(
         case
             when $asked is not null then concat('No run called ', $asked, ' can answer this')
@@ -63,9 +67,11 @@ where ($asked <> '' or $asked is null) and refuse_unless(
         end,
         '; the runs of the bank: ', choice.every_run,
         case
-            when choice.fitting > 0 then '. Type: the name of one that can (--run, run=)'
+            when choice.usual > 0 or (choice.fitting > 0 and $asked is not null)
+                then '. Type: the name of one that can (--run, run=)'
             when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
             when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
+            when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(
                 '. Type: attnbank ingest CORPUS',
                 case when $usual <> 'sentence' then concat(' --context ', $usual) else '' end,

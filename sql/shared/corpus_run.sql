@@ -1,34 +1,18 @@
 -- title: The runs of one model over every corpus with trees, one per corpus
 -- grain: one row per corpus
--- note: the runs that are like the one that answers: its model, context, unit and way to merge pieces. Of several over
---   one corpus: itself, else one over the whole corpus, one that reads multiword tokens alike, the one that the bank
---   prefers, the newest. With is_control they are of the newest model of random weights and the same build.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
--- param corpora varchar[] = null: names of the corpora; null for all
+-- run: unit=word needs=trees usual=sentence
+-- note: the runs that are like the one that answers: its model, context, unit, way to merge pieces, and what stands
+--   before the text. Of several over one corpus: itself, else one over the whole corpus, one that reads multiword tokens
+--   and the edges of words alike, the one that the bank prefers, the newest. With is_control they are of the newest
+--   model of random weights and the same build.
+-- param run, corpora
 -- param is_control boolean = false: the runs of random weights instead
 -- column id integer: run.id
--- column name varchar: name of the run
--- column corpus varchar: name of the corpus
--- column language varchar: its language; null where it is not known
+-- column name, corpus, language
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
-),
-
 anchor as (
-    select
-        run.id,
-        run.model,
-        run.context,
-        run.subword,
-        coalesce(run.multiword, 'parts') as multiword,
-        model.layers,
-        model.heads
+    select run.*, model.layers, model.heads
     from run
     inner join chosen_run on chosen_run.id = run.id
     inner join model on model.id = run.model
@@ -55,7 +39,8 @@ like_anchor as (
             order by
                 case when run.id = anchor.id then 0 else 1 end,
                 case when map_extract_value(run.options, 'limit') is null then 0 else 1 end,
-                case when coalesce(run.multiword, 'parts') = anchor.multiword then 0 else 1 end,
+                case when coalesce(run.multiword, 'parts') = coalesce(anchor.multiword, 'parts') then 0 else 1 end,
+                case when coalesce(run.edges, 'cut') = coalesce(anchor.edges, 'cut') then 0 else 1 end,
                 case when preferred_run.run is null then 1 else 0 end,
                 run.id desc
         ) as place
@@ -63,6 +48,8 @@ like_anchor as (
     inner join anchor
         on anchor.context = run.context
         and anchor.subword = run.subword
+        and anchor.first_word is not distinct from run.first_word
+        and anchor.bos is not distinct from run.bos
     left join preferred_run on preferred_run.run = run.id
     where run.unit = 'word'
         and run.finished is not null

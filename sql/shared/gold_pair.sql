@@ -1,20 +1,17 @@
 -- title: Every gold dependency of some runs, and where its two words stand in the attention maps
 -- grain: one row per word that has a syntactic head or is a root, in the inputs of each run
 -- note: gold_dependency says what is judged, and why; it is this over one run.
--- param runs integer[] = []: run.id of the runs, each over words
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
--- param saved varchar = null: the pairs of this saved relation instead of the dependencies
+-- param runs, subtypes, possessive, saved
 -- column run integer: run.id of the run
--- column sequence integer: sequence.id of the input
--- column document integer: document.id
--- column sentence integer: sentence.id
--- column dependent integer: word.id of the dependent
+-- column sequence, document, sentence, dependent
 -- column head integer: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
--- column is_root boolean: whether the word is the root of its sentence, which has no head to find
+-- column is_root
 -- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
--- column head_position smallint: position of the head; null for a root
+-- column head_position, split
+-- column side varchar: both, left or right: which direction is judged on it (see gold_dependency); null for none
+-- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of its
+--   sentence where the run reads one document, modulo 100. The odd ones are the half that heads are chosen on
 with
 
 placed_word as (
@@ -32,31 +29,25 @@ placed_word as (
     from sequence
     inner join word_position on word_position.sequence = sequence.id
     inner join word on word.id = word_position.word
-    where word_position.kind = 'word'
-        and list_contains($runs, sequence.run)
+    where list_contains($runs, sequence.run)
 ),
 
 clitic as (
-    select
-        placed_word.sequence,
-        placed_word.sentence,
-        placed_word.index,
-        placed_word.head_index,
-        placed_word.position
+    select placed_word.sequence, placed_word.sentence, placed_word.index, placed_word.head_index, placed_word.position
     from placed_word
     where without_subtype(placed_word.deprel) in ('case', 'possessive')
         and lower(placed_word.form) in ('''s', '’s', 's''', 's’', '''', '’', 's')
 ),
 
-with_head as (
+pair as (
     select
         dependent.run,
         dependent.sequence,
         dependent.document,
         dependent.sentence,
         dependent.word as dependent,
-        dependent.deprel,
         gold_head.word as head,
+        case when $subtypes then dependent.deprel else without_subtype(dependent.deprel) end as relation,
         dependent.head_index = 0 as is_root,
         case
             when $possessive and dependent.deprel in ('poss', 'nmod:poss')
@@ -76,9 +67,7 @@ with_head as (
         and clitic.head_index = dependent.index
     where dependent.head_index is not null
         and $saved is null
-),
-
-saved as (
+    union all
     select
         dependent.run,
         dependent.sequence,
@@ -86,7 +75,7 @@ saved as (
         dependent.sentence,
         dependent.word as dependent,
         gold_head.word as head,
-        saved_pair.relation as deprel,
+        saved_pair.relation,
         false as is_root,
         dependent.position,
         gold_head.position as head_position
@@ -96,50 +85,29 @@ saved as (
         on gold_head.word = saved_pair.head_word
         and gold_head.sequence = dependent.sequence
     where saved_pair.relation = $saved
-        and gold_head.position <> dependent.position
-),
-
-judged as (
-    select
-        with_head.run,
-        with_head.sequence,
-        with_head.document,
-        with_head.sentence,
-        with_head.dependent,
-        with_head.head,
-        case when $subtypes then with_head.deprel else without_subtype(with_head.deprel) end as relation,
-        with_head.is_root,
-        with_head.position,
-        with_head.head_position
-    from with_head
-    where with_head.head_position is null or with_head.head_position <> with_head.position
-    union all
-    select
-        saved.run,
-        saved.sequence,
-        saved.document,
-        saved.sentence,
-        saved.dependent,
-        saved.head,
-        saved.deprel as relation,
-        saved.is_root,
-        saved.position,
-        saved.head_position
-    from saved
 )
 
 select
-    judged.run,
-    judged.sequence,
-    judged.document,
-    judged.sentence,
-    judged.dependent,
-    judged.head,
-    judged.relation,
-    judged.is_root,
-    judged.position,
-    judged.head_position
-from judged
-where refuse_unless(
-    $saved is null or as_saved($saved) is not null, concat('There is no saved relation ', $saved, '.')
-)
+    pair.*,
+    document.split,
+    case
+        when apart.position = pair.position or apart.position = pair.head_position then null
+        when not sight.is_causal then 'both'
+        when pair.head_position < pair.position then 'left'
+        when pair.head_position > pair.position then 'right'
+    end as side,
+    case when placed.is_single then sentence.index else placed.number end % 100 as cluster
+from pair
+inner join document on document.id = pair.document
+inner join sentence on sentence.id = pair.sentence
+inner join corpus_document(runs := $runs) as placed
+    on placed.run = pair.run
+    and placed.document = pair.document
+inner join run_sight(runs := $runs) as sight on sight.run = pair.run
+left join position as apart
+    on apart.sequence = pair.sequence
+    and apart.kind = 'first'
+where (pair.head_position is null or pair.head_position <> pair.position)
+    and refuse_unless(
+        $saved is null or as_saved($saved) is not null, concat('There is no saved relation ', $saved, '.')
+    )

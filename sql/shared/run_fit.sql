@@ -1,18 +1,14 @@
 -- title: Every run, and why an analysis does not read it
 -- grain: one row per run
--- param unit varchar = null: the unit that the analysis reads, word or token; null for any
--- param contexts varchar[] = null: the contexts that it reads; null for any
--- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses); null for nothing
--- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
--- param usual varchar = null: the context of a run that it takes if none is named; null for any
--- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
+-- param unit, contexts, needs, equipped, usual, reads_weights
 -- column id integer: run.id
--- column name varchar: name of the run
+-- column name
 -- column corpus integer: corpus.id of its corpus
 -- column model integer: model.id of its model
 -- column context varchar: what one input is: a sentence, a document, or a pair
 -- column unit varchar: what a position is: a word or a token
 -- column is_finished boolean: whether all its batches are in the bank
+-- column is_whole boolean: whether it is over all inputs of its corpus, and not over as many as --limit said
 -- column is_preferred boolean: whether the bank prefers it (attnbank use)
 -- column misfit varchar: why the analysis cannot read it; null if it can
 -- column reserve varchar: why it is read only if it is named; null if it may be chosen without that
@@ -24,6 +20,7 @@ select
     run.context,
     run.unit,
     run.finished is not null as is_finished,
+    map_extract_value(run.options, 'limit') is null as is_whole,
     preferred_run.run is not null as is_preferred,
     case
         when $unit is not null and run.unit <> $unit then concat('its positions are ', run.unit, 's')
@@ -35,12 +32,13 @@ select
         when $needs = 'mentions' then 'its corpus has no mentions'
         when $needs = 'gradients' then 'it was ingested without --gradients'
         when $needs = 'losses' then 'it was ingested without --ablate'
+        when $needs = 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'
         else concat('it has no ', $needs)
     end as misfit,
     case
+        when $usual is not null and run.context <> $usual then concat('its inputs are ', run.context, 's')
         when run.finished is null then 'it is not finished'
         when model.random_seed is not null then 'its weights are random'
-        when $usual is not null and run.context <> $usual then concat('its inputs are ', run.context, 's')
     end as reserve
 from run
 inner join model on model.id = run.model

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import bounds
 import duckdb
 import polars as pl
 import pytest
-from oracle_heads import Reading, mcnemar
+from oracle_heads import Reading, mcnemar, mcnemar_better
+from oracle_statistics import interval, sign_flips
 
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
@@ -21,7 +22,8 @@ def names(full_bank: Path) -> list[str]:
     """The runs over words of the whole sample, sentences first."""
     with duckdb.connect(str(full_bank), read_only=True) as connection:
         found = connection.execute(
-            "select name from run where unit = 'word' and corpus = 2 order by id"
+            "select name from run where unit = 'word' and subword = 'mean' and corpus = 2"
+            " order by id"
         ).fetchall()
     return [name for (name,) in found]
 
@@ -52,7 +54,47 @@ def test_two_runs_are_compared_on_the_words_of_both(
         assert (row["only_a"], row["only_b"]) == (only_a, only_b)
         wanted = pytest.approx(mcnemar(only_a, only_b), rel=_bound(only_a + only_b))
         assert row["p_value"] == wanted
+        assert row["p_corrected"] == min(1.0, row["p_value"] * len(rows))
+        ahead = _by_cluster(one, words, right_a, right_b)
+        flips = min(sign_flips(ahead), sign_flips([-each for each in ahead]))
+        assert row["p_documents"] == pytest.approx(min(1.0, 2 * flips), rel=1e-14)
+        assert row["p_documents_corrected"] == min(1.0, row["p_documents"] * len(rows))
         assert (row["run_a"], row["run_b"]) == tuple(names)
+
+
+def _by_cluster(one: Reading, words: list[int], right: set[int], other: set[int]) -> list[int]:
+    """By how many words one is ahead of the other, document by document."""
+    ahead = Counter({one.cluster[word]: 0 for word in words})
+    for word in words:
+        ahead[one.cluster[word]] += (word in right) - (word in other)
+    return list(ahead.values())
+
+
+def test_heads_chosen_on_one_half_are_compared_on_the_other(
+    full_bank: Path, names: list[str], readings: list[Reading]
+) -> None:
+    with open_bank(full_bank) as bank:
+        rows = bank.query(
+            "compare_runs", run_a=names[0], run_b=names[1], choose="half", min_count=1
+        ).to_dicts()
+        of_train = {"run_a": names[0], "run_b": names[1], "choose": "train"}
+        assert bank.query("compare_runs", min_count=1, **of_train).is_empty()  # no split is train
+    one, other = readings
+    assert len(rows) > 10
+    for row in rows:
+        both = set(one.dependents(row["relation"])) & set(other.dependents(row["relation"]))
+        words = sorted(word for word in both if bool(one.head(word)) == bool(other.head(word)))
+        held_out = {word for word in words if one.cluster[word] % 2 == 0}
+        for reading, side in ((one, "a"), (other, "b")):
+            head, _ = reading.best([word for word in words if word not in held_out])
+            assert (row[f"layer_{side}"], row[f"head_{side}"], row[f"direction_{side}"]) == head
+            right = {
+                word for word in held_out
+                if reading.found[word][head] is not None
+                and reading.found[word][head] == reading.head(word)
+            }  # fmt: skip
+            assert row[f"accuracy_{side}"] == len(right) / len(held_out)
+        assert row["n"] == len(held_out)
 
 
 def _bound(n: int) -> float:
@@ -68,9 +110,12 @@ def _bound(n: int) -> float:
 def test_the_exact_test_is_mcnemars(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         for one, other in [(0, 0), (1, 0), (5, 5), (3, 10), (62, 157), (300, 250), (0, 900)]:
-            (found,) = bank.sql("select mcnemar(?, ?)", [one, other]).row(0)
-            wanted = mcnemar(one, other)
-            assert found == pytest.approx(wanted, rel=_bound(one + other), abs=1e-300)
+            (found, better) = bank.sql(
+                "select mcnemar($a, $b), mcnemar_better($a, $b)", {"a": one, "b": other}
+            ).row(0)
+            most = _bound(one + other)
+            assert found == pytest.approx(mcnemar(one, other), rel=most, abs=1e-300)
+            assert better == pytest.approx(mcnemar_better(one, other), rel=most, abs=1e-300)
 
 
 @pytest.mark.parametrize("relation", ["nsubj", "all"])
@@ -109,24 +154,40 @@ def test_every_head_against_the_best_offset(
         only_head, only_offset = len(right - there), len(there - right)
         assert (row["only_head"], row["only_offset"]) == (only_head, only_offset)
         most = _bound(only_head + only_offset)
-        p_value = mcnemar(only_head, only_offset)
+        p_value = mcnemar_better(only_head, only_offset)
         assert row["p_value"] == pytest.approx(p_value, rel=most, abs=1e-300)
         corrected = min(1.0, p_value * len(heads))
-        assert row["corrected"] == pytest.approx(corrected, rel=most, abs=1e-300)
+        assert row["p_corrected"] == pytest.approx(corrected, rel=most, abs=1e-300)
+        flips = sign_flips(_by_cluster(one, words, right, there))
+        assert row["p_documents"] == pytest.approx(flips, rel=1e-14)
+        assert row["p_documents_corrected"] == min(1.0, row["p_documents"] * len(heads))
+        outcomes: dict[int, list[bool]] = defaultdict(list)
+        for word in words:
+            outcomes[one.cluster[word]].append(word in right)
+        assert row["documents"] == len(outcomes)
+        told = interval(list(outcomes.values()))
+        assert told == pytest.approx(
+            (row["design_effect"], row["low"], row["high"]), rel=2e-3, abs=1e-12
+        )
+        assert row["ceiling"] == sum(one.head(word) is not None for word in words) / len(words)
     assert [row["correct"] for row in rows] == sorted((r["correct"] for r in rows), reverse=True)
 
 
-def test_by_default_the_banks_own_run_and_the_newest_other(
+def test_a_run_is_compared_with_its_like_unless_another_is_named(
     full_bank: Path, names: list[str]
 ) -> None:
     with open_bank(full_bank) as bank:
-        rows = bank.query("compare_runs")
-        assert rows.equals(bank.query("compare_runs", run_a=names[0], run_b=names[1]))
-        turned = bank.query("compare_runs", run_a=names[1])
-        assert set(turned["run_b"]) == {names[0]}
+        rows = bank.query("compare_runs", run_b=names[1])
+        turned = bank.query("compare_runs", run_a=names[1], run_b=names[0])
+        assert rows["run_a"].unique().to_list() == [names[0]] and turned.height == rows.height
         told = ["only_b", "only_a"], ["only_a", "only_b"]
         assert turned.select(told[0]).rows() == rows.select(told[1]).rows()
-        assert turned["p_value"].to_list() == rows["p_value"].to_list()
+        for name in ("p_value", "p_documents", "p_corrected"):
+            assert turned[name].to_list() == rows[name].to_list()
+        alike = bank.query("compare_runs")
+        assert alike["run_b"].unique().to_list() == ["sample/tiny/first"]
+        with pytest.raises(QueryError, match=r"inputs of the same kind \(documents\)\. Name"):
+            bank.query("compare_runs", run_a=names[1])
 
 
 @pytest.mark.parametrize("other", ["none", "press/tiny"])

@@ -38,7 +38,7 @@ class Case:
 
     def predictions(self, singletons: bool = True) -> Any:
         """The word that every head takes; near ties, and only those, settled as in the bank."""
-        folder = place_of(self.model, None)[0]
+        folder = place_of(self.model)[0]
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
         expected, near = slow.predictions(
@@ -250,10 +250,13 @@ def test_baselines_on_the_sample(case: Case, singletons: bool) -> None:
 def test_with_tiny_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
-    model = str(tiny_model(kind))
-    bank = _make(tmp_path, sample, model, max_tokens=90)
+    model, is_decoder = str(tiny_model(kind)), kind == "gpt2"
+    first_word = "word" if is_decoder else "special"
+    bank = _make(tmp_path, sample, model, max_tokens=90, first_word=first_word)
     with duckdb.connect(str(bank), read_only=True) as connection:
-        case = Case(connection, _sample(sample), model, byte_level=kind == "gpt2")
+        corpus = _sample(sample)
+        corpus.causal = is_decoder
+        case = Case(connection, corpus, model, byte_level=is_decoder)
         _check_mentions(case)
         _check_heads(case, case.predictions())
         _check_heads(case, case.predictions(singletons=False), singletons=False)

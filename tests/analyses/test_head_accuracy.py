@@ -28,7 +28,7 @@ Counts = dict[tuple[str, int, int, str], tuple[int, int]]
 
 
 def _folder(model: str) -> str:
-    return place_of(model, None)[0]
+    return place_of(model)[0]
 
 
 def _slow_model(model: str) -> tuple[Any, Any]:
@@ -192,7 +192,11 @@ def test_with_tiny_byte_level_models(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str
 ) -> None:
     corpus, model = sample / "stories.conllu", str(tiny_model(kind))
-    _compare(tmp_path / "b.duckdb", corpus, model, "mean", byte_level=True)
+    is_causal = kind != "roberta"
+    _compare(
+        tmp_path / "b.duckdb", corpus, model, "mean",
+        byte_level=True, causal=is_causal, apart=is_causal,
+    )  # fmt: skip
 
 
 @pytest.mark.usual("t5-*", "gemma-*")
@@ -209,7 +213,11 @@ def test_with_tiny_sentencepiece_models(
 ) -> None:
     split = SlowPieces(tiny_model(kind), before_text=before_text)
     corpus, model = sample / "stories.conllu", str(tiny_model(kind))
-    _compare(tmp_path / "b.duckdb", corpus, model, "mean", split=split)
+    is_causal = kind not in ("xlm-roberta", "t5")
+    _compare(
+        tmp_path / "b.duckdb", corpus, model, "mean",
+        split=split, causal=is_causal, apart=is_causal,
+    )  # fmt: skip
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnbank.ingest.attention import merging
-from attnbank.ingest.attention.pooling import PieceMap, peaks, pool
+from attnbank.ingest.attention.merging import PieceMap, peaks, pool
 from attnbank.ingest.attention.sums import Positions, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -35,7 +35,7 @@ INPUTS = [_encoded(each) for each in COUNTS]
 
 
 def _attentions() -> list[torch.Tensor]:
-    """Random maps, padded, [B, H, T, T] for each layer; what stands in the padding is no weight."""
+    """Random maps, padded, [B, H, T, T] for each layer; the padding holds no weights."""
     random = np.random.default_rng(3)
     longest = max(len(each.ids) for each in INPUTS)
     found = np.full((LAYERS, len(INPUTS), HEADS, longest, longest), 7.0, np.float32)
@@ -66,32 +66,33 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
 @pytest.mark.parametrize("decimals", [None, 3])
 @pytest.mark.parametrize("with_weights", [True, False])
 @pytest.mark.parametrize(
-    ("odd", "bare"), [((), ()), ((1,), ()), ((0, 3), (1,)), ((), (2, 3)), ((0, 1, 2), (3,))]
+    ("unnormalised", "unmaskable"),
+    [((), ()), ((1,), ()), ((0, 3), (1,)), ((), (2, 3)), ((0, 1, 2), (3,))],
 )
 def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
     decimals: int | None,
     with_weights: bool,
-    odd: tuple[int, ...],
-    bare: tuple[int, ...],
+    unnormalised: tuple[int, ...],
+    unmaskable: tuple[int, ...],
 ) -> None:
     monkeypatch.setattr(merging, "AT_ONCE", at_once)
     attentions = _attentions()
-    for at in odd:
+    for at in unnormalised:
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
     found = merging.merged(
         INPUTS,
         attentions,
-        [at in bare for at in range(len(INPUTS))],
+        [at in unmaskable for at in range(len(INPUTS))],
         subword="mean",
         decimals=decimals,
         with_weights=with_weights,
     )
-    kept = [at for at in range(len(INPUTS)) if at not in (*odd, *bare)]
+    kept = [at for at in range(len(INPUTS)) if at not in (*unnormalised, *unmaskable)]
     alone = [_alone(at, decimals) for at in kept]
     assert attentions == []
-    assert (found.kept, found.odd) == (kept, set(odd))
+    assert (found.kept, found.unnormalised) == (kept, set(unnormalised))
     assert len(found.peaks) == len(found.sums) == len(found.candidates) == len(kept)
     nothing = np.empty(0, np.float32)
     weights = np.concatenate([nothing, *(each[0].reshape(-1) for each in alone)])

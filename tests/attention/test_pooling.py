@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.attention.pooling import Floats, PieceMap, Subword, is_odd, peaks, pool
+from attnbank.ingest.attention.merging import PieceMap, is_unnormalised, peaks, pool
+from attnbank.ingest.attention.sums import Floats
+from attnbank.ingest.options import Subword
 
 
 def _pieces(counts: Sequence[int], special: Sequence[int] = ()) -> PieceMap:
@@ -48,14 +50,14 @@ def test_equals_the_loop(counts: list[int], subword: Subword, seed: int) -> None
 
 @given(inputs, st.integers(0, 100))
 def test_rows_still_sum_to_one(counts: list[int], seed: int) -> None:
-    assert not is_odd(_pooled(_attention(sum(counts), 2, seed), _pieces(counts)))
+    assert not is_unnormalised(_pooled(_attention(sum(counts), 2, seed), _pieces(counts)))
 
 
 @pytest.mark.parametrize("wrong", [0.99, 1.01, float("nan"), float("inf")])
 def test_an_odd_row_is_seen(wrong: float) -> None:
     attention = _attention(5, 2, 0)
     attention[1, 3] *= wrong
-    assert is_odd(_pooled(attention, _pieces([1, 2, 1, 1])))
+    assert is_unnormalised(_pooled(attention, _pieces([1, 2, 1, 1])))
 
 
 def test_a_worked_example() -> None:

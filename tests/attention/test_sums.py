@@ -10,10 +10,10 @@ import bounds
 import duckdb
 import numpy as np
 import pytest
+from case_bank import attention_maps
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.sums import Positions, map_sums
-from attnbank.sql import registry
 
 SUMS = (
     "to_cls", "to_sep", "to_punctuation", "to_other", "sep_to_sep", "word_to_word", "same_segment",
@@ -45,9 +45,7 @@ def bank(
 @pytest.mark.usual("words", "decoder")
 def test_they_are_what_the_weights_in_the_bank_give(bank: Path) -> None:
     with duckdb.connect(str(bank), read_only=True) as connection:
-        connection.execute(
-            f"create temporary table wanted as {registry.statement('attention_maps')}"
-        )
+        connection.execute(f"create temporary table wanted as {attention_maps()}")
         (names, found), (others, expected) = (
             _rows(connection, table) for table in ("attention_map", "wanted")
         )
@@ -95,13 +93,14 @@ def test_sums_of_loops(size: int, ends: str, monkeypatch: pytest.MonkeyPatch) ->
     """
     rng = np.random.default_rng(size)
     pooled = rng.dirichlet(np.ones(size), (6, size)).astype(np.float32)
-    kind = rng.choice(["cls", "sep", "first", "stop", "second"], size)
+    kind = rng.choice(["cls", "sep", "apart", "first", "stop", "second"], size)
     if ends == "sep":
         kind[kind == "sep"] = "first"
         kind[0] = kind[-1] = "sep"
     flags = Positions(
         cls=kind == "cls",
         sep=kind == "sep",
+        first=kind == "apart",
         punctuation=kind == "stop",
         words=np.isin(kind, ["first", "stop", "second"]),
         second=kind == "second",
@@ -135,13 +134,14 @@ def _by_loops(weights: np.ndarray, kind: np.ndarray) -> dict[str, float]:
     total = dict.fromkeys(SUMS, 0.0)
     entropies = []
     for i in range(size):
-        is_word = kind[i] not in ("cls", "sep")
+        is_word = kind[i] not in ("cls", "sep", "apart")
         entropies.append(-sum(each * np.log(each) for each in weights[i] if each > 0))
         for j in range(size):
             weight = weights[i, j]
             to = {"cls": "to_cls", "sep": "to_sep", "stop": "to_punctuation"}
-            total[to.get(kind[j], "to_other")] += weight
-            to_word = kind[j] not in ("cls", "sep")
+            if kind[j] != "apart":
+                total[to.get(kind[j], "to_other")] += weight
+            to_word = kind[j] not in ("cls", "sep", "apart")
             if kind[i] == kind[j] == "sep":
                 total["sep_to_sep"] += weight
             if is_word and to_word:

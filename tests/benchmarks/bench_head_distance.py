@@ -15,12 +15,14 @@ import statistics
 import time
 from collections.abc import Callable
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
-from attnbank.ingest.derived.head_distance import Distances
-from attnbank.ingest.derived.maps import choose_run, maps
+from attnbank.ingest.derived.heads import Distances, maps
+from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.runs import choose_run
 
 SMOOTHING = 0.001
 """The share of a uniform distribution that is mixed into every distribution (published code)."""
@@ -53,11 +55,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     with open_to_read(arguments.bank) as connection:
-        run = choose_run(connection)
+        run = choose_run(connection, Path(arguments.bank), registry.find("head_distance"), {})
+        assert run is not None
         heads = run.layers * run.heads
         found: list[np.ndarray] = []
         for one in chain.from_iterable(maps(connection, run)):
-            found.append(one.weights.copy())
+            found.append(one.copy())
             if sum(weights.size for weights in found) >= arguments.weights:
                 break
     weights = sum(each.size for each in found)

@@ -24,24 +24,24 @@ from typing import Any, cast
 
 import duckdb
 
-from attnbank.ingest.threads import wait_passively
+from attnbank.ingest import wait_passively
 
 wait_passively()
 
 import torch
 
 from attnbank.ingest.attention.rows import RunFacts, padded, rows_of
+from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import kept_memory, left_alone
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import Counter, unheard
 from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
-from attnbank.ingest.store.corpus_rows import write_corpus
-from attnbank.ingest.store.pipeline import Writer, run_batches
-from attnbank.ingest.store.runs import finish_run, model_id, start_run
+from attnbank.ingest.store.corpus import write_corpus
+from attnbank.ingest.store.pipeline import Remaining, Writer, run_batches
+from attnbank.ingest.store.runs import Wanted, finish_run, model_id, start_run
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.provenance import version
@@ -92,14 +92,15 @@ def main() -> None:
                 pass
             connection.execute("commit")
             planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
+            of_model = model_id(connection, model.facts)
             run = start_run(
-                connection, 1, model_id(connection, model.facts), model.facts, options,
-                max_tokens, "cpu",
-            )  # fmt: skip
+                connection,
+                Wanted(1, of_model, model, options, model.input_tokenizer, max_tokens),
+            )
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
             began, began_cpu = time.perf_counter(), time.process_time()
             with kept_memory():
-                run_batches(connection, model, planner, facts, 0, Counter(unheard))
+                run_batches(Remaining(connection, model, planner, facts, 0, Counter(unheard)))
             if arguments.beforehand and number:
                 took = time.perf_counter() - began, time.process_time() - began_cpu
                 rows = connection.execute("select sum(len(weights)) from attention").fetchall()

@@ -25,15 +25,14 @@ from torch import Tensor, nn
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
-from attnbank.ingest.derived.probes.data.tasks import read_task
-from attnbank.ingest.derived.probes.probing import make_batches, make_scorer
+from attnbank.ingest.derived.probes.probing import loss_of, run_epoch
 from attnbank.ingest.derived.probes.scorers import (
     AttentionScorer,
     AttentionWordsScorer,
     DistanceWordsScorer,
-    Scorer,
+    make_scorer,
 )
-from attnbank.ingest.derived.probes.training import loss_of, run_epoch
+from attnbank.ingest.derived.probes.tasks import Batches, read_task
 from attnbank.sql.bank.opening import open_to_read
 
 Example = tuple[Tensor, Tensor, Tensor]
@@ -43,7 +42,7 @@ Example = tuple[Tensor, Tensor, Tensor]
 class SentenceProbe(nn.Module):
     """One sentence at a time, with the parameters of a scorer of the package."""
 
-    def __init__(self, scorer: Scorer) -> None:
+    def __init__(self, scorer: nn.Module) -> None:
         super().__init__()
         self.kind = type(scorer)
         p = {name: value.detach().clone() for name, value in scorer.named_parameters()}
@@ -137,11 +136,10 @@ def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> 
         every = np.arange(len(part.sentences.sequence))
         chosen = every[np.linspace(0, len(every) - 1, arguments.sentences).astype(int)]
         device = torch.device("cpu")
-        batches = make_batches(cursor, task, part, chosen, options, device)
+        batches = Batches(cursor, task, part, chosen, device)
         reading = _timed(lambda: list(batches))
-        single = make_batches(
-            cursor, task, part, chosen, replace(options, batch_sentences=1), device
-        )
+        alone = replace(task, options=replace(options, batch_sentences=1))
+        single = Batches(cursor, alone, part, chosen, device)
         vectors = torch.zeros(1, 1) if task.vectors is None else torch.from_numpy(task.vectors)
         examples = []
         for batch in single:
@@ -154,7 +152,7 @@ def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> 
             gold = batch.gold[0, 1:-1]
             heads = torch.where(gold > 0, gold - 1, 0)  # without the position of [CLS]
             examples.append((maps, vectors[batch.vector[0, 1:-1]], heads))
-        scorer = make_scorer(task, options)
+        scorer = make_scorer(task)
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for parameter in scorer.parameters():
@@ -166,7 +164,7 @@ def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> 
                 sum(float(_sentence_loss(slow, example)) for example in examples),
             )
         assert abs(losses[0] / losses[1] - 1) < 1e-4, losses
-        one = make_scorer(task, options)
+        one = make_scorer(task)
         adam = [torch.optim.Adam(each.parameters(), lr=0.002) for each in (scorer, slow, one)]
         order = np.random.default_rng(0)
         seconds: list[tuple[float, float, float]] = []

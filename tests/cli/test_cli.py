@@ -35,7 +35,7 @@ BAD = GOOD.replace("\t2\tnsubj", "\t9\tnsubj").replace("# newdoc id = one\n", ""
 
 def start(*args: str, cwd: Path | None = None, **more: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "attnbank.cli", *args],
+        [sys.executable, "-m", "attnbank", *args],
         stdout=more.get("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         text=True,
@@ -97,7 +97,7 @@ def test_a_bank_that_is_being_written_says_by_whom(
             assert run(["-b", str(bank), *command]) == 1
             error = both(capsys)[1]
             assert (
-                f"held by another process: {Path(os.path.realpath(sys.executable)).name}" in error
+                f"locked by another process: {Path(os.path.realpath(sys.executable)).name}" in error
             )
             assert f"process {holder.pid}" in error and len(error.splitlines()) == 2
         holder.communicate("\n")
@@ -123,13 +123,22 @@ def test_options_of_an_analysis_are_its_parameters(
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
-        (["query", "best_head", "--min-count", "x"], 2, "min_count takes integer, not 'x'"),
-        (["query", "best_head", "--offsets", "1,x"], 2, "offsets takes a list of integer, not 'x'"),
+        (
+            ["query", "best_head", "--min-count", "x"],
+            2,
+            "min_count must be of type integer, not 'x'",
+        ),
+        (
+            ["query", "best_head", "--offsets", "1,x"],
+            2,
+            "offsets must be of type integer[], not 'x'",
+        ),
         (["query", "best_head", "--relation", "objj"], 2, "Did you mean obj"),
         (["query", "best_head", "--run", "other"], 2, "There is no run other"),
         (["query", "best_head_held_out", "--choose", "thirds"], 2, "It is one of: half, train"),
         (["query", "best_head", "more"], 2, "unexpected extra argument"),
         (["sql"], 2, "STATEMENT is missing"),
+        (["score", "pattern { A -> B }"], 2, "--from and --to are missing"),
         (["sql", "selec 1"], 1, "syntax error"),
         (["sql", "from wrod"], 1, 'Did you mean "word"'),
         (["sql", "delete from word"], 1, "Only statements that read"),
@@ -165,7 +174,7 @@ def test_debug_shows_the_whole_of_an_error(
 
 def test_a_statement_can_come_from_standard_input(sample_bank: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "attnbank.cli", "-b", str(sample_bank), "sql", "-", "-f", "csv"],
+        [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "sql", "-", "-f", "csv"],
         input="select count(*) as n\nfrom run",
         capture_output=True,
         text=True,
@@ -187,7 +196,7 @@ def test_several_runs_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixtu
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     bank = str(make_bank(tmp_path / "runs.duckdb", {"run": runs, "word": words}))
     assert run(["-b", bank, "query", "head_accuracy"]) == 0
-    assert "Run: new, of 2 that fit" in both(capsys)[0]
+    assert "Run: new (2 runs match" in both(capsys)[0]
     assert run(["-b", bank, "query", "head_accuracy", "--run", "old"]) == 0
     assert "Run: old\n" in both(capsys)[0]
     assert run(["-b", bank, "query", "head_accuracy", "--run", "half"]) == 0
@@ -223,14 +232,14 @@ def test_an_ingest_says_what_it_did(
     out, error = both(capsys)
     assert not out
     assert "Running: 127 sentences\n" in error and "is finished:\n" in error
-    assert "127 sentences, 1,606 words" in error and "nothing was left out" in error
+    assert "127 sentences, 1,606 words" in error and "no sentences skipped" in error
     assert f"Next: attnbank -b {bank} query best_head" in error
     weights = f"{expected['weights']} weights"
     assert (expected["sentences"], expected["words"]) == ("127", "1,606") and weights in error
     assert run([*args, "--quiet"]) == 0
     assert both(capsys) == ("", "")
     assert run(args) == 0
-    assert "was in the bank already; nothing was added" in both(capsys)[1]
+    assert "is already in the bank; nothing was added" in both(capsys)[1]
     assert run([*args, "--unit", "token"]) == 0
     assert f"Next: attnbank -b {bank} query special_tokens" in both(capsys)[1]
 
@@ -264,8 +273,8 @@ def test_what_is_wrong_with_a_corpus_is_listed(
     assert both(capsys)[0].startswith("documents  1\nsentences  1\n")
     assert run([*args, "--skip-bad"]) == 0
     error = both(capsys)[1]
-    assert "25 left out:" in error and "and 5 more" in error
-    assert "left out: 25 head-out-of-range" in error
+    assert "25 skipped:" in error and "and 5 more" in error
+    assert "skipped: 25 head-out-of-range" in error
 
 
 @pytest.mark.parametrize("option", ["--decimals", "--max-tokens", "--batch-tokens"])
@@ -277,10 +286,10 @@ def test_an_option_out_of_range_is_told(option: str, capsys: pytest.CaptureFixtu
 def test_every_option_of_an_ingest_can_be_given() -> None:
     from dataclasses import fields
 
-    from attnbank.cli.commands.fill.ingest import command
+    from attnbank.cli.commands.ingest import ingest
     from attnbank.ingest.options import IngestOptions
 
-    options = {each.name for each in command.params}
+    options = {each.name for each in ingest.params}
     assert {each.name for each in fields(IngestOptions)} - {"bank"} <= options
 
 
@@ -314,7 +323,7 @@ def test_an_interrupted_ingest_says_how_to_go_on(sample: Path, tmp_path: Path) -
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == 1
-    assert error.splitlines()[-1].endswith("The same command goes on from there.")
+    assert error.splitlines()[-1].endswith("Run the same command to resume.")
     assert "Traceback" not in error
     process = start(*args)
     _, error = process.communicate()

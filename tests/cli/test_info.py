@@ -12,7 +12,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.tokenizer import Unit
+from attnbank.ingest.options import Unit
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import analyses
@@ -142,7 +142,7 @@ def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) 
     for told in (
         "run 1  news/bert\n",
         "finished 2020-01-01 10:00:00 UTC",
-        "interrupted after 4 batches; the same ingest goes on",
+        "interrupted after 4 batches; run the same ingest to resume",
         "5 decimals",
         "random weights, seed 7",
         "text, silver annotation, predicted by en_core_web_trf 3.8.0",
@@ -188,7 +188,7 @@ def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[st
         assert opened.schema("main.head_distance")["column"].to_list() == table
         analysis = opened.schema("head_distance()")["column"].to_list()
         assert analysis == [each.name for each in analyses()["head_distance"].columns] != table
-        with pytest.raises(CallError, match=r"no table wrod\.\nDid you mean word"):
+        with pytest.raises(CallError, match=r"Table wrod does not exist\.\nDid you mean word"):
             opened.schema("wrod")
     assert run(["-b", str(bank), "schema", "attention"]) == 0
     assert "weights" in capsys.readouterr().out

@@ -22,7 +22,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run
 from attnbank.cli.output import ENDINGS, FORMATS, write
-from attnbank.queries.formats.table import display_width, markdown, table
+from attnbank.queries.formats import display_width, markdown, table
 from attnbank.queries.results import frame_of
 
 FRAME = pl.DataFrame(
@@ -101,6 +101,23 @@ def test_a_table_fits_the_terminal(width: int) -> None:
     assert any(line.endswith("\u2026") for line in lines)
     whole = list(table(frame))
     assert "head_to_dependent" in whole[3] and "words words" in whole[2]
+
+
+def test_identifiers_are_not_cut_but_the_text_beside_them() -> None:
+    sent_id = "GUM_textbook_governments-26"
+    frame = pl.DataFrame({"sent_id": [sent_id] * 2, "hit": ["some words " * 9] * 2, "n": [1, 2]})
+    lines = list(table(frame, 50))
+    assert max(map(len, lines)) <= 50
+    assert lines[2].startswith(f"{sent_id}  some words") and lines[2].endswith("1")
+
+
+@pytest.mark.parametrize(("width", "is_upright"), [(30, True), (200, False), (None, True)])
+def test_one_row_that_is_too_wide_stands_upright(width: int | None, is_upright: bool) -> None:
+    frame = pl.DataFrame({f"column_{at}": [at / 7] for at in range(12)})
+    lines = list(table(frame, width))
+    assert (lines[:2] == ["column_0   0.000", "column_1   0.143"]) == is_upright
+    assert len(lines) == (12 if is_upright else 3)
+    assert len(list(table(pl.concat([frame, frame]), width))) > 3  # not two rows
 
 
 def test_a_last_column_can_go_on_below() -> None:
@@ -241,8 +258,8 @@ def test_others_read_the_csv(format_: str, separator: str, tmp_path: Path) -> No
 
 
 def test_the_help_says_what_csv_and_json_hold() -> None:
-    help_ = CliRunner().invoke(app, ["info", "--help"]).output
-    for told in ("takes for a formula (=, +, -, @)", "json has null for what is no finite number"):
+    help_ = CliRunner().invoke(app, ["--help"]).output
+    for told in ("for a formula (=, +, -, @)", "json has null for NaN and infinity"):
         assert told in " ".join(help_.split())
 
 
@@ -425,7 +442,7 @@ def test_no_rows_are_told(sample_bank: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_on_a_terminal_the_table_is_as_wide_as_it(sample_bank: Path) -> None:
-    command = [sys.executable, "-m", "attnbank.cli", "-b", str(sample_bank)]
+    command = [sys.executable, "-m", "attnbank", "-b", str(sample_bank)]
     text = _in_terminal([*command, "sql", "select name, text, words from sentence"], columns=60)
     lines = text.splitlines()
     assert len(lines) > 100 and max(map(len, lines)) == 60

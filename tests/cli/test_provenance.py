@@ -16,7 +16,7 @@ from two_runs import TWO_RUNS
 from attnbank.cli.app import run
 from attnbank.ingest import import_export
 from attnbank.sql import provenance
-from attnbank.sql.outputs.origins import ENDING, digest
+from attnbank.sql.provenance import ENDING, digest
 from attnbank.sql.registry import find
 
 
@@ -112,7 +112,7 @@ def test_without_a_file_there_is_nothing_to_say(
 ) -> None:
     assert run(["-b", str(bank), "query", "entropy", *given, "--provenance"]) == 2
     assert capsys.readouterr().err == (
-        "Error: --provenance says of a file what made it, and none is written.\nGive -o FILE.\n"
+        "Error: --provenance describes a file, and no file is written.\nGive -o FILE.\n"
     )
 
 

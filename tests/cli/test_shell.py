@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.cli.commands.ask.shell import find_shell
+from attnbank.cli.commands.sql import find_shell
 from attnbank.sql.errors import AttnbankError
 
 
 def _attnbank(*args: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "attnbank.cli", *args],
+        [sys.executable, "-m", "attnbank", *args],
         capture_output=True,
         text=True,
         check=False,
@@ -60,5 +60,5 @@ def test_without_the_shell_it_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AttnbankError, match="pip install duckdb-cli "):
+    with pytest.raises(AttnbankError, match=r"pip install 'attnbank\[shell\]' "):
         find_shell()

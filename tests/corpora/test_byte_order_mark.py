@@ -28,7 +28,7 @@ TEXTS = {
 
 def _items(path: Path | str, name: str, spacy: str | None) -> list[Sentence | Problem]:
     format = "lines" if name == "lines" else None
-    sources = find_sources([str(path)], format)
+    sources = find_sources([str(path)], format, spacy)
     assert sources[0].format == name.split()[0]
     return list(read(sources, spacy=spacy))
 
@@ -38,7 +38,7 @@ def _without_place(items: list[Sentence | Problem]) -> list[Sentence]:
     for each in items:
         assert isinstance(each, Sentence), each
         document = each.document and replace(each.document, file="")
-        found.append(replace(each, file="", document=document, line=0))
+        found.append(replace(each, document=document, line=0))
     return found
 
 

@@ -25,7 +25,7 @@ def document(name: str, *sentences: str, part: str = "000") -> str:
 
 
 def items(text: str) -> list[Sentence | Problem]:
-    return list(read_conll2012(text.encode().splitlines(keepends=True), "file.conll"))
+    return list(read_conll2012(text.encode().splitlines(keepends=True)))
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -105,7 +105,7 @@ def test_litbank(corpora: Path) -> None:
     for path in paths:
         lines = path.read_text(encoding="utf-8").split("\n")
         with path.open("rb") as file:
-            read = list(read_conll2012(file, path.name))
+            read = list(read_conll2012(file))
         found = [item for item in read if isinstance(item, Sentence)]
         assert len(found) == len(read)
         assert [s.document.name for s in found if s.document] == [path.stem]

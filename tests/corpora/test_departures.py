@@ -1,4 +1,4 @@
-"""A `# text` that its words do not spell is read all the same: counted, told, kept, rebuilt."""
+"""What departs from the format is read all the same: counted, told and kept."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ BAD = "# newdoc id = d\n# sent_id = bad\n# text = Elle vint du marché.\n" + ROW
 WORSE = "# sent_id = worse\n# text =\n" + ROWS + "\n"
 NO_TEXT = "# sent_id = none\n" + ROWS + "\n"
 TEXT = "Elle vient du marché."
-FACT = "# text reads ...'ntdumarché.' where the words spell 'entdumarché.'"
+FACT = "# text has ...'ntdumarché.' where the words have 'entdumarché.'"
 
 
 def _read(text: str, *, strict: bool = False) -> list[Sentence | Problem]:
-    return list(read_conllu(text.encode().splitlines(keepends=True), "f", "f", strict=strict))
+    return list(read_conllu(text.encode().splitlines(keepends=True), "f", strict=strict))
 
 
 def test_the_text_is_rebuilt_from_the_words() -> None:
@@ -45,8 +45,8 @@ def test_the_text_is_rebuilt_from_the_words() -> None:
         assert isinstance(each, Sentence) and each.text == TEXT
     assert isinstance(bad, Sentence) and isinstance(good, Sentence) and isinstance(none, Sentence)
     (departure,) = bad.departures
-    assert (departure.id, departure.file, departure.line) == ("text-mismatch", "f", 3)
-    assert departure.fact.startswith("# text reads ...")
+    assert (departure.id, departure.line) == ("text-mismatch", 3)
+    assert departure.fact.startswith("# text has ...")
     assert good.departures == () and none.departures == ()
     assert bad.words == good.words
 
@@ -81,12 +81,12 @@ def test_they_are_counted_told_and_kept(
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
     words = ["-b", str(bank), "ingest", str(corpus), "-m", model]
     place = f"{corpus}:14"
-    told = f"read all the same: 2 text-mismatch, the first at {place} (# text reads ..."
+    told = f"accepted: 2 text-mismatch, first at {place} (# text has ..."
     assert run([*words, "--dry-run"]) == 0
     assert told in capsys.readouterr().out and not bank.exists()
     assert run(words) == 0
     text = capsys.readouterr().err
-    assert told in text and "3 sentences" in text and "nothing was left out" in text
+    assert told in text and "3 sentences" in text and "no sentences skipped" in text
     assert _rows(bank, "select name, text from sentence order by id") == [
         ("good", TEXT), ("bad", TEXT), ("worse", TEXT)
     ]  # fmt: skip
@@ -102,7 +102,7 @@ def test_they_are_counted_told_and_kept(
     assert told in capsys.readouterr().err  # and again, where nothing is added
     assert run(["-b", str(bank), "info"]) == 0
     text = capsys.readouterr().out
-    assert "read all the same\n  2 text-mismatch  corpus marché; the first: # text reads" in text
+    assert "accepted\n  2 text-mismatch  corpus marché; first: # text has" in text
     assert f"({place})" in text
     assert run(["-b", str(bank), "info", "-f", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["departures"]
@@ -172,4 +172,84 @@ def test_rebuilt_texts_of_treebanks(corpora: Path, name: str) -> None:
 def test_a_departure_is_its_place_and_fact() -> None:
     (bad,) = _read(BAD)
     assert isinstance(bad, Sentence)
-    assert bad.departures == (Departure("text-mismatch", FACT, "f", 3),)
+    assert bad.departures == (Departure("text-mismatch", FACT, 3),)
+
+
+def _pud(*sentences: tuple[str, str]) -> str:
+    """Sentences as in UD_Arabic-PUD: each has a newdoc, and the names of documents repeat."""
+    return "".join(
+        f"# newdoc id = {document}\n# sent_id = {name}\n# text = {TEXT}\n{ROWS}\n"
+        for document, name in sentences
+    )
+
+
+def test_newdoc_on_every_sentence() -> None:
+    """The document goes on where it is the one above; else it is another one of the name."""
+    text = _pud(("n1", "a"), ("n1", "b"), ("n2", "a"), ("n2", "a"), ("n1", "c"), ("n1", "d"))
+    found = [each for each in _read(text) if isinstance(each, Sentence)]
+    assert [(each.document and each.document.name, each.name) for each in found] == [
+        ("n1", "a"), (None, "b"), ("n2", "a"), (None, "a"), ("n1 (2)", "c"), (None, "d")
+    ]  # fmt: skip
+    assert [each.paragraph for each in found] == [None] * 6
+    told = [[(each.id, each.line) for each in sentence.departures] for sentence in found]
+    each = text.count("\n") // 6
+    assert told == [
+        [],
+        [("repeated-document", each + 1)],
+        [],
+        [("repeated-document", 3 * each + 1), ("duplicate-sent-id", 3 * each + 2)],
+        [("repeated-document", 4 * each + 1)],
+        [("repeated-document", 5 * each + 1)],
+    ]
+    assert [each.id for each in _read(text, strict=True) if isinstance(each, Problem)] == [
+        "repeated-document"
+    ] * 4
+
+
+def test_a_departure_above_a_faulty_sentence_is_told_with_the_next() -> None:
+    faulty = _pud(("n1", "b")).replace("2\tnsubj", "9\tnsubj")
+    first, problem, last = _read(_pud(("n1", "a")) + faulty + NO_TEXT)
+    assert isinstance(problem, Problem) and problem.id == "head-out-of-range"
+    assert isinstance(first, Sentence) and isinstance(last, Sentence)
+    assert not first.departures and [each.id for each in last.departures] == ["repeated-document"]
+
+
+SCRIPTORIUM = """# newdoc id = d
+# global.Entity = etype-identity
+# sent_id = a
+1\tshe\tshe\tPRON\t_\t_\t2\tnsubj\t_\tEntity=(person)
+2\tmet\tmeet\tVERB\t_\t_\t0\troot\t_\t_
+3\tthe\tthe\tDET\t_\t_\t4\tdet\t_\tEntity=(person
+4\tpriest\tpriest\tNOUN\t_\t_\t2\tobj\t_\t_
+5\tof\tof\tADP\t_\t_\t6\tcase\t_\t_
+6\tRakote\tRakote\tPROPN\t_\t_\t4\tnmod\t_\tEntity=(place-Alexandria)person)
+
+# sent_id = b
+1\tshe\tshe\tPRON\t_\t_\t2\tnsubj\t_\tEntity=(person)
+2\tleft\tleave\tVERB\t_\t_\t0\troot\t_\t_
+
+"""
+
+
+def test_mentions_that_name_no_entity(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+    """As in Coptic Scriptorium: types and identities are read, and no mention corefers."""
+    path = tmp_path / "cop.conllu"
+    path.write_text(SCRIPTORIUM)
+    bank = new_banks.put(tmp_path / "bank.duckdb")
+    report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
+    assert [(each.id, each.count) for each in report.departures] == [("no-entity-group", 1)]
+    found = _rows(
+        bank,
+        "select type, identity, last_word - first_word + 1, word.form, kind from mention"
+        " inner join word on word.id = head_word order by mention.id",
+    )
+    assert found == [
+        ("person", None, 1, "she", "pronoun"),
+        ("person", None, 4, "priest", "nominal"),
+        ("place", "Alexandria", 1, "Rakote", "proper"),
+        ("person", None, 1, "she", "pronoun"),
+    ]
+    assert _rows(bank, "select count(distinct entity), count(*) from mention") == [(4, 4)]
+    assert [each.id for each in _read(SCRIPTORIUM, strict=True) if isinstance(each, Problem)] == [
+        "no-entity-group"
+    ]

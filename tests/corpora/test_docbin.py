@@ -28,7 +28,7 @@ def items(*docs: Doc) -> list[Sentence | Problem]:
     from spacy.tokens import DocBin
 
     data = DocBin(store_user_data=True, docs=docs).to_bytes()
-    return list(read_docbin(data, "file.spacy", "file"))
+    return list(read_docbin(data, "file"))
 
 
 def sentences(*docs: Doc) -> list[Sentence]:
@@ -122,5 +122,5 @@ def test_a_faulty_first_sentence_keeps_the_document() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x\x9cnonsense", b"\x80" * 100])
 def test_other_bytes(data: bytes) -> None:
-    (problem,) = read_docbin(data, "file.spacy")
+    (problem,) = read_docbin(data)
     assert isinstance(problem, Problem) and problem.id == "bad-docbin"

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.corpora.document import Sentence
+from attnbank.ingest.corpora.document import FaultError, Sentence
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.corpora.faults import SentenceError
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.mentions import EntitySpan
 
@@ -152,16 +151,16 @@ def test_empty_nodes_are_in_mentions_but_are_no_words() -> None:
     ],
 )
 def test_what_is_refused(cells: dict[int, str], id: str, line: int) -> None:
-    with pytest.raises(SentenceError) as caught:
+    with pytest.raises(FaultError) as caught:
         spans(cells, 2)
-    assert (caught.value.id, caught.value.line) == (id, line)
+    assert (caught.value.problem.id, caught.value.problem.line) == (id, line)
 
 
-@pytest.mark.parametrize("text", ["", "etype-head", "eid--head", "eid-eid"])
+@pytest.mark.parametrize("text", ["", "eid--head", "eid-eid", "etype-etype"])
 def test_bad_declarations(text: str) -> None:
-    with pytest.raises(SentenceError) as caught:
+    with pytest.raises(FaultError) as caught:
         Notation.declared(text)
-    assert caught.value.id == "bad-global-entity"
+    assert caught.value.problem.id == "bad-global-entity"
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=8, unique=True))

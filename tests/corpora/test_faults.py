@@ -35,6 +35,7 @@ LINES = {
     "conll2012/unbalanced-entity": 5,
     "conll2012/unclosed-entity": 5,
     "conllu/bad-deprel": 7,
+    "conllu/bad-deps": 7,
     "conllu/bad-entity": 7,
     "conllu/bad-feats": 7,
     "conllu/bad-global-entity": 7,
@@ -52,7 +53,6 @@ LINES = {
     "text/carriage-return": 3,
     "conllu/cut-short": 8,
     "conllu/cycle": 8,
-    "conllu/duplicate-document": 7,
     "conllu/duplicate-sent-id": 7,
     "conllu/empty-column": 7,
     "conllu/empty-deprel": 7,
@@ -67,12 +67,14 @@ LINES = {
     "conllu/misplaced-comment": 8,
     "conllu/missing-blank-line": 9,
     "conllu/newdoc-in-sentence": 9,
+    "conllu/no-entity-group": 7,
     "conllu/no-root": 7,
     "conllu/no-words": 6,
     "conllu/not-utf8": 7,
     "conllu/range-order": 7,
     "conllu/range-overlap": 9,
     "conllu/range-past-end": 8,
+    "conllu/repeated-document": 7,
     "conllu/root-deprel": 8,
     "conllu/text-mismatch": 7,
     "conllu/two-roots": 8,
@@ -132,7 +134,7 @@ def _check(path: Path, line: int, request: pytest.FixtureRequest) -> None:
     spacy = str(request.getfixturevalue("tiny_pipeline")) if format == "text" else None
     try:
         # Nothing in a file tells sentences on lines from other text: the user says so.
-        sources = find_sources([str(path)], "lines" if format == "lines" else None)
+        sources = find_sources([str(path)], "lines" if format == "lines" else None, spacy)
         if format != ANY:
             assert sources[0].format == format
         items = list(read(sources, spacy=spacy, strict=True))

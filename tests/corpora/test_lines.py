@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import new_banks
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.formats.lines import read_lines, split_words
+from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_words
 from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.ingest.models.loading import MINILM
 from attnbank.sql.errors import CallError
@@ -21,7 +23,7 @@ from attnbank.sql.errors import CallError
 
 def items(text: str | bytes) -> list[Sentence | Problem]:
     raw = text.encode() if isinstance(text, str) else text
-    return list(read_lines(raw.splitlines(keepends=True), "file.txt", "file"))
+    return list(read_lines(raw.splitlines(keepends=True), "file"))
 
 
 def sentences(text: str | bytes) -> list[Sentence]:
@@ -109,17 +111,20 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
     path.write_text("Rain fell . It\nstopped .\n")
 
     def texts(format: str | None, spacy: str | None) -> list[str | None]:
-        sources = find_sources([str(path)], format)
-        read_items = read(sources, format, spacy)
+        read_items = read(find_sources([str(path)], format, spacy), spacy)
         return [item.text for item in read_items if isinstance(item, Sentence)]
 
-    assert texts(None, None) == texts("lines", None) == ["Rain fell . It", "stopped ."]
+    assert texts("lines", None) == ["Rain fell . It", "stopped ."]
+    with pytest.raises(CallError, match="unannotated prose"):
+        texts(None, None)
     assert texts(None, str(tiny_pipeline)) == ["Rain fell .", "It stopped ."]
     with pytest.raises(CallError, match="plain text") as caught:
         texts("text", None)
     assert "--spacy" in str(caught.value.remedy) and "--format lines" in str(caught.value.remedy)
     with pytest.raises(CallError, match="--spacy annotates plain text"):
         texts("lines", str(tiny_pipeline))
+    path.write_text("Rain fell .\nIt stopped .\n")
+    assert texts(None, None) == ["Rain fell .", "It stopped ."]
 
 
 def test_a_bank_of_lines(tmp_path: Path) -> None:
@@ -160,3 +165,59 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises((CorpusError, CallError)):
         ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", MINILM, format="lines"))
     assert not (tmp_path / "b.duckdb").exists()
+
+
+@pytest.mark.parametrize("name", ["gum", "fr", "he", "tr", "zh", "ewt"])
+def test_prose_is_told_from_sentences_on_lines(name: str, corpora: Path) -> None:
+    text = (corpora / f"{name}-dev.conllu").read_text(encoding="utf-8")
+    lines = [line[9:] for line in text.splitlines() if line.startswith("# text = ")]
+    joint = "" if name == "zh" else " "
+    paragraphs = [joint.join(lines[at : at + 5]) for at in range(0, len(lines), 5)]
+    wrapped = [line for each in paragraphs for line in (*textwrap.wrap(each, 72), "")]
+    assert prose_fact("\n".join(lines).encode()) is None
+    for prose in (paragraphs, wrapped, paragraphs[:1], wrapped[:8]):
+        assert prose_fact("\n".join(prose).encode()[: 1 << 16]) is not None, prose
+
+
+def test_an_encyclopedia_is_sentences_on_lines(corpora: Path) -> None:
+    with (corpora / "wiki-text.txt").open("rb") as file:
+        while start := file.read(1 << 16):
+            assert prose_fact(start) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("", None),
+        ("Rain fell.", None),
+        ("Rain fell. It stopped.", "1 of its first 1 lines have several"),
+        ("1. Preheat the oven.\n2. Mix.\n", None),
+        ("Dr. A. Lee met J. R. Ray, e.g. at 5.30 p.m.\nSt. Ives is no. 4.\n", None),
+        (
+            "The rain had fallen\nall night, and\nit stopped\nI slept.",
+            "2 of its first 4 lines continue",
+        ),
+        ("O rose thou art sick\nThe invisible worm\nThat flies in the night\n", None),
+        ("雨が降った。止んだ。\n", "1 of its first 1"),
+        ("雨が降った。\n「止んだ。」\n", None),
+    ],
+)
+def test_what_is_prose(text: str, fact: str | None) -> None:
+    found = prose_fact(text.encode())
+    assert found == fact if fact is None or found is None else found.startswith(fact)
+
+
+def test_prose_is_asked_about(tmp_path: Path) -> None:
+    path, bank = tmp_path / "story.txt", tmp_path / "bank.duckdb"
+    path.write_text("Rain fell all night. In the morning it stopped. The dogs barked.\n" * 3)
+
+    def asked(**how: Any) -> int:
+        return ingest(IngestOptions((str(path),), new_banks.put(bank), MINILM, **how)).sentences
+
+    with pytest.raises(
+        CallError, match="is unannotated prose: 3 of its first 3 lines have several"
+    ) as error:
+        asked()
+    for remedy in ("--spacy en_core_web_sm", "--format lines"):
+        assert remedy in error.value.remedy
+    assert asked(format="lines") == 3

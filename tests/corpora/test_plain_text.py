@@ -13,14 +13,14 @@ from pipelines import other_pipeline
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
 from attnbank.ingest.corpora.formats import text as plain
 from attnbank.ingest.corpora.formats.text import read_text
+from attnbank.ingest.corpora.sources import find_sources
 from attnbank.sql.errors import CallError
 
 TEXT = "The dogs\nbarked . Rain fell .\n\n\nIt stopped .\n"
 
 
-def items(text: str, spacy: Path | str | None) -> list[Sentence | Problem]:
-    lines = text.encode().splitlines(keepends=True)
-    return list(read_text(lines, "file.txt", "file", None if spacy is None else str(spacy)))
+def items(text: str, spacy: Path | str) -> list[Sentence | Problem]:
+    return list(read_text(text.encode().splitlines(keepends=True), "file", str(spacy)))
 
 
 def test_sentences_paragraphs_and_trees(tiny_pipeline: Path) -> None:
@@ -109,9 +109,11 @@ def test_a_pipeline_without_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert first == second and len(first[1]) == 64
 
 
-def test_without_a_pipeline() -> None:
-    with pytest.raises(CallError) as caught:
-        items(TEXT, None)
+def test_without_a_pipeline(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    with pytest.raises(CallError, match=r"file\.txt is plain text") as caught:
+        find_sources([str(path)], "text")
     assert "--spacy" in caught.value.remedy
 
 
@@ -127,16 +129,16 @@ def test_a_pipeline_without_sentences_or_trees(tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     pipeline = spacy.blank("en")
     pipeline.to_disk(tmp_path / "none")
-    with pytest.raises(CallError, match="finds no sentences"):
+    with pytest.raises(CallError, match="does not find sentences"):
         items(TEXT, tmp_path / "none")
     pipeline.add_pipe("sentencizer")
     pipeline.to_disk(tmp_path / "sentences")
-    with pytest.raises(CallError, match="gives no trees"):
+    with pytest.raises(CallError, match="does not parse"):
         items(TEXT, tmp_path / "sentences")
 
 
 def test_a_damaged_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None:
     (tmp_path / "config.cfg").write_text("[nlp]\nlang = 1\n")
     (tmp_path / "meta.json").write_bytes((tiny_pipeline / "meta.json").read_bytes())
-    with pytest.raises(CallError, match="cannot be loaded"):
+    with pytest.raises(CallError, match="Cannot load"):
         items(TEXT, tmp_path)

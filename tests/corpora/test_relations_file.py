@@ -9,7 +9,7 @@ TEXT = "the 2-det\nmembers 3-nsubj\nvoted 0-root\n\nnobody\t2-nsubj\nleft 0-root
 
 
 def items(text: str) -> list[Sentence | Problem]:
-    return list(read_relations(text.encode().splitlines(keepends=True), "dev.txt", "dev"))
+    return list(read_relations(text.encode().splitlines(keepends=True), "dev"))
 
 
 def test_sentences() -> None:
@@ -22,11 +22,7 @@ def test_sentences() -> None:
     )
     assert first.document is not None and first.document.name == "dev"
     assert second.document is None
-    assert (second.line, second.file, [word.form for word in second.words]) == (
-        5,
-        "dev.txt",
-        ["nobody", "left"],
-    )
+    assert (second.line, [word.form for word in second.words]) == (5, ["nobody", "left"])
 
 
 def test_variants_read_the_same() -> None:

@@ -10,7 +10,7 @@ import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.tokenizer import Unit
+from attnbank.ingest.options import Unit
 from attnbank.sql.bank.opening import open_to_read
 
 

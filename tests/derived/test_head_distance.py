@@ -14,10 +14,10 @@ import oracle_surface as slow
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.head_distance import Distances
+from attnbank.ingest.derived.heads import Distances
 from attnbank.ingest.derived.steps import compute
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError, CallError, QueryError
 
 
 def within(sizes: Sequence[int]) -> float:
@@ -146,7 +146,7 @@ def test_computing_again_replaces(writable: Callable[[str], Path]) -> None:
     ("step", "options", "message"),
     [
         ("head_distances", {}, "head_distance, head_embedding"),
-        ("head_distance", {"run": "nowhere"}, "Its runs: stories"),
+        ("head_distance", {"run": "nowhere"}, "no run nowhere in(?s:.*) head_distance: stories"),
         ("head_distance", {"seed": 1}, "It takes: smoothing"),
         ("head_distance", {"smoothing": 1}, "from 0 to below 1"),
     ],
@@ -170,7 +170,7 @@ def test_an_unfinished_run_is_refused(writable: Callable[[str], Path]) -> None:
         connection.execute("update run set finished = null")
     with pytest.raises(CallError, match="unfinished"):
         compute(path, "head_distance", run=1)
-    with pytest.raises(CallError, match="no finished run"):
+    with pytest.raises(QueryError, match="it is not finished"):
         compute(path, "head_distance")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.head_embedding import classical, scaled, stress, turned
+from attnbank.ingest.derived.heads import classical, scaled, stress, turned
 from attnbank.ingest.derived.steps import compute
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
@@ -65,7 +65,7 @@ def test_what_is_not_installed_is_told_before_anything_is_computed(
     with pytest.raises(CallError) as told:
         compute(path, "head_embedding")
     assert told.value.fact == "Computing head_embedding needs scikit-learn, which is not installed."
-    assert told.value.remedy == "Type: pip install scikit-learn"
+    assert told.value.remedy == "Type: pip install 'attnbank[cluster]'"
     with open_to_read(path) as connection:
         assert connection.execute("select count(*) from main.head_distance").fetchone() == (0,)
 

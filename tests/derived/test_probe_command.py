@@ -58,10 +58,10 @@ def test_quiet(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("args", "status", "fact"),
     [
         (["attention", "--test-run", "test"], 2, "needs a run to learn from"),
-        (["attention", "--train-run", "train"], 2, "TEST_RUN is missing"),
+        (["attention", "--train-run", "train"], 2, "--test-run is missing"),
         (["attention", "--train-run", "trian", "--test-run", "test"], 2, "no run trian"),
         (["nothing", "--test-run", "test"], 2, "nothing"),
-        (["attention", "--train-run", "train", "--test-run", "test", "-o", "x.y"], 2, "ending"),
+        (["attention", "--train-run", "train", "--test-run", "test", "-o", "x.y"], 2, "a format"),
     ],
 )
 def test_errors(
@@ -83,7 +83,7 @@ def test_the_same_probe_is_not_trained_twice(
     assert run([*given, *options]) == 0
     first = capsys.readouterr()
     before = bank.read_bytes()
-    assert run([*given, *options, "--memory", "7"]) == 0  # which changes no figure
+    assert run([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
     again = capsys.readouterr()
     assert again.out == first.out and "in the bank already" in again.err
     assert "Epoch" not in again.err and bank.read_bytes() == before

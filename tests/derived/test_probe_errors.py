@@ -11,7 +11,7 @@ import pytest
 import toy_attention as toy
 
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.probes.data.embeddings import EmbeddingsError
+from attnbank.ingest.derived.probes.embeddings import EmbeddingsError
 from attnbank.sql.errors import AttnbankError, BankError, CallError, QueryError
 
 
@@ -41,31 +41,31 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("kind", "train", "test", "options", "error", "fact", "remedy"),
     [
-        ("atention", "train", "test", {}, CallError, "no probe atention", "Did you mean attention"),
+        ("atention", "train", "test", {}, CallError, "called atention", "Did you mean attention"),
         ("attention", None, "test", {}, CallError, "needs a run to learn from", "train_run"),
         ("attention", "trian", "test", {}, CallError, "no run trian", "Did you mean train?"),
         ("attention", "train", "99", {}, CallError, "no run 99", "train, test"),
-        ("attention", "token", "test", {}, CallError, "unit token and context sentence", "train"),
-        ("attention", "train", "document", {}, CallError, "context document", "train, test"),
-        ("attention", "unfinished", "test", {}, QueryError, "is not finished", "ingest again"),
+        ("attention", "token", "test", {}, CallError, "positions are tokens", "train"),
+        ("attention", "train", "document", {}, CallError, "inputs are documents", "train, test"),
+        ("attention", "unfinished", "test", {}, QueryError, "is not finished", "again to finish"),
         ("attention", "train", "other-model", {}, CallError, "of different models", "one model"),
         ("attention", "no-trees", "test", {}, QueryError, "has no trees", "dependencies"),
         ("attention", "train", "no-trees", {}, QueryError, "has no trees", "CoNLL-U"),
         ("right_branching", None, "no-trees", {}, QueryError, "has no trees", "--spacy"),
-        ("attention", "train", "empty", {}, QueryError, "holds no sentence", "another run"),
+        ("attention", "train", "empty", {}, QueryError, "has no sentences", "another run"),
         ("attention", "train", "train", {}, CallError, "scored on the sentences", "splits"),
-        ("attention", "1", "test", {"train_split": "x"}, CallError, "of split x", "no splits"),
-        ("attention", "train", "test", {"root_at": "top"}, CallError, "stand at top", "published"),
+        ("attention", "1", "test", {"train_split": "x"}, CallError, "in split x", "no splits"),
+        ("attention", "train", "test", {"root_at": "x"}, CallError, "root_at cannot", "published"),
         ("attention", "train", "test", {"epochs": 0}, CallError, "epochs must be at", "default"),
         ("attention", "train", "test", {"held_out": 1.0}, CallError, "held_out must", "0.1"),
         ("attention", "train", "test", {"learning_rate": 0}, CallError, "learning_rate", "0.002"),
         ("attention", "train", "test", {"memory": -1}, CallError, "memory must be", "default"),
-        ("attention", "train", "test", {"device": "abacus"}, CallError, "abacus", "Give cpu"),
+        ("attention", "train", "test", {"device": "abacus"}, CallError, "abacus", "--device cpu"),
         ("attention", "unheard", "unheard", {}, CallError, "no run unheard", "train, test"),
         ("attention", "1", "train", {}, CallError, "scored on the sentences", "splits"),
         ("attention_words", "train", "test", {}, CallError, "folder ./toy", "--model FOLDER"),
         ("attention_words", "train", "test", {"model": "./x"}, CallError, "embeddings of ./x", "G"),
-        ("attention", "train", "test", {"device": "meta"}, CallError, "meta", "Give cpu"),
+        ("attention", "train", "test", {"device": "meta"}, CallError, "meta", "--device cpu"),
         ("attention", "train", "test", {"seed": 2**31}, CallError, "seed must be at", "default"),
         ("attention", "train", "test", {"epochs": 2**31}, CallError, "epochs must", "default"),
         ("attention", "train", "test", {"resamples": 10**9}, CallError, "resamples", "default"),
@@ -96,14 +96,14 @@ def test_embeddings_of_another_dimension(bank: Path, tmp_path: Path) -> None:
     path = tmp_path / "vectors.txt"
     path.write_text("w1 1 2 3\nw2 1 2\n")
     before = bank.read_bytes()
-    with pytest.raises(EmbeddingsError, match=r":2: a vector of 2 values, where .* 3"):
+    with pytest.raises(EmbeddingsError, match=r":2: a vector of 2 values, but .* 3"):
         train_probe(bank, "attention_words", "train", "test", ProbeOptions(embeddings=str(path)))
     assert bank.read_bytes() == before
 
 
 def test_splits_that_a_run_has_are_named(tmp_path: Path) -> None:
     path = toy.make_bank(tmp_path / "toy.duckdb", {"all": 15}, splits=("dev", "train"))
-    with pytest.raises(CallError, match=r"no sentence of split test\.\nIt has: dev, train\."):
+    with pytest.raises(CallError, match=r"no sentences in split test\.\nIt has: dev, train\."):
         train_probe(
             path, "attention", "all", "all", ProbeOptions(train_split="train", test_split="test")
         )
@@ -131,10 +131,10 @@ def test_a_probe_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         train_probe(path, "attention", "train", "test", on_progress=stop)
-    with pytest.raises(QueryError, match="training went astray"):
+    with pytest.raises(QueryError, match="Training diverged"):
         train_probe(path, "attention", "train", "test", ProbeOptions(learning_rate=1e37))
     with duckdb.connect(str(path)) as connection:
         connection.execute("delete from attention where sequence = 31 and from_position = 1")
-    with pytest.raises(QueryError, match="lacks attention of some of its sentences"):
+    with pytest.raises(QueryError, match="lacks the attention of some of its sentences"):
         train_probe(path, "attention", "train", "test", ProbeOptions(epochs=1))
     assert _counts(path) == [(0,), (0,), (0,)]

@@ -9,13 +9,13 @@ import oracle_probe as slow
 import probe_tasks
 import pytest
 import torch
+from torch import nn
 
-from attnbank.ingest.derived.probes.data import batches as batches_module
-from attnbank.ingest.derived.probes.data.batches import Batch
-from attnbank.ingest.derived.probes.data.tasks import Task
-from attnbank.ingest.derived.probes.probing import make_batches
-from attnbank.ingest.derived.probes.scorers import HeadScorer, Scorer
-from attnbank.ingest.derived.probes.training import loss_of
+from attnbank.ingest.derived.probes import tasks
+from attnbank.ingest.derived.probes.probing import loss_of
+from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer, HeadScorer
+from attnbank.ingest.derived.probes.scoring import HeadWeights
+from attnbank.ingest.derived.probes.tasks import Batch, Batches, Task
 
 WITHIN = 10 * bounds.sums(5000)
 """Scores in float64 on either side, of 24 maps by 66 entries of vectors at most, and sums of them
@@ -24,7 +24,7 @@ over words. Their terms have both signs, so the sums are up to ten times smaller
 STEP = 1e-5
 
 
-def _parameters(kind: str, scorer: Scorer, *, of_gradient: bool = False) -> slow.Parameters:
+def _parameters(kind: str, scorer: nn.Module, *, of_gradient: bool = False) -> slow.Parameters:
     """The parameters of a scorer (or their gradients) as the slow implementation has them."""
     p = {
         name: (value.grad if of_gradient else value.detach()).numpy()  # type: ignore[union-attr]
@@ -61,13 +61,13 @@ def _slow_vectors(task: Task, sentences: list[slow.Sentence]) -> list[np.ndarray
 def test_scores_and_loss_equal_the_slow_ones(
     reading: duckdb.DuckDBPyConnection, kind: str, root_at: str
 ) -> None:
-    task, options = probe_tasks.task(reading, kind, root_at)
-    scorer = probe_tasks.random_scorer(task, options)
+    task = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task)
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
     vectors = _slow_vectors(task, sentences)
     every = np.arange(len(sentences))
     at = 0
-    for batch in make_batches(reading, task, task.test, every, options, probe_tasks.CPU):
+    for batch in Batches(reading, task, task.test, every, probe_tasks.CPU):
         loss, found = loss_of(scorer, probe_tasks.double(batch))
         expected_loss = 0.0
         for row in found.detach().numpy():
@@ -88,12 +88,12 @@ def test_scores_and_loss_equal_the_slow_ones(
 @pytest.mark.parametrize("root_at", ["root", "published"])
 @pytest.mark.parametrize("kind", probe_tasks.LEARNING)
 def test_gradients_equal_loops(reading: duckdb.DuckDBPyConnection, kind: str, root_at: str) -> None:
-    task, options = probe_tasks.task(reading, kind, root_at)
-    scorer = probe_tasks.random_scorer(task, options)
+    task = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task)
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
     chosen = np.array(sorted(range(len(sentences)), key=lambda at: len(sentences[at].words))[:4])
     chosen.sort()
-    for batch in make_batches(reading, task, task.test, chosen, options, probe_tasks.CPU):
+    for batch in Batches(reading, task, task.test, chosen, probe_tasks.CPU):
         loss_of(scorer, probe_tasks.double(batch))[0].backward()  # type: ignore[no-untyped-call]
     vectors = _slow_vectors(task, sentences)
     p = _parameters(kind, scorer)
@@ -150,20 +150,15 @@ def test_the_slow_gradients_are_slopes_of_the_slow_loss(
 def test_weights_of_the_heads_equal_the_slow_ones(
     reading: duckdb.DuckDBPyConnection, kind: str, root_at: str
 ) -> None:
-    from attnbank.ingest.derived.probes.head_weights import HeadWeights
-
-    task, options = probe_tasks.task(reading, kind, root_at)
-    scorer = probe_tasks.random_scorer(task, options)
+    task = probe_tasks.task(reading, kind, root_at)
+    scorer = probe_tasks.random_scorer(task)
     assert isinstance(scorer, HeadScorer)
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
-    gathered = HeadWeights(task.test.run)
+    gathered = HeadWeights(task.test, scorer)
     with torch.no_grad():
         every = np.arange(len(sentences))
-        for batch in make_batches(reading, task, task.test, every, options, probe_tasks.CPU):
-            own = task.test.sentences
-            counts = (own.is_scored & own.is_head_scored)[:, batch.entry.numpy()]
-            is_counted = batch.is_word & torch.from_numpy(counts)
-            gathered.add(scorer, probe_tasks.double(batch), is_counted)
+        for batch in Batches(reading, task, task.test, every, probe_tasks.CPU):
+            gathered.add(probe_tasks.double(batch))
     weight, contribution = slow.head_weights(
         kind, sentences, _slow_vectors(task, sentences), _parameters(kind, scorer),
         published=root_at == "published",
@@ -182,13 +177,10 @@ def test_weights_of_the_heads_equal_the_slow_ones(
 def test_where_the_vector_of_root_stands() -> None:
     """Three words with vectors 2, 3 and 5; a pair scores 10 times the candidate's vector and 100
     times the dependent's, and every weight of attention is 1."""
-    from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer
-
     words = torch.tensor([[False, True, True, True, False]])
     batch = Batch(
         entry=torch.arange(5)[None],
         is_word=words,
-        is_barred=batches_module.barred(words),
         opens=torch.tensor([[1.0, 0, 0, 0, 0]]),
         closes=torch.tensor([[0, 0, 0, 0, 1.0]]),
         gold=torch.tensor([[[-1, 0, 0, 0, -1]]]),
@@ -224,10 +216,10 @@ def test_where_the_vector_of_root_stands() -> None:
 def test_long_sentences_go_in_smaller_batches(
     reading: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches_module, "CELLS_AT_ONCE", 12 * 20 * 20)
-    task, options = probe_tasks.task(reading, "attention")
+    monkeypatch.setattr(tasks, "CELLS_AT_ONCE", 12 * 20 * 20)
+    task = probe_tasks.task(reading, "attention")
     every = np.arange(len(task.test.sentences.sequence))
-    made = list(make_batches(reading, task, task.test, every, options, probe_tasks.CPU))
+    made = list(Batches(reading, task, task.test, every, probe_tasks.CPU))
     sizes = [batch.is_word.shape for batch in made]
     assert all(count == 1 or 12 * count * longest**2 <= 12 * 400 for count, longest in sizes)
     assert any(count == 1 for count, _ in sizes) and any(count > 1 for count, _ in sizes)

@@ -9,8 +9,8 @@ import oracle_probe as slow
 import probe_tasks
 import pytest
 
-from attnbank.ingest.derived.probes.data.sentences import Sentences
 from attnbank.ingest.derived.probes.scoring import judge, right_branching, scores
+from attnbank.ingest.derived.probes.sentences import Sentences
 
 
 def _flat(sentences: list[slow.Sentence], predictions: list[list[int]]) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_what_uas_and_uuas_count() -> None:
     # She -> saw (right), saw -> him (wrong, but it finds the edge of him), him -> she (wrong),
     # the full stop -> saw (right, but punctuation), Go -> ROOT (right).
     predicted = np.array([-1, 3, 4, 2, 3, -1, -1, 0, -1])
-    frame = scores(sentences, judge(sentences, predicted), 10, np.random.default_rng(0))
+    frame = scores(sentences, predicted, 10, np.random.default_rng(0))
     rows = {row[0]: row[1:] for row in frame.select(
         "relation", "n", "correct", "uas", "edges", "found", "uuas").rows()}  # fmt: skip
     assert rows == {
@@ -75,14 +75,14 @@ def test_what_uas_and_uuas_count() -> None:
 
 def test_an_edge_to_punctuation_is_no_edge() -> None:
     sentences = _hand_made([[2, 0]], [["dep", "punct"]])
-    frame = scores(sentences, judge(sentences, sentences.gold[0]), 5, np.random.default_rng(0))
+    frame = scores(sentences, sentences.gold[0], 5, np.random.default_rng(0))
     assert frame.select("relation", "n", "correct", "edges").rows() == [
         ("all", 1, 1, 0), ("dep", 1, 1, 0),
     ]  # fmt: skip
 
 
 def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
-    task, _ = probe_tasks.task(reading, "attention")
+    task = probe_tasks.task(reading, "attention")
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
     rng = np.random.default_rng(0)
     guesses = [
@@ -90,8 +90,7 @@ def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
          for head in each.heads]
         for each in sentences
     ]  # fmt: skip
-    judged = judge(task.test.sentences, _flat(sentences, guesses))
-    frame = scores(task.test.sentences, judged, 3, rng)
+    frame = scores(task.test.sentences, _flat(sentences, guesses), 3, rng)
     found = {row[0]: row[1:] for row in frame.select(
         "relation", "n", "correct", "edges", "found").rows()}  # fmt: skip
     assert found == slow.counts(sentences, guesses)
@@ -99,7 +98,7 @@ def test_counts_equal_the_slow_ones(reading: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_right_branching_is_the_next_word(reading: duckdb.DuckDBPyConnection) -> None:
-    task, _ = probe_tasks.task(reading, "attention")
+    task = probe_tasks.task(reading, "attention")
     sentences = probe_tasks.slow_sentences(reading, probe_tasks.TEST)
     chains = [[*range(2, len(each.heads) + 1), 0] for each in sentences]
     found = right_branching(task.test.sentences)
@@ -110,10 +109,10 @@ def test_right_branching_is_the_next_word(reading: duckdb.DuckDBPyConnection) ->
 def test_intervals_are_percentiles_over_resampled_sentences(
     reading: duckdb.DuckDBPyConnection,
 ) -> None:
-    task, _ = probe_tasks.task(reading, "attention")
+    task = probe_tasks.task(reading, "attention")
     sentences = task.test.sentences
-    judged = judge(sentences, right_branching(sentences))
-    frame = scores(sentences, judged, 120, np.random.default_rng(5))
+    is_correct, is_edge, is_found = judge(sentences, right_branching(sentences))
+    frame = scores(sentences, right_branching(sentences), 120, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     count = len(sentences.sequence)
     drawn = np.concatenate(
@@ -125,9 +124,9 @@ def test_intervals_are_percentiles_over_resampled_sentences(
         n = correct = edges = found = 0
         for repeats, (begin, end) in zip(times, spans, strict=True):
             n += repeats * sentences.is_scored[0, begin:end].sum()
-            correct += repeats * judged.is_correct[0, begin:end].sum()
-            edges += repeats * judged.is_edge[0, begin:end].sum()
-            found += repeats * judged.is_found[0, begin:end].sum()
+            correct += repeats * is_correct[0, begin:end].sum()
+            edges += repeats * is_edge[0, begin:end].sum()
+            found += repeats * is_found[0, begin:end].sum()
         shares.append(correct / n)
         undirected.append(found / edges)
     row = frame.row(0, named=True)

@@ -13,11 +13,9 @@ import pytest
 import toy_attention as toy
 
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions, train_probe
-from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
 
 TRAIN, TEST = "stories/model", "press/model"
-MIGRATION = Path(str(registry.root())) / "schema" / "migrations" / "2.sql"
 
 
 @pytest.fixture

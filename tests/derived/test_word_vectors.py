@@ -15,19 +15,19 @@ import transformers
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions
-from attnbank.ingest.derived.probes.data.embeddings import (
+from attnbank.ingest.derived.probes.embeddings import (
     EmbeddingsError,
     file_vectors,
     spacy_vectors,
     word_vectors,
 )
-from attnbank.ingest.derived.probes.data.runs import ProbeRun
-from attnbank.ingest.derived.probes.data.tasks import Task, read_task
+from attnbank.ingest.derived.probes.sentences import ProbeRun
+from attnbank.ingest.derived.probes.tasks import Task, read_task
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import AttnbankError, CallError
 
 GLOVE = "the 0.5 -1 2\nRain 1 2 3\nrain 4 5 6\nfell 0 1e-1 0\n"
-NO_RUN = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, 1)
+NO_RUN = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, (1,))
 
 
 def _file(folder: Path, text: str, name: str = "vectors.txt") -> Path:
@@ -94,31 +94,31 @@ def test_a_word_of_several_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GLOVE + "snow 1 2\n", ":5: a vector of 2 values, where the first line has 3"),
-        (GLOVE + "snow 1 2 3 4\n", ":5: a vector of 4 values, where the first line has 3"),
-        ("1000000 3\n" + GLOVE, " has vectors of 4 words, where the first line says 1,000,000"),
-        ("3 3\n" + GLOVE, " has vectors of 4 words, where the first line says 3"),
-        ("5 3\n" + GLOVE + "\n\n", " has vectors of 4 words, where the first line says 5"),
-        ("1000000 3\n", "holds no word vectors"),
-        ("snow\thail\n" + GLOVE, ":2: a vector of 3 values, where the first line has 1"),
-        ("5 7\nrain 8\nsnow 9\n", ":2: a vector of 1 values, where the first line says 7"),
-        ("2 4\n" + GLOVE, ":2: a vector of 3 values, where the first line says 4"),
-        ("2 2\n" + GLOVE, ":2: a vector of 3 values, where the first line says 2"),
-        ("2 3\nthe 1 2 3\nfell 1 2\n", ":3: a vector of 2 values, where the first line says 3"),
+        (GLOVE + "snow 1 2\n", ":5: a vector of 2 values, but the first line has 3"),
+        (GLOVE + "snow 1 2 3 4\n", ":5: a vector of 4 values, but the first line has 3"),
+        ("1000000 3\n" + GLOVE, " has vectors for 4 words, but its first line says 1,000,000"),
+        ("3 3\n" + GLOVE, " has vectors for 4 words, but its first line says 3"),
+        ("5 3\n" + GLOVE + "\n\n", " has vectors for 4 words, but its first line says 5"),
+        ("1000000 3\n", "has no word vectors in it"),
+        ("snow\thail\n" + GLOVE, ":2: a vector of 3 values, but the first line has 1"),
+        ("5 7\nrain 8\nsnow 9\n", ":2: a vector of 1 values, but the first line says 7"),
+        ("2 4\n" + GLOVE, ":2: a vector of 3 values, but the first line says 4"),
+        ("2 2\n" + GLOVE, ":2: a vector of 3 values, but the first line says 2"),
+        ("2 3\nthe 1 2 3\nfell 1 2\n", ":3: a vector of 2 values, but the first line says 3"),
         (GLOVE.replace("4 5 6", "4 five 6"), ":3: could not convert string to float"),
         (GLOVE.replace("4 5 6", "4 nan 6"), ":3: a value is not finite"),
         (GLOVE.replace("4 5 6", "4 inf 6"), ":3: a value is not finite"),
         (GLOVE.replace("4 5 6", "4 1e50 6"), ":3: a value is not finite"),
         ("the\nrain\n", ":1: a word without values"),
-        ("", "holds no word vectors"),
-        ("\n\n", "holds no word vectors"),
-        ("snow 1 2 3\n", "has a vector for none of the 1 words"),
+        ("", "has no word vectors in it"),
+        ("\n\n", "has no word vectors in it"),
+        ("snow 1 2 3\n", "has no vector for any of the 1 words"),
     ],
 )
 def test_a_malformed_text_file(tmp_path: Path, text: str, message: str) -> None:
     path = _file(tmp_path, text)
     with pytest.raises(EmbeddingsError) as raised:
-        word_vectors(str(path), ["rain"], NO_RUN)
+        word_vectors(["rain"], NO_RUN, ProbeOptions(embeddings=str(path)))
     assert str(path) in raised.value.fact
     assert message in raised.value.fact
     assert raised.value.remedy
@@ -135,7 +135,7 @@ def test_a_malformed_text_file(tmp_path: Path, text: str, message: str) -> None:
 )
 def test_no_text_file_at_all(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(EmbeddingsError, match="is no text file of word vectors"):
+    with pytest.raises(EmbeddingsError, match="is not a text file of word vectors"):
         file_vectors(tmp_path / name, ["rain"])
 
 
@@ -164,7 +164,9 @@ def test_a_spacy_pipeline(tmp_path: Path) -> None:
     pipeline.vocab.set_vector("rain", np.array([1, 2, 3], dtype=np.float32))
     pipeline.vocab.set_vector("fell", np.array([4, 5, 6], dtype=np.float32))
     pipeline.to_disk(tmp_path / "pipeline")
-    found = word_vectors(str(tmp_path / "pipeline"), ["fell", "snow", "rain"], NO_RUN)
+    found = word_vectors(
+        ["fell", "snow", "rain"], NO_RUN, ProbeOptions(embeddings=str(tmp_path / "pipeline"))
+    )
     assert found.vectors.tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3]]
     assert found.known.tolist() == [True, False, True]
 
@@ -176,7 +178,7 @@ def test_a_spacy_pipeline_without_vectors(tiny_pipeline: Path) -> None:
 
 def test_neither_a_file_nor_a_pipeline(tmp_path: Path) -> None:
     with pytest.raises(CallError, match="is neither a file nor a spaCy pipeline") as raised:
-        word_vectors(str(tmp_path / "nothing"), ["rain"], NO_RUN)
+        word_vectors(["rain"], NO_RUN, ProbeOptions(embeddings=str(tmp_path / "nothing")))
     assert raised.value.status == 2
 
 

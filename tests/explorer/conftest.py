@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run
-from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 
 PORT = 8417
@@ -77,16 +77,16 @@ def runs(explored: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def desk(explored: Path) -> Iterator[Desk]:
+def cache(explored: Path) -> Iterator[BankCache]:
     """The open bank of an explorer."""
-    made = Desk(explored, 30.0, 1_000_000_000)
+    made = BankCache(explored, 30.0, 1_000_000_000)
     yield made
     made.close()
 
 
 @pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
+def client(cache: BankCache) -> Iterator[TestClient]:
     """Somebody who has the token."""
-    with TestClient(make_site(desk, TOKEN, PORT), base_url=HOST) as made:
+    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as made:
         assert made.get(f"/?token={TOKEN}").status_code == 200
         yield made

@@ -103,7 +103,7 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     headings = {
         "Compare": "Compare two runs",
         "Tables and figures": "Tables and figures",
-        "Bank": "What is in the bank",
+        "Bank": "Contents of the bank",
         "SQL": "SQL",
     }
     for name, told in headings.items():
@@ -115,11 +115,11 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
     page.get_by_role("link", name="Sentences", exact=True).click()
     page.locator("textarea").fill(REQUEST)
     page.get_by_role("button", name="Search").click()
-    assert page.locator("tbody tr").count() > 5
+    page.locator("tbody tr").nth(5).wait_for()  # six rows at least
     kept = page.url
     page.go_back()
     page.goto(kept)  # as from a bookmark
-    assert page.locator("tbody tr").count() > 5
+    page.locator("tbody tr").nth(5).wait_for()  # six rows at least
     assert visitor.said == []
     visitor.context.close()
 
@@ -192,5 +192,5 @@ def test_a_browser_that_is_killed_leaves_the_explorer_as_it_was(browser: Any, ad
     )
     visitor.context.close()
     after = browsers.Visitor(browser, address, 1400, "light")
-    assert after.see("/bank").locator("h1").inner_text() == "What is in the bank"
+    assert after.see("/bank").locator("h1").inner_text() == "Contents of the bank"
     after.context.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -10,8 +11,13 @@ import pytest
 from explored_pages import Read
 from starlette.testclient import TestClient
 
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
 
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
 REQUEST = "pattern { V -[obj]-> O }"
 
 
@@ -109,7 +115,7 @@ def test_many_values_of_the_second_key_stay_a_list(client: TestClient) -> None:
 
 def test_the_pages_of_the_hits_are_all_hits_in_order(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
-        expected = bank.find(REQUEST)
+        expected = bank.find(REQUEST, context=False)
     address: str | None = _asked("/sentences", pattern=REQUEST, limit=5)
     seen: list[tuple[str, str]] = []
     while address is not None:
@@ -173,3 +179,37 @@ def test_a_page_that_is_not_there_is_told(
 ) -> None:
     answer = client.get(_asked(path, **values))
     assert answer.status_code == 400 and told in answer.text
+
+
+def test_hits_that_a_run_has_not_read_are_told(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """A run of a few sentences answers for these; the others have their text, and the reason."""
+    from attnbank.ingest import IngestOptions, ingest
+
+    bank = tmp_path / "few.duckdb"
+    stories = (str(sample / "stories.conllu"),)
+    ingest(IngestOptions(stories, bank, str(tiny_model("bert")), limit=4))
+    cache = BankCache(bank, 30.0, 1_000_000_000)
+    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as client:
+        client.get(f"/?token={TOKEN}")
+        page = client.get(_asked("/sentences", pattern=REQUEST, limit=500)).text
+        links = [each for each in Read(page).links if each.startswith("/sentence?")]
+        with open_bank(bank) as opened:
+            read = {
+                sentence
+                for (sentence,) in opened.connection.execute(
+                    "select distinct word.sentence from word_position"
+                    " inner join word on word.id = word_position.word"
+                ).fetchall()
+            }
+        numbers = [int(dict(parse_qsl(urlsplit(each).query))["sentence"]) for each in links]
+        unread = [number not in read for number in numbers]
+        assert sum(unread) > 0 and page.count('class="unread"') == sum(unread)
+        assert f"{sum(unread)} of the {len(links)} hits shown" in page
+        for each in links[:5]:
+            answer = client.get(each)
+            assert answer.status_code == 200 and "<mark>" in answer.text
+            is_read = int(dict(parse_qsl(urlsplit(each).query))["sentence"]) in read
+            assert ("it is over a sample (--limit)" in answer.text) == (not is_read)
+    cache.close()

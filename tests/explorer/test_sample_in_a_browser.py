@@ -102,11 +102,11 @@ def test_a_walk_through_every_view(
     press("Show")
     check("Sentence")
     assert page.locator(".displacy").count() == 1 and page.locator("mark").count() == 2
-    page.get_by_role("link", name="the next one").click()
+    page.get_by_role("link", name="next sentence").click()
     assert page.locator("mark").count() == 0
     go("Map")  # of the run that the sentence named, whose heads have no places
     check("Map of the heads", may_lack=True)
-    page.get_by_role("link", name="The map of the run that the bank chooses").click()
+    page.get_by_role("link", name="The map of the default run").click()
     check("Map of the heads")
     page.locator(".map a").first.focus()
     page.keyboard.press("Enter")
@@ -148,7 +148,7 @@ def test_a_walk_through_every_view(
     page.get_by_role("link", name="next").click()
     check("SQL")
     go("Bank")
-    check("What is in the bank")
+    check("Contents of the bank")
     assert len(links) > 30 and len(seen) > len(links) + 20
     usual = [said for said in visitor.said if "status of 400" not in said]  # a table that it lacks
     assert usual == []

@@ -59,9 +59,9 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
         held_out = bank.query("best_head_held_out")
     one = held_out.row(0, named=True)
     page = _page(client, f"/head/{one['layer']}-{one['head']}")
-    rows = [row for row in page.rows if len(row) == 8 and row[1] in set(scores["direction"])]
+    rows = [row for row in page.rows if len(row) == 9 and row[1] in set(scores["direction"])]
     assert rows
-    for relation, direction, n, accuracy, _, offset_accuracy, _, held in rows:
+    for relation, direction, n, accuracy, _, offset_accuracy, _, held, findable in rows:
         own = scores.filter(
             (scores["relation"] == relation)
             & (scores["direction"] == direction)
@@ -69,6 +69,7 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
             & (scores["head"] == one["head"])
         ).row(0, named=True)
         assert (own["n"], f"{own['accuracy']:.3f}") == (int(n), accuracy)
+        assert findable == f"{own['findable']:.3f}" == "1.000"
         best = offsets.filter(offsets["relation"] == relation)["accuracy"].max()
         assert float(offset_accuracy) == pytest.approx(best, abs=5e-4)
         chosen = held_out.filter(
@@ -113,7 +114,7 @@ def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[s
 
 def test_sentences_are_those_that_find_finds(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
-        found = bank.find(REQUEST)
+        found = bank.find(REQUEST, context=False)
     page = _page(client, "/sentences", pattern=REQUEST, limit=500)
     names = [row[0] for row in page.rows[1:]]
     assert names == found["sent_id"].to_list()
@@ -141,7 +142,7 @@ def test_a_request_about_attention_names_its_run(client: TestClient, runs: dict[
 
 def test_a_sentence_has_the_lines_of_show(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
-        name = bank.find(REQUEST, limit=1)["sent_id"][0]
+        name = bank.find(REQUEST, limit=1, context=False)["sent_id"][0]
         shown = bank.show(name, "1-1", relation="obj")
     page = _page(client, "/sentence", sentence=name, head="1-1", relation="obj")
     drawn = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 
 PORT = 8417
@@ -14,9 +14,9 @@ HOST = f"http://127.0.0.1:{PORT}"
 
 
 @pytest.fixture
-def stranger(desk: Desk) -> TestClient:
+def stranger(cache: BankCache) -> TestClient:
     """Somebody who has no token yet."""
-    return TestClient(make_site(desk, TOKEN, PORT), base_url=HOST, follow_redirects=False)
+    return TestClient(make_site(cache, TOKEN, PORT), base_url=HOST, follow_redirects=False)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_socket_is_no_corpus(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         path = tmp_path / "socket"
         made.bind(str(path))
-        with pytest.raises(AttnbankError, match=r"cannot be read|is a device"):
+        with pytest.raises(AttnbankError, match=r"Cannot read|is a device"):
             find_sources([str(path)])
 
 
@@ -52,7 +52,7 @@ def test_a_pipe_that_nobody_writes_into_is_told(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=late)
     thread.start()
-    with pytest.warns(AttnbankWarning, match="nobody has written into the pipe"):
+    with pytest.warns(AttnbankWarning, match="nothing has been written to the pipe"):
         (source,) = find_sources([str(pipe)])
     thread.join()
     assert source.data() == hostile.RAIN.encode()
@@ -97,7 +97,7 @@ def test_an_endless_stream_of_no_text_is_known_by_its_start() -> None:
 @pytest.mark.slow
 def test_an_endless_stream_of_text_ends_at_a_bound() -> None:
     endless = _Endless(b"y\n")
-    with pytest.raises(CallError, match=r"gives more than .* GB") as raised:
+    with pytest.raises(CallError, match=r"has more than .* GB") as raised:
         find_sources(["-"], stdin=endless)  # type: ignore[arg-type]
     assert "file" in raised.value.remedy
     assert endless.given < 2.3e9
@@ -112,7 +112,7 @@ def test_links_that_lead_round_are_gone_through_once(tmp_path: Path) -> None:
     (folder / "nowhere.conllu").symlink_to(folder / "nothing")
     (folder / "again.conllu").symlink_to(folder / "a.conllu")
     assert len(find_sources([str(folder)])) == 1
-    with pytest.raises(CallError, match="no file or folder"):
+    with pytest.raises(CallError, match="does not exist"):
         find_sources([str(folder / "self.conllu")])
 
 
@@ -130,7 +130,7 @@ def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
         (tmp_path / "\udcff.conllu").write_text(hostile.RAIN)
     except OSError:
         pytest.skip("names are text on this disk")
-    with pytest.raises(CallError, match="is no text in UTF-8"):
+    with pytest.raises(CallError, match="is not valid UTF-8"):
         find_sources([str(tmp_path)])
 
 

@@ -4,6 +4,7 @@ is to be noticed."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -35,9 +36,11 @@ ENDS = (
 STAYS = """
 import os, signal, time, attnbank.queries as queries
 def stay(path):
+    parent = os.getppid()
+    assert parent > 1
     with open("reader", "w") as file:
         file.write(str(os.getpid()))
-    os.kill(os.getppid(), {})
+    os.kill(parent, {})
     time.sleep(60)
 queries.open_bank = stay
 """
@@ -55,7 +58,7 @@ def test_a_crash_is_told_in_two_lines(
     assert done.status == 1
     first, second = done.told.splitlines()
     assert first.startswith(f"Error: The bank {sample_bank} is damaged") and "SIGSEGV" in first
-    assert "a copy of it that is whole" in second
+    assert "an intact copy of it" in second
 
 
 def test_a_reader_that_is_killed_is_no_word_against_the_bank(
@@ -117,9 +120,80 @@ def test_no_reader_is_left_behind(
 ) -> None:
     setup = STAYS.format(f"signal.{number.name}")
     done = forked.run(["-b", str(sample_bank), "info"], tmp_path, setup=setup)
-    assert done.status == -number
+    assert done.status == (1 if number == signal.SIGTERM else -number)  # an interrupt, or a kill
     reader = int((tmp_path / "reader").read_text())
     assert _comes_true(lambda: not _is_alive(reader))
+
+
+DEAF = """
+import os, signal, threading, time, duckdb
+usual = duckdb.connect
+def connect(*given, **more):
+    parent = os.getppid()
+    def press():
+        for _ in range({times}):
+            if os.getppid() != parent:  # it has ended; nobody else is to be signalled
+                return
+            {send}
+            time.sleep(0.1)
+    with open("reader", "w") as file:
+        file.write(str(os.getpid()))
+    threading.Timer(0.3, press).start()
+    usual().execute("select levenshtein(repeat('ab', 200000), repeat('ba', 200000))")
+duckdb.connect = connect
+"""
+"""In the place of connecting: a statement of a minute, in which DuckDB looks for no interrupt."""
+ONE = "os.kill(parent, signal.{})"
+GROUP = "os.killpg(os.getpgid(parent), signal.{})"
+PRESSED = [
+    ("once", 1, ONE.format("SIGINT")),
+    ("twice", 2, ONE.format("SIGINT")),
+    ("group", 1, GROUP.format("SIGINT")),
+    ("group twice", 2, GROUP.format("SIGINT")),
+    ("term", 1, ONE.format("SIGTERM")),
+    ("group term", 2, GROUP.format("SIGTERM")),
+]
+COMPUTING = (
+    ["sql", "select 1"],
+    ["report", "-o", "report.html"],
+    ["export", "parquet"],
+    ["compute", "best_head"],
+    ["compute", "head_distance"],
+    ["compute", "--all"],
+    ["probe", "right_branching", "--test-run", "1"],
+    ["save", "object", REQUEST, "--from", "O", "--to", "V"],
+    ["merge", "merged.duckdb", "bank.duckdb", "bank.duckdb"],
+    ["import", "parquet", "-b", "again.duckdb"],
+)
+
+
+def check_deaf(
+    forked: Forked, bank: Path, folder: Path, command: list[str], times: int, send: str
+) -> None:
+    shutil.copy(bank, folder / "bank.duckdb")
+    named = [] if {"merge", "-b"} & {*command} else ["-b", "bank.duckdb"]
+    if command[0] == "import":
+        assert forked.run(["-b", "bank.duckdb", "export", "parquet"], folder).status == 0
+    setup = DEAF.format(times=times, send=send)
+    done = forked.run([*named, *command], folder, setup=setup, seconds=30)
+    assert (done.status, done.told) == (1, "Interrupted.\n")
+    assert not _is_alive(int((folder / "reader").read_text()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("times", "send"), [each[1:] for each in PRESSED], ids=str)
+def test_an_interrupt_ends_what_duckdb_does_not_interrupt(
+    forked: Forked, sample_bank: Path, tmp_path: Path, times: int, send: str
+) -> None:
+    check_deaf(forked, sample_bank, tmp_path, ["sql", "select 1"], times, send)
+
+
+@pytest.mark.usual("sql select 1", "compute best_head", "merge*")
+@pytest.mark.parametrize("command", [*READING, *COMPUTING], ids=" ".join)
+def test_an_interrupt_ends_every_command(
+    forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]
+) -> None:
+    check_deaf(forked, sample_bank, tmp_path, command, 1, ONE.format("SIGINT"))
 
 
 def test_a_call_that_reads_nothing_starts_no_process(forked: Forked, tmp_path: Path) -> None:

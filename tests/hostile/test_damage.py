@@ -19,7 +19,7 @@ import pytest
 import toy_attention as toy
 from forked import Ended, Forked
 
-from attnbank.sql.bank.explaining import explain
+from attnbank.sql.bank.error_messages import explain
 
 # Reads in many ways, one after the other, and says how each ended.
 ASK = """
@@ -100,10 +100,21 @@ def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "count"), [(0, 12), (1, 24), (4, 24)])
 def test_a_damaged_bank_gives_the_same_figures_or_none(
-    forked: Forked, content: bytes, tmp_path: Path, seed: int, count: int
+    forked: Forked, content: bytes, tmp_path: Path
 ) -> None:
+    """Each kind of damage twice."""
+    _check_damaged(forked, content, tmp_path, 2 * len(damage.KINDS), seed=0)
+
+
+@pytest.mark.soak
+def test_damaged_by_the_hundred(
+    forked: Forked, content: bytes, tmp_path: Path, soak_seed: int
+) -> None:
+    _check_damaged(forked, content, tmp_path, 1000, seed=soak_seed)
+
+
+def _check_damaged(forked: Forked, content: bytes, tmp_path: Path, count: int, seed: int) -> None:
     _, whole = ask(forked, tmp_path / "bank", content)
     assert len(whole) == len(ASKED) and all(status == 0 for status, _ in whole.values())
     damaged = 0
@@ -125,7 +136,18 @@ def test_a_damaged_bank_gives_the_same_figures_or_none(
 def test_a_bank_whose_checksums_were_put_right_ends_in_words(
     forked: Forked, content: bytes, tmp_path: Path
 ) -> None:
-    for what, made in damage.sealed(content, 50):
+    _check_sealed(forked, content, tmp_path, 10, seed=0)
+
+
+@pytest.mark.soak
+def test_checksums_are_put_right_by_the_hundred(
+    forked: Forked, content: bytes, tmp_path: Path, soak_seed: int
+) -> None:
+    _check_sealed(forked, content, tmp_path, 1000, seed=soak_seed)
+
+
+def _check_sealed(forked: Forked, content: bytes, tmp_path: Path, count: int, seed: int) -> None:
+    for what, made in damage.sealed(content, count, seed=seed):
         done, answers = ask(forked, tmp_path / "bank", made)
         assert done.status == 0, (what, done)
         assert len(answers) == len(ASKED), what

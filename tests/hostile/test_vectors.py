@@ -14,7 +14,7 @@ import pytest
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.probes.data.embeddings import EmbeddingsError, file_vectors
+from attnbank.ingest.derived.probes.embeddings import EmbeddingsError, file_vectors
 from attnbank.ingest.models.checkpoint import digest
 from attnbank.ingest.models.loading import load
 from attnbank.sql.errors import AttnbankError, CallError
@@ -25,8 +25,18 @@ GLOVE = "the 0.5 -1 2\nRain 1 2 3\nrain 4 5 6\nfell 0 1e-1 0\n"
 
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(8))
 def test_damaged_vectors_are_read_or_refused(tmp_path: Path, seed: int, is_packed: bool) -> None:
+    _check_damaged(tmp_path, seed, is_packed)
+
+
+@pytest.mark.soak
+def test_vectors_damaged_by_the_thousand(tmp_path: Path, soak_seed: int) -> None:
+    for seed in range(soak_seed, soak_seed + 10_000):
+        _check_damaged(tmp_path, seed, seed % 4 > 1)
+
+
+def _check_damaged(tmp_path: Path, seed: int, is_packed: bool) -> None:
     data = ("4 3\n" * (seed % 2) + GLOVE).encode()
     path = tmp_path / "vectors"
     path.write_bytes(hostile.damaged(gzip.compress(data, mtime=0) if is_packed else data, seed))
@@ -75,12 +85,12 @@ def test_vectors_that_inflate_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["a\0b", "x" * 5000, "../" * 2000, "\udcff", "", "/dev/null"])
 def test_a_source_that_is_no_name(tmp_path: Path, source: str) -> None:
-    from attnbank.ingest.derived.probes.data.embeddings import word_vectors
-    from attnbank.ingest.derived.probes.data.runs import ProbeRun
+    from attnbank.ingest.derived.probes.embeddings import word_vectors
+    from attnbank.ingest.derived.probes.sentences import ProbeRun
 
-    run = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, 1)
+    run = ProbeRun(1, "run", "corpus", "model", None, "", None, 1, (1,))
     with pytest.raises(AttnbankError):
-        word_vectors(source, ["rain"], run)
+        word_vectors(["rain"], run, ProbeOptions(embeddings=source))
 
 
 @pytest.fixture(scope="module")
@@ -140,15 +150,14 @@ def test_a_folder_that_a_bank_names_is_not_opened(
     assert not marker.exists() and bank.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["../model", "/etc", "~/model", "a/b/c", "a\\b", "C:\\model", "file:///tmp/x", "-x", "",
-     "a\nb", "a\x1b[31m", "..", ".", "a/../b", "https://huggingface.co/a/b"],
-)  # fmt: skip
-def test_what_is_no_hub_name_is_not_followed(bank: Path, name: str) -> None:
-    _rename(bank, name)
-    with pytest.raises(CallError, match="no folder is opened because a bank names it"):
-        _probe(bank)
+def test_what_is_no_hub_name_is_not_followed(bank: Path) -> None:
+    for name in (
+        "../model", "/etc", "~/model", "a/b/c", "a\\b", "C:\\model", "file:///tmp/x", "-x", "",
+        "a\nb", "a\x1b[31m", "..", ".", "a/../b", "https://huggingface.co/a/b",
+    ):  # fmt: skip
+        _rename(bank, name)
+        with pytest.raises(CallError, match="no folder is opened because a bank names it"):
+            _probe(bank)
 
 
 def test_a_folder_that_the_user_names_is_checked_by_its_weights(

@@ -199,14 +199,14 @@ def test_a_run_is_found_again_by_what_shapes_it(
 @pytest.mark.parametrize(
     ("options", "fact"),
     [
-        ({"context": "paragraph"}, "Unknown context"),
+        ({"context": "paragraph"}, "not a valid value of --context"),
         ({"context": "pair"}, "cut between tokens"),
         ({"truncate": True}, "--truncate keeps the first input"),
         ({"context": "pair", "unit": "token", "truncate": True}, "--truncate keeps the first"),
-        ({"limit": 0}, "--limit must be positive"),
-        ({"context": "document", "seed": 4}, "--seed is that of the sample and of the pairs"),
+        ({"limit": 0}, "--limit is out of range"),
+        ({"context": "document", "seed": 4}, "--seed chooses samples and pairs"),
         ({"unit": "token", "subword": "first"}, "--subword says how the pieces"),
-        ({"revision": "main"}, "--revision is one of the hub"),
+        ({"revision": "main"}, "--revision is for models of the hub"),
         ({"context": "document", "max_tokens": 97}, "takes at most 96 tokens"),
         ({"context": "document", "max_tokens": 2}, "no room for text beside 2 special tokens"),
         (
@@ -350,11 +350,16 @@ def slow_inputs(
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("truncate", [True, False], ids=["first", "all"])
+@pytest.mark.parametrize(
+    "truncate",
+    [
+        pytest.param(True, marks=pytest.mark.soak, id="first"),
+        pytest.param(False, marks=pytest.mark.slow, id="all"),
+    ],
+)
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
     corpus = corpora / "gum-dev.conllu"
-    folder = place_of(MINILM, None)[0]
+    folder = place_of(MINILM)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)

@@ -13,9 +13,8 @@ import planning
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbank.ingest.inputs.contexts import DocumentContext, PairContext, Room, SentenceContext
-from attnbank.ingest.inputs.drafts import Draft, Skip, TokenisedSentence
-from attnbank.ingest.inputs.spans import Span
+from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
+from attnbank.ingest.inputs.drafts import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.models.loading import MINILM
 from attnbank.ingest.models.tokenizer import Piece
 
@@ -182,8 +181,8 @@ def slow_documents(
 def test_documents_are_packed_as_by_the_oracle(
     lengths: Lengths, room: int, first_only: bool
 ) -> None:
-    context = DocumentContext(Room(room + 2, 2), first_only)
-    found = results(context.drafts(sentences(lengths)))
+    drafts = document_drafts(sentences(lengths), Room(room + 2, 2), first_only=first_only)
+    found = results(drafts)
     assert found == slow_documents(lengths, room, first_only)
 
 
@@ -192,17 +191,18 @@ def test_every_sentence_is_accounted_for_once_in_any_context(
     lengths: Lengths, room: int, seed: int, flag: bool
 ) -> None:
     every = sorted(each.id for each in sentences(lengths))
-    for context in (
-        SentenceContext(Room(room + 2, 2)),
-        DocumentContext(Room(room + 2, 2), flag),
-        PairContext(Room(room + 3, 3), seed, flag),
+    single, pair = Room(room + 2, 2), Room(room + 3, 3)
+    for most, found in (
+        (single, sentence_drafts(iter(sentences(lengths)), single)),
+        (single, document_drafts(iter(sentences(lengths)), single, first_only=flag)),
+        (pair, pair_drafts(iter(sentences(lengths)), pair, seed=seed, parted=flag)),
     ):
-        drafts = list(context.drafts(iter(sentences(lengths))))
+        drafts = list(found)
         inputs, reasons = results(drafts)
         assert sorted([id for each in inputs for id in each] + list(reasons)) == every
         for draft in drafts:
             if isinstance(draft, Draft):
-                assert draft.tokens <= context.room.max_tokens
+                assert draft.tokens <= most.max_tokens
                 assert all(draft.segments)
                 assert len({each.document for each in draft.sentences}) == 1
                 owners = [each.id for segment in draft.segments for each, _ in segment]

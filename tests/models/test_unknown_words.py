@@ -12,15 +12,17 @@ import duckdb
 import new_banks
 import oracle_reference as slow
 import pytest
+import tokenizers
 import transformers
 from case_bank import make_bank
 
 from attnbank.cli.app import run
-from attnbank.cli.commands.ask import info
+from attnbank.cli.commands import info
 from attnbank.cli.humanize import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import place_of
+from attnbank.ingest.models.tokenizer import InputTokenizer, Unalignable
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
 
@@ -49,18 +51,34 @@ def _slow_count(bank: Path, unknown: str) -> int:
 
 
 @pytest.mark.usual("document-gemma")
-@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "gemma"])
 @pytest.mark.parametrize(
-    "shape",
-    [{}, {"context": "document"}, {"unit": "token"}, {"context": "pair", "unit": "token"}],
-    ids=lambda shape: "-".join(shape.values()) or "default",
+    ("shape", "kind"),
+    [
+        pytest.param(shape, kind, id=f"{'-'.join(shape.values()) or 'default'}-{kind}")
+        for shape, kind in (
+            ({}, "bert"),
+            ({"context": "document"}, "gemma"),
+            ({"context": "document"}, "xlm-roberta"),
+            ({"unit": "token"}, "xlm-roberta"),
+            ({"context": "pair", "unit": "token"}, "bert"),
+            ({"context": "pair", "unit": "token"}, "gemma"),
+        )
+    ],
 )
 def test_the_count_of_a_run(
-    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, shape: dict[str, Any]
+    tmp_path: Path,
+    tiny_model: Callable[[str], Path],
+    kind: str,
+    shape: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Its batches are of several transactions."""
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     bank, corpus = new_banks.put(tmp_path / "b.duckdb"), _corpus(tmp_path / "snow.conllu")
-    options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40, **shape)
+    options = IngestOptions((str(corpus),), bank, str(tiny_model(kind)), max_tokens=40,
+                            batch_tokens=40, **shape)  # fmt: skip
     report = ingest(options)
+    assert report.batches > 1
     unknown = transformers.AutoTokenizer.from_pretrained(tiny_model(kind)).unk_token
     assert report.unknown_words == _slow_count(bank, unknown) > 0.4 * report.words
     assert estimate(options).unknown_words == report.unknown_words
@@ -100,6 +118,41 @@ def test_a_resumed_run_ends_with_the_same_count(
     assert (report.state, report.unknown_words) == ("resumed", whole.unknown_words)
 
 
+def _unigram() -> InputTokenizer:
+    """A SentencePiece model of a few pieces, with `▁` for white space as XLM-R has it."""
+    pieces = ["<unk>", "▁", "a", "▁a", "b", "▁b", "0"]
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.Unigram([(each, -float(at)) for at, each in enumerate(pieces)], unk_id=0)
+    )
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    return InputTokenizer.of(
+        transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
+    )
+
+
+def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
+    """Unigram itself gives the text that it does not know; then no bank could count it."""
+    own = _unigram()
+    raw = own.tokenizer.encode("a☃", add_special_tokens=False)
+    assert raw.ids[-1] == own.unknown == 0 and raw.tokens[-1] == "☃"
+    words = ["a", "☃", "b☃"]
+    after = [True, False, False]
+    (pieces,) = own.pieces([(words, after)])
+    assert not isinstance(pieces, Unalignable)
+    expected = [("▁a", 0), ("▁", 1), ("<unk>", 1), ("b", 2), ("<unk>", 2)]
+    assert [(each.text, each.word) for each in pieces] == expected
+    (inside,) = own.pieces([(["a", "0 ☃"], [False, False])])  # white space within a word
+    assert not isinstance(inside, Unalignable)
+    assert [each.text for each in inside if each.word] == ["0", "▁", "<unk>"]
+    (whole,) = own.in_text([(words, after)], [own.reading.start])
+    assert "☃" not in "".join(each.text for each in whole.pieces)
+    assert (
+        [each.id for each in whole.pieces].count(0)
+        == 2
+        == sum(each.text == "<unk>" for each in whole.pieces)
+    )
+
+
 def test_byte_level_tokenizers_know_every_word(
     tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,7 +161,7 @@ def test_byte_level_tokenizers_know_every_word(
     assert run(["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("roberta"))]) == 0
     assert "does not know" not in capsys.readouterr().err
     assert run(["-b", bank, "info"]) == 0
-    assert "0 of 18 words (0.0 %) have a piece" in capsys.readouterr().out
+    assert "0 of 18 words (0.0 %) contain a piece" in capsys.readouterr().out
 
 
 def test_ingest_and_info_tell_and_warn(
@@ -117,7 +170,7 @@ def test_ingest_and_info_tell_and_warn(
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
     command = ["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("bert"))]
-    told = "9 of 18 words (50.0 %) have a piece that the tokenizer does not know"
+    told = "9 of 18 words (50.0 %) contain a piece that the tokenizer does not know"
     assert run([*command, "--dry-run"]) == 0
     dry = capsys.readouterr().out
     assert run(command) == 0
@@ -137,7 +190,7 @@ def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
     """minilm's vocabulary lacks most Chinese characters."""
     corpus = corpora / "zh-dev.conllu"
     found = estimate(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm"))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place_of("minilm", None)[0])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place_of("minilm")[0])
     words = [word for tree in slow.trees([corpus]) for word in tree.words]
     unknown = [word for word in words if "[UNK]" in tokenizer.tokenize(word)]
     assert (found.words, found.unknown_words) == (len(words), len(unknown))
@@ -154,8 +207,8 @@ def test_info_tells_runs_of_before_apart(
     (old,), (new,), (one,) = (
         [block for block in blocks if block.startswith(f"run {number} ")] for number in (1, 2, 3)
     )
-    assert "read by an older attnbank" in old and "were not counted" in old
-    assert "read by an older attnbank" in one
+    assert "ingested by an older attnbank" in old and "were not counted" in old
+    assert "ingested by an older attnbank" in one
     assert "older attnbank" not in new
     assert info.READING == reading.VERSION
 

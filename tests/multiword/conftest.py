@@ -11,8 +11,11 @@ import pytest
 from multiword_cases import Case, Make
 
 SENTENCES = 30  # of each language
+SHARE = ("written", "sentence", "--edges", "share")
+SHARED = "share"  # written, and with --edges share
 MODES = ("written", pytest.param("parts", marks=pytest.mark.slow))
-WHOLE = [pytest.param(each, marks=pytest.mark.slow) for each in multilingual.LANGUAGES]
+RUNNING = pytest.param("running", marks=pytest.mark.slow)
+WHOLE = [pytest.param(each, marks=pytest.mark.soak) for each in multilingual.LANGUAGES]
 
 
 @pytest.fixture(scope="session")
@@ -53,20 +56,37 @@ def french_and_hebrew(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -
     return folder
 
 
-@pytest.fixture(scope="session", params=[*MODES, *WHOLE])
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -> Path:
+    """Sentences as they follow one another; in Turkish, unlike in Hebrew, parts spell tokens."""
+    folder = tmp_path_factory.mktemp("text") / "running"
+    folder.mkdir()
+    for language, split in (("he", "train"), ("tr", "dev")):
+        whole = (corpora / f"{language}-dev.conllu").read_text(encoding="utf-8").split("\n\n")
+        text = "\n\n".join(whole[: 2 * SENTENCES]) + "\n\n"
+        (folder / f"{language}-{split}.conllu").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session", params=[*MODES, SHARED, RUNNING, *WHOLE])
 def case(
     request: pytest.FixtureRequest,
     read: Make,
     corpora: Path,
     french_and_hebrew: Path,
+    running: Path,
     multilingual_model: Path,
 ) -> Case:
-    """The chosen sentences as they are written and as parts; the whole real text as written."""
+    """The chosen sentences as they are written and as parts; real text as written."""
     if request.param in multilingual.LANGUAGES:
         source = corpora / f"{request.param}-dev.conllu"
         found = read(source, multilingual_model)
         assert found.has_shared == (request.param in ("fr", "he"))  # in Turkish parts spell all
         return found
+    if request.param == "running":
+        return read(running, multilingual_model)
+    if request.param == SHARED:
+        return read(french_and_hebrew, multilingual_model, *SHARE)
     found = read(french_and_hebrew, multilingual_model, request.param)
     assert found.has_shared == (request.param == "written")
     return found

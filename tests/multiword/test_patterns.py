@@ -13,7 +13,7 @@ from attnbank.queries import open_bank
 
 def _find(case: Case, request: str, columns: str = "") -> list[dict[str, Any]]:
     with open_bank(case.path) as bank:
-        return list(bank.find(request, columns=columns).to_dicts())
+        return list(bank.find(request, columns=columns, context=False).to_dicts())
 
 
 def _pair(starts: dict[str, int], row: dict[str, Any], one: str, other: str) -> requests.Pair:
@@ -97,7 +97,7 @@ def test_the_tags_of_what_a_word_looks_at_are_joined(case: Case) -> None:
 def test_what_words_look_at_across_sentences(documents: Case) -> None:
     starts = _starts(documents)
     with open_bank(documents.path) as bank:
-        hits = bank.find("pattern { A =[1-2]=> B }", within="document").to_dicts()
+        hits = bank.find("pattern { A =[1-2]=> B }", within="document", context=False).to_dicts()
     found = [
         (starts[row["A.sent_id"]] + row["A"], starts[row["B.sent_id"]] + row["B"]) for row in hits
     ]

@@ -93,7 +93,7 @@ def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
 @pytest.mark.slow
 def test_wordpiece(read: Make, written: Path) -> None:
     """What the normalizer makes of a word is what its pieces are put together."""
-    folder = Path(place_of(MINILM, None)[0])
+    folder = Path(place_of(MINILM)[0])
     normalizer = Tokenizer.from_file(str(folder / "tokenizer.json")).normalizer
     for text, pieces, _ in _positions(read(written, folder)):
         plain = "".join(normalizer.normalize_str(text).split())
@@ -104,5 +104,6 @@ def test_wordpiece(read: Make, written: Path) -> None:
 def test_bytes(read: Make, written: Path, tiny_model: Callable[[str], Path]) -> None:
     """Bytes lose nothing: the pieces are the text, with a space where one stands before it."""
     decoder = decoders.ByteLevel()
-    for text, pieces, space in _positions(read(written, tiny_model("gpt2"))):
+    how = ("written", "sentence", "--first-word", "word")
+    for text, pieces, space in _positions(read(written, tiny_model("gpt2"), *how)):
         assert decoder.decode(pieces) == (" " if space else "") + text

@@ -51,6 +51,7 @@ class Word:
     upos: str | None = None
     feats: dict[str, str] = field(default_factory=dict)
     parent: int | None = None  # place in the corpus; -1 for a root; None without trees
+    relation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Mention:
 class Corpus:
     words: list[Word] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
+    causal: bool = False  # read by a model that sees only what stands before
 
 
 @dataclass
@@ -125,7 +127,7 @@ def _conllu_sentence(
         place = start + int(row[0]) - 1
         feats = dict(each.split("=") for each in row[5].split("|") if each != "_")
         parent = start + int(row[6]) - 1 if int(row[6]) else -1
-        corpus.words.append(Word(row[1], space, row[3], feats, parent))
+        corpus.words.append(Word(row[1], space, row[3], feats, parent, row[7]))
         if int(row[0]) < inside_until:
             space = False
         elif int(row[0]) == inside_until:
@@ -144,11 +146,11 @@ def _conllu_sentence(
                     first, said = open_[entity].pop()
                     spans.append((first, place, entity, said))
     for first, last, entity, said in spans:
-        named = said.get("head") or said.get("minspan") or ""
+        named = said.get("head") or ""
         among = [first + int(each) - 1 for each in named.split(",") if each.isdigit()]
         among = among or list(range(first, last + 1))
         tops = [at for at in among if _parent(corpus, at) not in among]
-        head = min(tops, key=lambda at: (_depth(corpus, at), at))
+        head = _chosen(tops, [(corpus.words[at].upos, corpus.words[at].relation) for at in tops])
         word = corpus.words[head]
         kind = "nominal"
         if word.upos == "PROPN":
@@ -166,8 +168,22 @@ def _parent(corpus: Corpus, at: int) -> int:
     return parent
 
 
-def _depth(corpus: Corpus, at: int) -> int:
-    return 0 if _parent(corpus, at) == -1 else 1 + _depth(corpus, _parent(corpus, at))
+def _chosen(tops: list[int], tags: list[tuple[str | None, str | None]]) -> int:
+    """Of the words of a mention whose heads are outside, the one that it is about."""
+    for is_fit in (
+        lambda upos: upos in ("NOUN", "PROPN", "PRON", "VERB"),
+        lambda upos: upos != "PUNCT",
+        lambda upos: True,
+    ):
+        fit = [(top, name) for top, (upos, name) in zip(tops, tags, strict=True) if is_fit(upos)]
+        for top, name in fit:
+            if name is None or name.split(":")[0] not in (
+                "advmod", "amod", "case", "cc", "compound", "det", "mark", "nummod", "punct",
+            ):  # fmt: skip
+                return top
+        if fit:
+            return fit[-1][0]
+    raise AssertionError
 
 
 def litbank(paths: Iterable[Path]) -> Corpus:
@@ -241,6 +257,7 @@ def judged(corpus: Corpus, words: Sequence[int], singletons: bool = True) -> lis
             for each in inside
             if each.first < mention.first
             and each.head != mention.head
+            and (each.head < mention.head or not corpus.causal)
             and (singletons or sizes[each.document, each.entity] > 1)
         ]
         candidates.sort(key=lambda each: (each.first, each.last), reverse=True)

@@ -23,7 +23,7 @@ def head_accuracy(
     """How often each head's most-attended word is the gold head (Clark et al. 2019, section 4.2).
 
     It has the same rows and columns as `bank.query("head_accuracy", ...)` with the same values, but
-    is lazy. Raises as that does.
+    is lazy. The model is not causal: each direction can find every dependent. Raises as that does.
     """
     chosen = bank.run_of("head_accuracy", relation=relation, run=run, subtypes=subtypes)
     assert chosen is not None
@@ -60,7 +60,7 @@ def head_accuracy(
             n=pl.len().cast(pl.Int64),
         )
         .select(*_KEYS, (pl.col("correct") / pl.col("n")).alias("accuracy"), "correct", "n")
-        .with_columns(run=pl.lit(name))
+        .with_columns(findable=pl.lit(1.0), run=pl.lit(name))
         .sort(_KEYS)
     )
 

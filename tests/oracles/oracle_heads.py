@@ -55,6 +55,21 @@ class Reading:
                 if word is not None:
                     self.found[word][layer, head, "dependent_to_head"] = self._word(sequence, to)
                     self.found[word][layer, head, "head_to_dependent"] = self._word(sequence, by)
+            documents = connection.execute(
+                "select document.id from document, run where run.corpus = document.corpus"
+                " and run.name = ? order by document.index, document.id", [run]
+            ).fetchall()  # fmt: skip
+            number = {id: place for place, (id,) in enumerate(documents, start=1)}
+            places_in_text = connection.execute(
+                "select word.id, sentence.document, sentence.index from word, sentence"
+                " where sentence.id = word.sentence"
+            ).fetchall()
+            read = {document for word, document, _ in places_in_text if word in self.place}
+            self.cluster = {
+                word: (number[document] if len(read) > 1 else index) % 100
+                for word, document, index in places_in_text
+                if word in self.place
+            }
         self._ids = {(each.sentence, each.index): each.id for each in self.words.values()}
 
     def _word(self, sequence: int, place: int | None) -> int | None:
@@ -86,6 +101,10 @@ class Reading:
 
 def mcnemar(one: int, other: int) -> float:
     """McNemar's exact two-sided p value, computed with whole numbers up to the last step."""
+    return min(1.0, 2 * mcnemar_better(max(one, other), min(one, other)))
+
+
+def mcnemar_better(one: int, other: int) -> float:
+    """The same one-sided: how likely it is that the first gets at least `one` of them."""
     n = one + other
-    uneven = 2 * sum(comb(n, k) for k in range(min(one, other) + 1))
-    return min(1.0, float(Fraction(uneven, 2**n)))
+    return float(Fraction(sum(comb(n, k) for k in range(one, n + 1)), 2**n))

@@ -127,6 +127,9 @@ def count(
     byte_level: bool = False,
     split: Split | None = None,
     peaks: Iterable[np.ndarray] | None = None,
+    causal: bool = False,
+    apart: bool = False,
+    bos: int | None = None,
 ) -> dict[tuple[str, int, int, str], tuple[int, int]]:
     """(correct, n) of every (relation, layer, head, direction), `all` included.
 
@@ -135,14 +138,19 @@ def count(
     are those of a bank, for each sentence in turn, [2, L, H, n]: first the word attended to most,
     then the word that attends most (-1 for none). They decide near ties, and nothing else: words
     whose largest weights differ by no more than bounds.NEAR_TIE.
+
+    Of a `causal` model a dependent is counted in the direction that can find its head, and a root
+    in none. With `apart` the first word is neither found nor judged; `bos` is put before the text.
     """
     correct: Counter[tuple[str, int, int, str]] = Counter()
     total: Counter[tuple[str, int, int, str]] = Counter()
     taken = None if peaks is None else iter(peaks)
     settled = 0
     for batch in batches:
-        for tree, groups, maps in _run(batch, tokenizer, model, byte_level, split):
+        for tree, groups, maps in _run(batch, tokenizer, model, byte_level, split, bos):
             own = None if taken is None else next(taken)
+            if own is not None and apart:  # it has no peaks of the first word
+                own = np.pad(np.where(own < 0, own, own + 1), [(0, 0)] * 3 + [(1, 0)])
             assert own is None or own.shape[-1] == len(groups)
             for layer in range(maps.shape[0]):
                 for head in range(maps.shape[1]):
@@ -152,12 +160,18 @@ def count(
                         if not subtypes:
                             relation = relation.split(":")[0]
                         at = judged_at(tree, word) if possessive else word
+                        if apart and 0 in (at, gold):
+                            continue
                         for side, (direction, row) in enumerate(
                             (
                                 ("dependent_to_head", weights[at]),
                                 ("head_to_dependent", weights[:, at]),
                             )
                         ):
+                            if causal and not (0 <= gold < at, gold > at)[side]:
+                                continue
+                            if apart:
+                                row = np.array([0, *row[1:]], row.dtype)
                             found = prediction(row, at)
                             if own is not None and found is not None:
                                 other = int(own[side, layer, head, at])
@@ -186,6 +200,7 @@ def _run(
     model: Any,
     byte_level: bool,
     split: Split | None = None,
+    bos: int | None = None,
 ) -> list[tuple[Tree, list[list[int]], np.ndarray]]:
     """Each sentence of a batch with the tokens of each word and its maps [L, H, t, t]."""
     encoded = []
@@ -203,6 +218,9 @@ def _run(
             ids += pieces
         if tokenizer.cls_token_id is not None:
             ids = [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id]
+            groups = [[token + 1 for token in tokens] for tokens in groups]
+        elif bos is not None:
+            ids = [bos, *ids]
             groups = [[token + 1 for token in tokens] for tokens in groups]
         else:
             ids += tokenizer("")["input_ids"]  # T5 has only </s>

@@ -29,7 +29,7 @@ def sentences(bank: Bank) -> list[Sentence]:
 
 
 def _check(bank: Bank, request: str, expected: list[Hit]) -> None:
-    found = bank.find(request)
+    found = bank.find(request, context=False)
     assert found["run"].unique().to_list() == ["sample/minilm"]
     assert sorted(found.drop("run").rows()) == sorted(expected)
     assert len(expected) > 3
@@ -120,8 +120,8 @@ def test_special_tokens(bank: Bank, sentences: list[Sentence]) -> None:
 
 
 def test_a_node_may_be_called_sep(bank: Bank) -> None:
-    found = bank.find("pattern { SEP [upos=VERB]; A =[3-1]=> SEP }")
-    same = bank.find("pattern { B [upos=VERB]; A =[3-1]=> B }")
+    found = bank.find("pattern { SEP [upos=VERB]; A =[3-1]=> SEP }", context=False)
+    same = bank.find("pattern { B [upos=VERB]; A =[3-1]=> B }", context=False)
     assert sorted(found.select("sent_id", "A", "SEP").rows()) == sorted(
         same.select("sent_id", "A", "B").rows()
     )
@@ -139,9 +139,11 @@ def test_mentions_of_one_entity(bank: Bank) -> None:
         for other in mentions
         if one[0] == other[0] and one[2] == other[2] and one[1] != other[1]
     }
-    assert sorted(bank.find("pattern { A ~ B }").rows()) == sorted(pairs)
+    assert sorted(bank.find("pattern { A ~ B }", context=False).rows()) == sorted(pairs)
     pronouns = {(name, index) for name, index, _, kind, _ in mentions if kind == "pronoun"}
-    found = bank.find("pattern { A ~ B; A [mention=pronoun]; B [mention<>pronoun]; B << A }").rows()
+    found = bank.find(
+        "pattern { A ~ B; A [mention=pronoun]; B [mention<>pronoun]; B << A }", context=False
+    ).rows()
     assert sorted(found) == sorted(
         (name, a, b)
         for name, a, b in pairs
@@ -149,9 +151,11 @@ def test_mentions_of_one_entity(bank: Bank) -> None:
     )
     assert len(found) > 1
     heads = {(name, index) for name, index, *_ in mentions}
-    words = bank.find("pattern { A [upos] }").rows()
-    assert set(bank.find("pattern { A [mention, upos] }").rows()) == heads
-    assert set(bank.find("pattern { A [!mention, upos] }").rows()) == set(words) - heads
+    words = bank.find("pattern { A [upos] }", context=False).rows()
+    assert set(bank.find("pattern { A [mention, upos] }", context=False).rows()) == heads
+    assert (
+        set(bank.find("pattern { A [!mention, upos] }", context=False).rows()) == set(words) - heads
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,11 +180,11 @@ def test_errors(bank: Bank, request_: str, says: str) -> None:
 
 
 def test_runs(bank: Bank, sample_text_bank: Path) -> None:
-    found = bank.find("pattern { A =[3-1]=> B }", run="sample/minilm")
-    assert found.equals(bank.find("pattern { A =[3-1]=> B }"))
+    found = bank.find("pattern { A =[3-1]=> B }", run="sample/minilm", context=False)
+    assert found.equals(bank.find("pattern { A =[3-1]=> B }", context=False))
     with pytest.raises(CallError, match="no run nowhere"):
         bank.find("pattern { A =[3-1]=> B }", run="nowhere")
-    with pytest.raises(CallError, match="asks about no attention"):
+    with pytest.raises(CallError, match="does not ask about attention"):
         bank.find("pattern { A -> B }", run="sample/minilm")
     with open_bank(sample_text_bank) as without, pytest.raises(Exception, match="has no run"):
         without.find("pattern { A =[3-1]=> B }")
@@ -191,7 +195,7 @@ def test_a_document_run_reads_the_same_sentences(full_bank: Path) -> None:
     with open_bank(full_bank) as opened:
         runs = opened.runs()
         name = runs.filter(runs["context"] == "document")["name"][0]
-        found = opened.find("pattern { A =[1-1]=> B }", run=name)
+        found = opened.find("pattern { A =[1-1]=> B }", run=name, context=False)
         expected = opened.sql(
             "select sentence.name, one.index as a, other.index as b from peak"
             " inner join sequence on sequence.id = peak.sequence"
@@ -222,14 +226,14 @@ def test_coreference_over_sentences(bank: Bank) -> None:
         for other in mentions
         if one[2] == other[2] and one[:2] != other[:2]
     }
-    found = bank.find("pattern { A ~ B }", within="document")
+    found = bank.find("pattern { A ~ B }", within="document", context=False)
     assert found.columns == ["sent_id", "A", "B", "A.sent_id", "B.sent_id"]
     assert {((a, i), (b, j)) for _, i, j, a, b in found.rows()} == pairs
     assert found.height == len(pairs) > bank.find("pattern { A ~ B }").height
     heads = {each[:2]: (each[0], each[5]) for each in mentions if each[4] == "nsubj"}
     pronouns = {each[:2] for each in mentions if each[3] == "pronoun"}
     request = "pattern { V -[nsubj]-> A; A ~ B } without { A ~ P; P [mention=pronoun] }"
-    few = bank.find(request, within="document")
+    few = bank.find(request, within="document", context=False)
     assert {((a, i), (b, j)) for _, _, i, j, _, a, b in few.rows()} == {
         (a, b)
         for a, b in pairs
@@ -242,7 +246,7 @@ def test_attention_over_sentences(full_bank: Path) -> None:
     with open_bank(full_bank) as opened:
         runs = opened.runs()
         name = runs.filter(runs["context"] == "document")["name"][0]
-        found = opened.find("pattern { A =[1-1]=> B }", within="document")
+        found = opened.find("pattern { A =[1-1]=> B }", within="document", context=False)
         assert found["run"].unique().to_list() == [name]  # chosen by itself
         expected = opened.sql(
             "select one_sentence.name, one.index as a, other.index as b, one_sentence.name as c,"
@@ -261,7 +265,9 @@ def test_attention_over_sentences(full_bank: Path) -> None:
         assert sorted(found.drop("run").rows()) == sorted(expected.rows())
         crossing = found.filter(found["A.sent_id"] != found["B.sent_id"])
         assert 0 < crossing.height < found.height
-        alone = opened.find("pattern { A =[1-1]=> B; C [] }", within="document", limit=50)
+        alone = opened.find(
+            "pattern { A =[1-1]=> B; C [] }", within="document", limit=50, context=False
+        )
         assert {row[0] for row in alone.select("C.sent_id").rows()} == {
             row[0] for row in alone.select("A.sent_id").rows()
         }

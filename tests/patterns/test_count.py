@@ -22,6 +22,8 @@ KEYS = (
     "{ O =[3-1]=> V }, V.lemma",
     "{ O =[*]=> V; V << O }",
     "{ V -> S; S << V }, O.upos, length(V, O)",
+    "length(V, O), O.upos",
+    "delta(V, O) + V.__id__",
 )
 
 
@@ -34,12 +36,18 @@ def test_counts_are_those_of_the_hits(by: str, sample_bank: Path) -> None:
         assert ", ".join(own) == by
         expected = Counter(hits.select(own).rows())
         assert {row[: len(own)]: row[len(own)] for row in found.rows()} == expected
-        assert found["n"].to_list() == sorted(expected.values(), reverse=True)
+        assert sorted(found["n"], reverse=True) == sorted(expected.values(), reverse=True)
+        if found[own[0]].dtype.is_numeric():
+            assert found.rows() == sorted(found.rows())
+        else:
+            assert found["n"].is_sorted(descending=True)
         assert found["share"].to_list() == [n / hits.height for n in found["n"]]
         assert ("run" in found.columns) == ("=[" in by)
-        assert bank.count(OBJECTS, by, limit=2).equals(found.head(2))
+        most = found.filter(found["n"].rank("ordinal", descending=True) <= 2)
+        assert bank.count(OBJECTS, by, limit=2).equals(most)
 
 
+@pytest.mark.filterwarnings("ignore:No word has")
 def test_without_keys(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         assert bank.count(OBJECTS).rows() == [(bank.find(OBJECTS).height, 1.0)]

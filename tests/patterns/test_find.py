@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from pathlib import Path
 
 import pytest
+from text_banks import make_text_bank
 
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
@@ -15,7 +18,7 @@ OBJECTS = "pattern { e: V -[1=obj]-> O }"
 
 def test_a_row_is_a_hit(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        found = bank.find(OBJECTS)
+        found = bank.find(OBJECTS, context=False)
         assert found.columns == ["sent_id", "V", "O", "e"]
         expected = bank.sql(
             "select sentence.name as sent_id, word.head_index as V, word.index as O, word.deprel"
@@ -47,8 +50,11 @@ def test_further_columns(sample_text_bank: Path) -> None:
 
 def test_a_corpus_alone(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        every = bank.find(OBJECTS)
-        parts = [bank.find(OBJECTS, corpus=name) for name in ("press", "stories", "instructions")]
+        every = bank.find(OBJECTS, context=False)
+        parts = [
+            bank.find(OBJECTS, corpus=name, context=False)
+            for name in ("press", "stories", "instructions")
+        ]
         assert all(0 < part.height < every.height for part in parts)
         assert parts[0].join(parts[1], on=every.columns).height == 0
         with pytest.raises(CallError, match="Did you mean stories"):
@@ -57,10 +63,10 @@ def test_a_corpus_alone(sample_text_bank: Path) -> None:
 
 def test_the_first_hits(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        every = bank.find(OBJECTS)
-        assert bank.find(OBJECTS, limit=7).equals(every.head(7))
+        every = bank.find(OBJECTS, context=False)
+        assert bank.find(OBJECTS, limit=7, context=False).equals(every.head(7))
         assert bank.find(OBJECTS, limit=0).height == 0
-        with pytest.raises(CallError, match="no number of hits"):
+        with pytest.raises(CallError, match="not a valid number of hits"):
             bank.find(OBJECTS, limit=-1)
 
 
@@ -70,6 +76,54 @@ def test_the_answer_to_nothing_says_why(sample_text_bank: Path) -> None:
             bank.find("pattern { V -[objj]-> O }")
         with pytest.warns(AttnbankWarning, match="feature Numbr. Did you mean Number"):
             bank.find("pattern { V [Numbr=Plur] }")
+
+
+NOUNS = "pattern { N [upos=NOUN] }"
+TOLD = {
+    "pattern { N [upos=VREB] }": "No word has the upos VREB. Did you mean VERB",
+    "pattern { N [Tense=Pst] }": "No word has Tense=Pst. Did you mean Past",
+    NOUNS + " without { N [Tense=Pst] }": "No word has Tense=Pst. Did you mean Past",
+    NOUNS + " without { N [Numbr=Sing] }": "the feature Numbr. Did you mean Number",
+    NOUNS + " without { N -[objj]-> * }": "the relation objj. Did you mean obj",
+    NOUNS + " without { N -[1=objj]-> * }": "the relation objj. Did you mean obj",
+    NOUNS + " without { e: N -> *; e.label = objj }": "the relation objj. Did you mean obj",
+    NOUNS + " without { e: N -> *; e.lable = obj }": "the feature lable. Did you mean label",
+    "pattern { N []; N.upos <> NOWN }": "the upos NOWN. Did you mean NOUN",
+    "pattern { N [Nosuch=x/upos=NOUN] }": "the feature Nosuch",
+    "pattern { N [lemma=hav] }": r"the lemma hav. Did you mean .*have",
+    "pattern { N [mention=pronom] }": "mention=pronom. Did you mean pronoun",
+    "global { genr = news }": "No sentence or document has the metadata genr",
+    'global { sent_id = "none" }': "has sent_id=none",
+    NOUNS + "; N.lema": "the feature lema. Did you mean lemma",
+    NOUNS + "; document.gnre": "the metadata gnre",
+}
+"""Requests (and after a semicolon a key), and what is told, also if they find something."""
+
+
+@pytest.mark.parametrize("request_", TOLD)
+def test_names_that_nothing_has_are_told(request_: str, sample_text_bank: Path) -> None:
+    request, _, key = request_.partition("}; ")
+    with (
+        open_bank(sample_text_bank) as bank,
+        pytest.warns(AttnbankWarning, match=TOLD[request_]) as caught,
+    ):
+        bank.count(f"{request} }}" if key else request, key)
+    assert len(caught) == 1
+
+
+def test_a_list_of_words_may_have_others(sample_text_bank: Path) -> None:
+    with open_bank(sample_text_bank) as bank, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bank.find('pattern { N [lemma=have|nosuch, form<>"__0__"] }').height
+
+
+def test_a_bank_without_coreference_says_so(tmp_path: Path) -> None:
+    text = "# sent_id = a\n1\tHi\thi\tINTJ\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "a.conllu").write_text(text)
+    with open_bank(make_text_bank(tmp_path / "b.duckdb", tmp_path / "a.conllu")) as bank:
+        for request in ("pattern { A ~ B }", "pattern { A [] } without { A ~ * }"):
+            with pytest.warns(AttnbankWarning, match="No word has a mention in this bank"):
+                bank.find(request)
 
 
 def test_a_request_that_would_not_end(sample_text_bank: Path) -> None:
@@ -98,3 +152,29 @@ def test_sql_in_every_place(sample_text_bank: Path) -> None:
         for request in requests:
             assert bank.find(request).height == 0
         assert bank.find("pattern { A -[obj]-> B }").height > 50
+
+
+def test_hits_stand_in_their_sentence(sample_text_bank: Path) -> None:
+    with open_bank(sample_text_bank) as bank:
+        plain = bank.find(OBJECTS, columns="V.form, O.form", limit=20)
+        found = bank.find(OBJECTS, columns="V.form, O.form", limit=20, context=2)
+        assert found.columns == ["sent_id", "left", "hit", "right", *plain.columns[1:]]
+        assert found.select(plain.columns).equals(plain)
+        for row in found.iter_rows(named=True):
+            marked = sorted([row["V.form"], row["O.form"]])
+            assert sorted(re.findall(r"\[([^\]]*)\]", row["hit"])) == marked
+            assert len(row["left"].split()) <= 2
+        usual = bank.find(OBJECTS, limit=20)
+        assert {"left", "hit", "right"} <= set(usual.columns) - set(plain.columns)
+        assert usual.equals(bank.find(OBJECTS, limit=20, context=10))
+        bare = bank.find(OBJECTS, limit=20, context=False)
+        assert usual.drop("left", "hit", "right").equals(bare)
+        wide = bank.find("pattern { A ~ B }", within="document", limit=5, context=1)
+        assert wide["hit"].str.count_matches(r"\[").to_list() == [2] * wide.height > []
+
+
+def test_a_name_like_a_column_of_the_words_around(sample_text_bank: Path) -> None:
+    with open_bank(sample_text_bank) as bank:
+        with pytest.raises(CallError, match="hit is a column of the words around"):
+            bank.find("pattern { hit -[obj]-> O }")
+        assert bank.find("pattern { hit -[obj]-> O }", context=False).height > 50

@@ -77,7 +77,7 @@ def test_the_select_can_be_carried_on(
     status, out, _ = _find(capfd, Path("nowhere.duckdb"), OBJECTS, "--show-sql")
     assert status == 0
     with open_bank(sample_text_bank) as bank:
-        expected = bank.find(OBJECTS)
+        expected = bank.find(OBJECTS, context=False)
         assert bank.sql(out).equals(expected)
         counted = bank.sql(f"select count(*) as n from ({out})")
         assert counted["n"].to_list() == [expected.height]
@@ -93,10 +93,14 @@ def test_the_select_can_be_carried_on(
     [
         (["pattern { V -[obj]> O }"], 2, "Line 1, column 18 of the request"),
         (["pattern { V -[obj]-> O }", "--corpus", "pres"], 2, "Did you mean press"),
-        (["pattern { V [] }", "--columns", "W.lemma"], 2, "nothing declares W"),
+        (["pattern { V [] }", "--columns", "W.lemma"], 2, "W is not declared"),
         (["pattern { V [] }", "--columns", "V lemma"], 2, "Line 1, column 3"),
-        (["pattern { V [] }", "--sample", "3", "--limit", "3"], 2, "Leave out"),
-        (["pattern { V [] }", "--dialect", "klingon", "--show-sql"], 2, "no dialect klingon"),
+        (["pattern { V [] }", "--sample", "3", "--limit", "3"], 2, "Leave them out"),
+        (
+            ["pattern { V [] }", "--dialect", "klingon", "--show-sql"],
+            2,
+            "no dialect klingon",
+        ),
         (["pattern { V [] }", "--timeout", "0"], 2, "range"),
     ],
 )

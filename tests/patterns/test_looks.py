@@ -77,7 +77,7 @@ def test_counts_by_what_is_looked_at_instead(
         assert run([*args, *command, "-f", "csv"]) == 0
         assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
     assert run([*args, "count", OBJECTS, "--by", "weight(3-1, O, V)", "--show"]) == 2
-    assert "No request says" in capfd.readouterr()[1]
+    assert "No request can ask for" in capfd.readouterr()[1]
 
 
 def test_a_word_that_the_run_has_not_read_has_none(full_bank: Path) -> None:
@@ -116,12 +116,12 @@ def test_the_option_says_what_the_keys_say(
     "keys, says",
     [
         ("weight(7-1, O, V)", "has no head 7-1"),
-        ("looks_at(3-*, O)", "is of one head"),
-        ("weight(3-1, O)", "between two nodes"),
-        ("looks_at(3-1, O, V)", "is of one node"),
-        ("looks_at(3-1, X)", "nothing declares X"),
-        ("looks_at(3-1, SEP)", "nothing declares SEP"),
-        ("looks_at(3-1, O).mention", "cannot be told"),
+        ("looks_at(3-*, O)", "takes one head"),
+        ("weight(3-1, O)", "takes two nodes"),
+        ("looks_at(3-1, O, V)", "takes one node"),
+        ("looks_at(3-1, X)", "X is not declared"),
+        ("looks_at(3-1, SEP)", "SEP is not declared"),
+        ("looks_at(3-1, O).mention", "is not available"),
         ("looks_at(O)", "Expected: a head"),
     ],
 )
@@ -143,5 +143,5 @@ def test_metadata_that_there_is_not(sample_text_bank: Path) -> None:
         for request in ("global { speeker = x }", "pattern { V []; meta.speeker = x }"):
             with pytest.warns(UserWarning, match="No sentence .* has the metadata speeker"):
                 opened.find(request)
-        with pytest.raises(CallError, match="not within a page"):
+        with pytest.raises(CallError, match="within cannot be page"):
             opened.find(OBJECTS, within="page")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import new_banks
 import polars as pl
 import pytest
 from oracle_heads import Reading
+from oracle_statistics import interval
 
 from attnbank.cli.app import run
-from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest import IngestOptions, ingest, save_relation
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 
@@ -48,11 +51,13 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
         assert every.equals(bank.query("head_score", relation=relation))
     assert found.equals(tested.drop("relation"))
     shared = [name for name in wanted.columns if name in found.columns]
-    assert len(shared) == 11 and found.select(shared).equals(wanted.select(shared))
+    assert len(shared) == 12 and found.select(shared).equals(wanted.select(shared))
     assert found.select(pl.col("^held_out_.*$")).row(0) == held_out.select(
-        "n", "layer", "head", "direction", "accuracy"
+        "n", "layer", "head", "direction", "accuracy", "low", "high"
     ).row(0)
-    assert found["corrected"][0] == min(1.0, every["p_value"][0] * every.height)
+    assert found["tried"][0] == every.height
+    for name in ("p_corrected", "p_documents_corrected"):
+        assert found[name][0] == every[name][0] <= 1
     assert sample_bank.read_bytes() == before
 
 
@@ -96,6 +101,140 @@ def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
     assert found.select("layer", "head", "direction").unique().rows() == [key]
 
 
+def test_the_nodes_that_are_missing_are_named(
+    sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = {
+        "pattern { V -[nsubj]-> S; V -[obj]-> O }": (
+            "--from and --to are missing; the request has the nodes V, S, O.",
+            "Type: --from S --to V (the dependent, its head).",
+        ),
+        "pattern { A [upos=NOUN]; B [upos=VERB] } --to A": (
+            "--from is missing; the request has the nodes A, B.", "Type: --from B --to A (",
+        ),
+        "pattern { A [upos=NOUN] }": ("A pair of words has two nodes", "--from O --to V"),
+        "pattern { A -> }": ("Line 1, column 16 of the request",),
+    }  # fmt: skip
+    for typed, wanted in told.items():
+        request, _, options = typed.partition(" --")
+        given = f"--{options}".split() if options else []
+        for command in (["score"], ["save", "name"]):
+            assert run(["-b", str(sample_bank), *command, request, *given]) == 2
+            error = capfd.readouterr().err
+            assert all(each in error for each in wanted), error
+
+
+def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
+    """Also: pairs apart, groups of a least size, in the order of lengths."""
+    one = Reading(sample_bank, "sample/minilm")
+    with open_bank(sample_bank) as bank:
+        ask: dict[str, Any] = {
+            "dependent": "O",
+            "head": "V",
+            "by": "length(V, O)",
+            "apart": 2,
+            "min_count": 4,
+        }
+        found = bank.score(OBJECTS, each=True, **ask)
+        common = bank.score(OBJECTS, **ask)
+    groups: dict[int, list[int]] = defaultdict(list)
+    for word in one.dependents("obj"):
+        head = one.head(word)
+        assert head is not None
+        groups[abs(word - head)].append(word)
+    lengths = sorted(length for length, words in groups.items() if length > 1 and len(words) > 3)
+    assert found["length(V, O)"].to_list() == common["length(V, O)"].to_list() == lengths
+    assert len(lengths) > 2
+    for row in found.iter_rows(named=True):
+        words = groups[row["length(V, O)"]]
+        best_head, right = one.best(words)
+        assert (row["layer"], row["head"], row["direction"]) == best_head
+        assert (row["n"], row["accuracy"]) == (len(words), len(right) / len(words))
+        tried = {
+            offset: sum(
+                one.place[one.head(word) or 0][1] - one.place[word][1] == offset for word in words
+            )
+            for offset in (-1, 1, -2, 2, -3, 3)
+        }
+        best = max(tried, key=lambda offset: tried[offset])
+        assert (row["offset"], row["offset_accuracy"]) == (best, tried[best] / len(words))
+        outcomes: dict[int, list[bool]] = defaultdict(list)
+        for word in words:
+            outcomes[one.cluster[word]].append(word in right)
+        told = interval(list(outcomes.values()))
+        wanted = (None, None) if told is None else pytest.approx(told[1:], rel=2e-3, abs=1e-12)
+        assert (row["low"], row["high"]) == wanted
+
+
+def test_what_reads_attention_is_called_circular(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        for request, by in (("pattern { A =[3-1]=> B }", ""), (OBJECTS, "{ O =[3-1]=> V }")):
+            nodes: dict[str, Any] = {"dependent": "O", "head": "V"}
+            if not by:
+                nodes = {"dependent": "A", "head": "B"}
+            with pytest.warns(AttnbankWarning, match="that is circular"):
+                found = bank.score(request, by=by, **nodes)
+            assert found.height
+            if not by:
+                assert found["accuracy"].to_list() == [1.0]
+                assert found.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
+        with pytest.raises(CallError, match="can read only one run"):
+            bank.score("pattern { A =[3-1]=> B }", dependent="A", head="B", run=["a", "b"])
+
+
+def test_a_saved_relation_of_attention_is_circular_too(own: Path) -> None:
+    with open_bank(own) as bank:
+        save_relation(bank, "looked_at", "pattern { A =[3-1]=> B }", dependent="A", head="B")
+    with open_bank(own) as bank, pytest.warns(AttnbankWarning, match="that is circular"):
+        found = bank.query("best_head_test", relation="looked_at")
+        plain = bank.sql(
+            "select accuracy, columns('(^|_)p_')"
+            " from head_score(relation := 'looked_at', run := $run)",
+            {"run": found["run"][0]},
+        )
+    assert found["accuracy"].to_list() == [1.0]
+    assert found.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
+    assert plain.width == 5 and plain.height > 100
+    assert plain.drop("accuracy").null_count().row(0) == (plain.height,) * 4
+
+
+def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
+    request = "pattern { P [mention=pronoun]; P ~ A }"
+    with open_bank(full_bank) as bank:
+        found = bank.score(request, dependent="P", head="A", every=True, within="document")
+        pairs, _ = bank.pairs(request, dependent="P", head="A", within="document")
+        name = found["run"][0]
+        inputs = dict(bank.sql(
+            "select position.word, sequence.id from position inner join sequence"
+            " on sequence.id = position.sequence inner join run on run.id = sequence.run"
+            " where run.name = $name and position.word is not null", {"name": name}
+        ).rows())  # fmt: skip
+    judged = [
+        (word, other) for word, other in pairs.select("word", "head_word").rows()
+        if word in inputs and inputs[word] == inputs.get(other)
+    ]  # fmt: skip
+    wanted = len({word for word, _ in judged}) / len(judged)
+    assert wanted < 0.9 and set(found["ceiling"]) == {wanted} and set(found["n"]) == {len(judged)}
+    assert found["accuracy"].max() <= wanted  # type: ignore[operator]
+
+
+def test_halves_are_the_same_documents_whatever_is_asked(sample_bank: Path) -> None:
+    """Rare relations, which not every document has: as a request and of the trees."""
+    one = Reading(sample_bank, "sample/minilm")
+    with open_bank(sample_bank) as bank:
+        for relation in ("iobj", "ccomp", "aux"):
+            request = f"pattern {{ V -[1={relation}]-> O }}"
+            found = bank.score(request, dependent="O", head="V")
+            wanted = bank.query("best_head_held_out", relation=relation, min_count=1)
+            words = one.dependents(relation)
+            held_out = [word for word in words if one.cluster[word] % 2 == 0]
+            if not held_out or len(held_out) == len(words):
+                assert found["held_out_n"].to_list() == [None] and wanted.is_empty()
+                continue
+            assert found["held_out_n"].to_list() == wanted["n"].to_list() == [len(held_out)]
+            assert found["held_out_accuracy"].to_list() == wanted["accuracy"].to_list()
+
+
 def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         plain = bank.score("pattern { V -> O }", dependent="O", head="V")
@@ -108,7 +247,7 @@ def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None
 def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
     ingest(IngestOptions((str(sample),), own, "minilm", limit=40))
     with open_bank(own) as bank:
-        with pytest.warns(AttnbankWarning, match=r"of the \d+ pairs stand in no input of the run"):
+        with pytest.warns(AttnbankWarning, match="pairs are not within one input"):
             found = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm/limit40")
         whole = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm")
         assert 0 < found["n"][0] < whole["n"][0]
@@ -118,7 +257,7 @@ def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
 
 @pytest.mark.parametrize(
     ("dependent", "head", "told"),
-    [("O", "X", "no node X"), ("O", "O", "name one node"), ("o", "V", "no node o")],
+    [("O", "X", "no node X"), ("O", "O", "name the same node"), ("o", "V", "no node o")],
 )
 def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, told: str) -> None:
     with open_bank(sample_bank) as bank, pytest.raises(CallError, match=told):
@@ -128,13 +267,23 @@ def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, 
 def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
     assert run(call) == 0
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == [
-        "sample/minilm", "sample/minilm-random-3",
-    ]  # fmt: skip
+    told, head, _, *rows = capsys.readouterr().out.splitlines()
+    assert told == "The best of 144 heads and directions, chosen on these pairs"
+    assert [row.split()[-1] for row in rows] == ["sample/minilm", "sample/minilm-random-3"]
+    assert "p_documents_corrected" in head and "<0.001" in rows[0] and "e-" not in "".join(rows)
+    assert run([*call, "-f", "csv"]) == 0
+    (row, _) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert 0 < float(row["p_corrected"]) < 0.001
     assert run([*call, "--by", "V.upos"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
     assert run([*call, "--by", "V.upos", "--every"]) == 2
     assert "Give one of them" in capsys.readouterr().err
+    assert run([*call, "--each"]) == 2
+    assert "Add --by" in capsys.readouterr().err
+    both = ["--run", "sample/minilm-random-3", "--run", "sample/minilm"]
+    assert run([*call, *both, "--apart", "3", "-f", "csv"]) == 0
+    judged = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["run"] for row in judged] == both[1::2] and judged[0]["n"] == judged[1]["n"]
     assert run([*call[:-1], "W"]) == 2
     assert "no node W" in capsys.readouterr().err
 

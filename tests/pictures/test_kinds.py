@@ -11,7 +11,7 @@ from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
 from attnbank.queries.pictures import Facts, Size, draw, specification
 from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
-from attnbank.queries.pictures.ordering import by_cluster
+from attnbank.queries.pictures.kinds import by_cluster
 from attnbank.queries.pictures.theme import THEMES, categorical
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import OWN, HeaderError, Plot, parse
@@ -34,7 +34,7 @@ EVERY_KIND = (
 def test_a_kind_is_a_chart_in_both_themes(plot: str) -> None:
     frame = frame_of_heads(groups=("above", "below"))
     for theme in THEMES:
-        chart = draw(heads(plot), frame, Facts(("r",), ("m",), ("c",)), theme)
+        chart = draw(specification(heads(plot), frame, Facts(("r",), ("m",), ("c",)), theme))
         made = chart.to_dict()
         assert made["config"]["background"] == THEMES[theme].background
         assert made["title"]["subtitle"][0] == "Run r · model m · corpus c"
@@ -116,6 +116,24 @@ def test_a_matrix_has_both_sides_and_puts_near_things_together() -> None:
     assert near[1] - near[0] == round(cells[0]["width"])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_clusters_are_joined_by_the_mean_of_all_their_pairs(seed: int) -> None:
+    drawn = np.random.default_rng(seed).random((24, 24))
+    far = drawn + drawn.T
+    clusters = [[each] for each in range(24)]
+    while len(clusters) > 1:
+        _, one, other = min(
+            (np.mean([far[a, b] for a in clusters[one] for b in clusters[other]]), one, other)
+            for other in range(len(clusters))
+            for one in range(other)
+        )
+        right, left = clusters.pop(other), clusters[one]
+        ways = [(x, y) for x in (left, left[::-1]) for y in (right, right[::-1])]
+        first, second = min(ways, key=lambda way: far[way[0][-1], way[1][0]])
+        clusters[one] = first + second
+    assert by_cluster(far) == clusters[0]
+
+
 def test_amounts_below_0_have_their_own_colour() -> None:
     frame = frame_of_heads().with_columns(share=pl.col("share") - 0.2)
     made = specification(heads("grid color=share"), frame)
@@ -128,7 +146,7 @@ def test_what_has_no_place_is_told_and_what_has_no_value_is_grey() -> None:
         share=pl.when(pl.col("head") == 1).then(math.nan).otherwise(pl.col("share"))
     )
     told = specification(heads("points y=share"), frame)
-    assert "Left out: 2 rows without share" in " ".join(told["title"]["subtitle"])
+    assert "Omitted: 2 rows without share" in " ".join(told["title"]["subtitle"])
     assert len(told["datasets"]["rows"]) == 4
     grid = specification(GRID, frame)
     assert "Grey: no value" in " ".join(grid["title"]["subtitle"])
@@ -155,17 +173,17 @@ def test_a_panel_is_called_what_the_header_says_of_its_value() -> None:
 
 def test_too_much_is_refused_and_nothing_too() -> None:
     many = frame_of_heads(1, 1, tuple(f"g{at}" for at in range(MOST_PANELS + 1)))
-    with pytest.raises(CallError, match=r"would be 25 panels.*24"):
+    with pytest.raises(CallError, match=r"would have 25 panels.*24"):
         specification(heads("grid color=share panel=group"), many)
     long = pl.concat([frame_of_heads()] * (MOST_ROWS // 6 + 1))
-    with pytest.raises(CallError, match="rows; a picture shows 100,000"):
+    with pytest.raises(CallError, match="rows; a picture can show at most 100,000"):
         specification(GRID, long)
     with pytest.raises(QueryError, match="no rows to draw"):
         specification(GRID, frame_of_heads().head(0))
     with pytest.raises(QueryError, match="no values to draw"):
         empty = frame_of_heads().with_columns(share=pl.lit(None, pl.Float64))
         specification(heads("points y=share"), empty)
-    with pytest.raises(CallError, match=r"no theme neon\.\nThe themes: light, dark"):
+    with pytest.raises(CallError, match=r"Theme neon does not exist\.\nChoose from: light, dark"):
         specification(GRID, frame_of_heads(), theme="neon")
 
 
@@ -173,7 +191,7 @@ def test_a_long_list_of_bars_is_cut_and_says_so() -> None:
     bars = heads("bars x=share y=layer,head")
     made = specification(bars, frame_of_heads(10, 10))
     assert len(made["datasets"]["rows"]) == len(marks_of(made, "rect")) == 80
-    assert "The first 80 bars; left out: 20." in " ".join(made["title"]["subtitle"])
+    assert "The first 80 bars; omitted: 20." in " ".join(made["title"]["subtitle"])
 
 
 def test_the_header_line_is_read() -> None:
@@ -189,8 +207,8 @@ def test_the_header_line_is_read() -> None:
 @pytest.mark.parametrize(
     ("plot", "message"),
     [
-        ("", "'' in the header line 'plot' is no kind.*\nThe kinds: grid, points"),
-        ("pie x=share", "'pie' in the header line 'plot' is no kind"),
+        ("", "'' in the header line 'plot' is not a kind.*\nThe kinds: grid, points"),
+        ("pie x=share", "'pie' in the header line 'plot' is not a kind"),
         ("grid", "kind grid needs color=COLUMN"),
         ("grid color", "cannot read 'color'"),
         ("grid color=", "cannot read 'color='"),

@@ -13,10 +13,10 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run
-from attnbank.cli.commands.see.plot import ENDINGS
+from attnbank.cli.commands.show import ENDINGS
 from attnbank.queries import open_bank, pictures
-from attnbank.queries.own import VARIABLE
 from attnbank.queries.pictures.drawing import MOST_PANELS
+from attnbank.queries.user_queries import VARIABLE
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 
@@ -42,11 +42,10 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of queries of the user's own; what joins in a test leaves with it."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    before = registry.every().keys()
     folder = tmp_path / "own"
     folder.mkdir()
     yield folder
-    registry.leave(registry.every().keys() - before)
+    registry.own.clear()
 
 
 @pytest.mark.slow
@@ -68,11 +67,29 @@ def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
 
 def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "picture.json"
-    call = ["plot", "best_head", "--min-count", "1", "--dark", "--width", "200", "-b", str(bank)]
+    call = [
+        "plot",
+        "best_head",
+        "--min-count",
+        "1",
+        "--theme",
+        "dark",
+        "--width",
+        "200",
+        "-b",
+        str(bank),
+    ]
     assert run([*call, "-o", str(file)]) == 0
     with open_bank(bank) as opened:
         rows = opened.query("best_head", min_count=1)
         chart = opened.plot("best_head", theme="dark", size=pictures.Size(200), min_count=1)
+        shown = chart._repr_mimebundle_(include=None)
+    assert list(shown) == ["image/svg+xml"] and shown["image/svg+xml"].startswith("<svg")
+    assert "http" not in shown["image/svg+xml"].replace("http://www.w3.org/", "")
+    with open_bank(bank) as opened:
+        assert {"find", "plot", "queries", "score"} <= set(dir(opened))
+        assert not {"beside", "found_by", "answering", "connection"} & set(dir(opened))
+        assert opened.queries().row(by_predicate=pl.col("name") == "best_head")[0] == "syntax"
         facts = opened.run_of("best_head")
     made = json.loads(file.read_text(encoding="utf-8"))
     assert made["datasets"] == chart.to_dict()["datasets"]
@@ -81,7 +98,6 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
     assert facts is not None
     told = made["title"]["subtitle"][0]
     assert told == f"Run {facts.name} · model x · corpus {facts.corpus_name} · min count: 1"
-    assert chart._repr_mimebundle_()  # a notebook draws it
 
 
 def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
@@ -97,14 +113,18 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
-        (["best_head"], 2, "A picture goes to a file.\nType: attnbank plot best_head -o best_head"),
-        (["best_head", "-o", "-"], 2, "A picture goes to a file."),
-        (["best_head", "-o", "a.jpg"], 2, "The ending of a.jpg is no format of a picture."),
-        (["best_head", "-o", "a"], 2, "End it in .svg, .png, .pdf, .html, .json."),
+        (
+            ["best_head"],
+            2,
+            "plot writes a file: -o is missing.\nType: attnbank plot best_head -o best_head",
+        ),
+        (["best_head", "-o", "-"], 2, "plot writes a file: -o is missing."),
+        (["best_head", "-o", "a.jpg"], 2, "Cannot infer a format from a.jpg."),
+        (["best_head", "-o", "a"], 2, "The name must end in .svg, .png, .pdf, .html, .json."),
         (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThose that have"),
         (["best_hed", "-o", "a.svg"], 2, "There is no analysis best_hed. Did you mean best_head"),
         (["best_head", "-o", "no/such/a.svg"], 2, "There is no folder"),
-        (["figure_3", "-o", "a.svg"], 1, "figure_3 can read no run"),
+        (["figure_3", "-o", "a.svg"], 1, "is suitable for figure_3"),
         (["best_head", "--min-count", "99", "-o", "a.svg"], 1, "best_head has no rows to draw"),
     ],
 )
@@ -146,7 +166,7 @@ def test_of_many_relations_the_most_frequent_are_drawn(tmp_path: Path) -> None:
     directions = many["direction"].n_unique()
     assert len(made["concat"]) == 12 * directions <= MOST_PANELS
     told = " ".join(made["title"]["subtitle"])
-    assert "The most frequent 12 of 20 relations; one alone: --relation (relation=)" in told
+    assert "The most frequent 12 of 20 relations; choose one: --relation (relation=)" in told
     few = pictures.specification(
         registry.find("head_accuracy"), many.filter(pl.col("relation") >= "r17")
     )

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from light_install import ROOT, link_packages, link_version
+from packaging.requirements import Requirement
 
+from attnbank.ingest import FILLING
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, MissingPackageError
 from attnbank.sql.extras import need
 from attnbank.sql.registry import analyses
 
 LEFT_OUT = (
+    "langcodes",
     "torch",
     "transformers",
     "tokenizers",
@@ -30,7 +37,7 @@ LEFT_OUT = (
 )
 
 COMMANDS = """
-import contextlib, importlib.util, io, json, sys
+import importlib.util, json, os, sys, tempfile
 
 for name in json.loads(sys.argv[1]):
     assert importlib.util.find_spec(name) is None, name
@@ -38,12 +45,18 @@ from attnbank.cli.app import run
 
 told = {}
 for args in json.loads(sys.argv[2]):
-    out, error = io.TextIOWrapper(io.BytesIO()), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        os.dup2(out.fileno(), 1)  # the streams of its processes, too
+        os.dup2(error.fileno(), 2)
         status = run(args)
-    out.flush()
-    shown = out.buffer.getvalue().decode("utf-8", "replace")
-    told[" ".join(args)] = status, shown, error.getvalue()
+        sys.stdout.flush(), sys.stderr.flush()
+        os.dup2(kept[0], 1), os.dup2(kept[1], 2)
+        shown = []
+        for each in (out, error):
+            each.seek(0)
+            shown.append(each.read().decode("utf-8", "replace"))
+    told[" ".join(args)] = status, *shown
 print(json.dumps(told))
 """
 FROM_PYTHON = """
@@ -163,18 +176,15 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "explore", "--no-browser"],
         ["query", "best_head", "--engine", "spark", "--data", str(tmp_path)],
     )
-    every = "pip install torch transformers tokenizers tqdm"
-    expected = [
-        every, every, every, "pip install torch", "pip install scikit-learn",
-        "pip install vl-convert-python", "pip install vl-convert-python", "pip install spacy",
-        "pip install jinja2 vl-convert-python",
-        "pip install starlette uvicorn jinja2 vl-convert-python", "pip install pyspark",
-    ]  # fmt: skip
-    for (command, (status, out, error)), remedy in zip(told.items(), expected, strict=True):
+    extras = (
+        "ingest", "ingest", "ingest", "ingest", "cluster", "plot", "plot", "spacy", "report",
+        "explore", "spark",
+    )  # fmt: skip
+    for (command, (status, out, error)), extra in zip(told.items(), extras, strict=True):
         fact, typed = error.strip().split("\n")[-2:]
         assert status in (1, 2) and not out, command
         assert fact.startswith("Error: ") and fact.endswith("not installed."), command
-        assert typed.startswith(f"Type: {remedy}"), command
+        assert typed == f"Type: pip install 'attnbank[{extra}]'", command
     assert not (tmp_path / "new.duckdb").exists() and not (tmp_path / "a.svg").exists()
     with open_bank(bank) as opened:  # the distances were not computed before it asked
         assert opened.sql("from head_distance where smoothing = 0.5").height == 0
@@ -183,28 +193,91 @@ def test_what_needs_more_says_what_to_install(
 def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None:
     printed = _python(light, "-c", FROM_PYTHON, str(full_bank)).strip().split("\n")
     assert printed == [
-        "A picture needs altair, which is not installed. Type: pip install altair",
-        "Filling a bank needs torch, transformers, tokenizers and tqdm, which are not installed."
-        " Type: pip install torch transformers tokenizers tqdm",
-        "A probe needs torch, which is not installed. Type: pip install torch",
+        "A picture needs altair and vl-convert-python, which are not installed."
+        " Type: pip install 'attnbank[plot]'",
+        "Filling a bank needs torch, transformers, tokenizers, tqdm and langcodes, which are not"
+        " installed. Type: pip install 'attnbank[ingest]'",
+        "A probe needs torch, which is not installed. Type: pip install 'attnbank[ingest]'",
     ]
 
 
 def test_a_missing_package_is_told_by_the_name_to_install() -> None:
-    need("This", "duckdb", "polars")
+    need("This", "plot", "duckdb", "polars")
     with pytest.raises(MissingPackageError) as told:
-        need("This", "duckdb", "nowhere_to_be_found")
+        need("This", "plot", "duckdb", "nowhere_to_be_found")
     assert told.value.fact == "This needs nowhere_to_be_found, which is not installed."
     assert isinstance(told.value, ImportError) and isinstance(told.value, CallError)
     assert told.value.status == 2
 
 
-def test_no_remedy_installs_attnbank_from_an_index() -> None:
-    """It is on none: its extras cannot be installed by name."""
-    texts = {
-        path: path.read_text(encoding="utf-8")
-        for folder in ("cli", "queries", "sql")
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    assert len(texts) > 40
-    assert not [str(path) for path, text in texts.items() if "install 'attnbank" in text]
+def test_an_extra_of_an_installed_attnbank_needs_no_index() -> None:
+    """The remedies name extras; pip takes their list from what is installed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-index", "--dry-run", "attnbank[plot]"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "altair" in done.stdout, done.stderr
+
+
+def test_every_module_of_an_extra_is_asked_for_by_that_extra() -> None:
+    """Following a hint brings all that a feature imports, and each import has a hint."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    hints = _needs()
+    for extra, modules in hints.items():
+        listed = _listed(extras, extra)
+        assert modules and all(listed & _packages(module) for module in modules), extra
+    hinted = {module for modules in hints.values() for module in modules}
+    listed = set.union(*(_listed(extras, extra) for extra in extras))
+    base = {Requirement(each).name for each in project["dependencies"]}
+    for module in _imported() - hinted:
+        packages = _packages(module)
+        assert packages & base or not packages & listed, f"{module} is imported without a hint"
+
+
+def _packages(module: str) -> set[str]:
+    """The packages that contain a module: none for one of Python or attnbank."""
+    found = metadata.packages_distributions().get(module, [])
+    return {each.lower().replace("_", "-") for each in found}
+
+
+def _listed(extras: dict[str, list[str]], extra: str) -> set[str]:
+    """The packages that an extra lists, by itself or through the extras that it includes."""
+    found = set()
+    for requirement in map(Requirement, extras[extra]):
+        found.add(requirement.name.lower())
+        for more in requirement.extras if requirement.name == "attnbank" else ():
+            found |= _listed(extras, more)
+    return found
+
+
+def _imported() -> set[str]:
+    """The modules that the package imports from other packages, without what is below them."""
+    found = set()
+    for node in _nodes():
+        if isinstance(node, ast.Import):
+            found |= {each.name.split(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found - {"attnbank"}
+
+
+def _nodes() -> Iterator[ast.AST]:
+    for folder in ("sql", "ingest", "queries", "cli"):
+        for file in (ROOT / folder).rglob("*.py"):
+            yield from ast.walk(ast.parse(file.read_text("utf-8")))
+
+
+def _needs() -> dict[str, set[str]]:
+    """The modules that the package asks for, by the extra that it names."""
+    found: dict[str, set[str]] = {"cluster": {"sklearn"}, "ingest": set(FILLING)}
+    for node in _nodes():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
+            extra, *modules = (
+                str(each.value) if isinstance(each, ast.Constant) else "" for each in node.args[1:]
+            )
+            if extra and all(modules):
+                found.setdefault(extra, set()).update(modules)
+    return found

@@ -12,11 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # A bank of this format is made in memory, to see its tables.
 ONE_WAY = {
     "duckdb.connect": {
-        "sql/bank/making.py",
-        "sql/bank/opening.py",
+        "sql/bank/connections.py",
         "sql/bank/formats.py",
     },
-    "click.echo": {"cli/printing.py"},
+    "click.echo": {"cli/safe_echo.py"},
     "print": set(),
     "warnings.showwarning": set(),
 }

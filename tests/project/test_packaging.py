@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,16 +83,30 @@ def test_the_wheel_has_every_file_of_the_folders(dist: Path) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-    assert found == expected | {"attnbank/__main__.py"}
+    own = ("__init__.py", "__main__.py", "py.typed")
+    assert found == expected | {f"attnbank/{name}" for name in own}
     assert {f"attnbank/{folder}/py.typed" for folder in folders} <= found
 
 
 def test_python_m_attnbank_is_attnbank(installed: Path, tmp_path: Path) -> None:
-    for module in ("attnbank", "attnbank.cli"):
-        done = _run(installed, "-m", module, "--version", cwd=tmp_path)
-        assert done.stdout.startswith("attnbank ") and not done.stderr
-        done = _run(installed, "-m", module, "nonsense", cwd=tmp_path)
-        assert done.returncode == 2 and "There is no command nonsense" in done.stderr
+    done = _run(installed, "-m", "attnbank", "--version", cwd=tmp_path)
+    assert done.stdout.startswith("attnbank ") and not done.stderr
+    done = _run(installed, "-m", "attnbank", "nonsense", cwd=tmp_path)
+    assert done.returncode == 2 and "There is no command nonsense" in done.stderr
+
+
+def test_the_package_itself_opens_banks(installed: Path, full_bank: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys, attnbank\n"
+        "assert 'duckdb' not in sys.modules\n"
+        "print(attnbank.__version__, sorted({'open_bank', 'queries'} & set(dir(attnbank))))\n"
+        "with attnbank.open_bank(sys.argv[1]) as bank:\n"
+        "    print(bank.sql('select 42').item(), 'best_head' in bank.queries()['name'])\n"
+        "import attnbank.queries, attnbank.ingest\n"
+    )
+    done = _run(installed, "-c", program, str(full_bank), cwd=tmp_path)
+    version = metadata.version("attnbank")
+    assert done.stdout.split("\n")[:2] == [f"{version} ['open_bank', 'queries']", "42 True"], done
 
 
 def test_python_m_attnbank_in_the_checkout() -> None:
@@ -132,3 +149,28 @@ def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
     ):
         assert told in done.stdout, done.stdout + done.stderr
     assert "Found 1 error" in done.stdout, done.stdout
+
+
+def test_a_clone_without_links_says_what_to_do(tmp_path: Path) -> None:
+    """Git on Windows writes a link as a text file, unless it is told otherwise."""
+    package = tmp_path / "attnbank"
+    package.mkdir()
+    (package / "__init__.py").write_bytes((ROOT / ".src/attnbank/__init__.py").read_bytes())
+    (package / "sql").write_text("../../sql")
+    done = _run(sys.executable, "-S", "-c", "import attnbank.queries", cwd=tmp_path)
+    assert "Type: git config core.symlinks true && git checkout -- .src" in done.stderr
+
+
+def test_a_release_has_absolute_links_and_addresses(tmp_path: Path) -> None:
+    for name in ("README.md", "pyproject.toml"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    address = "https://code.example/us/attnbank"
+    program = [str(ROOT / ".github" / "prepare_release.py"), address, "v9"]
+    done = _run(sys.executable, *program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    links = re.findall(r"\]\(([^)\s]+)\)", (tmp_path / "README.md").read_text("utf-8"))
+    assert links and all(each.startswith(("https://", "#")) for each in links)
+    assert any(each.startswith(f"{address}/raw/v9/docs/pictures/") for each in links)
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["urls"]["Changelog"] == f"{address}/blob/v9/CHANGELOG.md"
+    assert project["authors"] and project["name"] == "attnbank"

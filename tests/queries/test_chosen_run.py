@@ -117,8 +117,8 @@ def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        ("control", "cannot answer unasked: its weights are random"),
-        ("half", "cannot answer unasked: it is not finished"),
+        ("control", "cannot be the default run: its weights are random"),
+        ("half", "cannot be the default run: it is not finished"),
         ("frist", "There is no run frist in .*\nIt has: first, second"),
     ],
 )
@@ -160,11 +160,11 @@ def test_an_answer_that_would_be_empty_says_why(path: Path, statement: str, mess
         ("id,name,finished", r"has no run\.\nMake one: attnbank -b .* ingest CORPUS \(with trees"),
         (
             "id,name,unit\n1,t,token",
-            r"can read no run of .*: t \(its positions are tokens\)\.\nMake one: attnbank -b",
+            r"is suitable for .*: t \(its positions are tokens\)\.\nMake one: attnbank -b",
         ),
         (
             "id,name,context\n1,d,document",
-            r"takes unasked\.\nName one of these .*: d \(its inputs are documents\)",
+            r"takes by default\.\nName one of these .*: d \(its inputs are documents\)",
         ),
         ("id,name,finished\n1,h,", r"Name one of these .*: h \(it is not finished\)"),
         ("id,name,model\n1,r,2", r"Name one of these .*: r \(its weights are random\)"),
@@ -189,6 +189,28 @@ def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> N
         assert opened.sql("from best_head(run := 'd')").height == 0
 
 
+def test_what_is_about_documents_asks_for_a_run_of_them(tmp_path: Path) -> None:
+    """A run over sentences can be named, but it is not what anyone should be told to type."""
+    given = {"run": "id,name\n1,s\n", "word": WORDS, "model": MODELS}
+    given["mention"] = "id,head_word\n1,1"
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
+        for ask, text in ((opened.query, "table_2"), (opened.sql, "from paper.table_2")):
+            with pytest.raises(QueryError, match=r"ingest.* --context document") as told:
+                ask(text)
+            assert "--run" not in str(told.value) and "its inputs are sentences" in str(told.value)
+
+
+def test_a_whole_corpus_goes_before_a_newer_part_of_it(tmp_path: Path) -> None:
+    given = {"word": WORDS, "model": MODELS}
+    given["run"] = "id;name;options\n1;whole;{}\n2;part;{limit=40}\n"
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
+        for name in ("best_head", "entropy", "special_tokens"):
+            assert opened.run_of(name).name == "whole"  # type: ignore[union-attr]
+    prefer(tmp_path / "bank.duckdb", "part")
+    with open_bank(tmp_path / "bank.duckdb") as opened:
+        assert opened.run_of("best_head").name == "part"  # type: ignore[union-attr]
+
+
 def test_where_no_run_fits_sql_says_how_to_make_one(tmp_path: Path) -> None:
     given = {"run": "id,name,keep\n1,p,peaks\n", "word": WORDS, "model": MODELS}
     with (
@@ -204,7 +226,7 @@ def test_the_command_names_the_run_above_a_table_and_in_a_column(
     call = ["-b", str(path), "query", "best_head", "--min-count", "1"]
     assert attnbank(call) == 0
     first, heads = capfd.readouterr().out.splitlines()[:2]
-    assert first == "Run: second, of 2 that fit (another: --run, or attnbank use)"
+    assert first == "Run: second (2 runs match; choose with --run or attnbank use)"
     assert "run" not in heads.split()
     assert attnbank([*call, "--run", "3", "-f", "markdown"]) == 0
     assert capfd.readouterr().out.startswith("Run: control\n\n| relation |")
@@ -215,9 +237,9 @@ def test_the_command_names_the_run_above_a_table_and_in_a_column(
 def test_a_file_for_people_names_the_run(path: Path, tmp_path: Path) -> None:
     call = ["-b", str(path), "query", "best_head", "--min-count", "1", "-o"]
     assert attnbank([*call, str(tmp_path / "x.md")]) == 0
-    assert (tmp_path / "x.md").read_text().startswith("Run: second, of 2")
+    assert (tmp_path / "x.md").read_text().startswith("Run: second (2 runs match")
     assert attnbank([*call, str(tmp_path / "x.tex")]) == 0
-    assert (tmp_path / "x.tex").read_text().startswith("% Run: second, of 2")
+    assert (tmp_path / "x.tex").read_text().startswith("% Run: second (2 runs match")
     assert attnbank([*call, str(tmp_path / "x.parquet")]) == 0
     assert pl.read_parquet(tmp_path / "x.parquet")["run"].unique().to_list() == ["second"]
 
@@ -229,7 +251,7 @@ def test_no_rows_say_why(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_use_lists_and_sets(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert attnbank(["-b", str(path), "use", "first"]) == 0
-    assert "first answers where no run is named" in capfd.readouterr().err
+    assert "first is now the default run" in capfd.readouterr().err
     assert attnbank(["-b", str(path), "use", "-f", "json"]) == 0
     rows = {row["run"]: row["unasked"] for row in json.loads(capfd.readouterr().out)}
     assert rows == {

@@ -17,7 +17,7 @@ from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal, quoted
 
@@ -198,8 +198,8 @@ def test_a_load_that_fails_loads_nothing(two_runs: Bank, tmp_path: Path) -> None
 def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> None:
     with open_bank(full_bank) as bank:
         probe = bank.sql("select train_run, test_run from probe").row(0)
-        assert probe == (1, 2)
-        export(bank, tmp_path / "one", run="2")
+        assert probe == (1, 3)
+        export(bank, tmp_path / "one", run="3")
         export(bank, tmp_path / "all")
     for table in ("probe", "probe_score", "probe_weight"):
         assert pl.read_parquet(tmp_path / "one" / f"{table}.parquet").height == 0, table

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import guarded_work
 import pytest
 import toy_attention as toy
 from case_bank import make_bank
@@ -14,9 +15,9 @@ from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export import exporting
-from attnbank.queries.export.exporting import export
-from attnbank.sql.bank.opening import open_to_export, open_to_write
+from attnbank.queries import export as exporting
+from attnbank.queries.export import export
+from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.errors import BankError
 
 
@@ -38,8 +39,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from attnbank.queries import open_bank
-from attnbank.queries.export.exporting import export
-from attnbank.sql.outputs import folders as output_folders
+from attnbank.queries.export import export
 at, calls = int(sys.argv[3]), 0
 real = {name: getattr(Path, name) for name in ("rename", "replace", "rmdir", "mkdir", "unlink")}
 def counted(name):
@@ -122,9 +122,9 @@ def test_what_cannot_change_places_is_refused(
         (".", "is the current folder"),
         (str(tmp_path), "is the current folder"),
         ("/proc", "is a mounted disk"),
-        (str(tmp_path / "nothing"), "is a link to nothing"),
-        (str(tmp_path / "dir"), "stands in the way"),
-        (str(two_runs.path), "is no folder"),
+        (str(tmp_path / "nothing"), "is a broken link"),
+        (str(tmp_path / "dir"), "is in the way"),
+        (str(two_runs.path), "is not a folder"),
     ):
         assert run([*args, place]) == 2, place
         assert told in capsys.readouterr().err
@@ -150,11 +150,11 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
 ) -> None:
     """One that sleeps stands for one that hangs; one that aborts, for one that crashes."""
     monkeypatch.setattr(exporting, "PATIENCE", 1.0)
-    for what, told in (
-        ("time.sleep(600)", "nothing for 1 s"),
-        ("os.abort()", "with SIGABRT"),
+    for work, told in (
+        (guarded_work.sleeps, "nothing for 1 s"),
+        (guarded_work.aborts, "with SIGABRT"),
     ):
-        monkeypatch.setattr(exporting, "PROGRAM", f"import os, time; {what}")
+        monkeypatch.setattr(exporting, "write_part", work)
         with pytest.raises(BankError, match=told):
             export(two_runs, tmp_path / "dir")
         assert [each.name for each in tmp_path.iterdir()] == ["two.duckdb"]
@@ -162,7 +162,7 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
 
 def test_nothing_writes_behind_the_back_of_a_copy(two_runs: Bank, tmp_path: Path) -> None:
     """With threads that write, a COPY that fails waits for them, and they for it, for ever."""
-    with open_to_export(two_runs.path, tmp_path) as connection:
+    with open_to_read(two_runs.path, writes_below=tmp_path) as connection:
         found = connection.execute("select current_setting('async_threads')").fetchall()
     assert found == [(0,)]
 

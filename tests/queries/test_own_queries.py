@@ -14,7 +14,7 @@ import sqlglot
 
 from attnbank.cli.app import run
 from attnbank.queries import open_bank
-from attnbank.queries.own import MOST_BYTES, MOST_FILES, VARIABLE, join
+from attnbank.queries.user_queries import MOST_BYTES, MOST_FILES, VARIABLE, join
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 
@@ -51,7 +51,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = dict(registry.every()), registry.faults()
     (tmp_path / "long_words.sql").write_text(LONG_WORDS)
     yield tmp_path
-    registry.leave(registry.every().keys() - before[0].keys())
+    registry.own.clear()
+    registry.own_faults.clear()
     assert (dict(registry.every()), registry.faults()) == before
 
 
@@ -163,14 +164,14 @@ def test_a_statement_from_outside_can_only_read_the_bank(
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("best_head", LONG_WORDS, "attnbank has an analysis of that name"),
-        ("chosen_run", LONG_WORDS, "attnbank has an analysis of that name"),
-        ("Words", LONG_WORDS, "no name of an analysis"),
+        ("best_head", LONG_WORDS, "attnbank already has an analysis with this name"),
+        ("chosen_run", LONG_WORDS, "attnbank already has an analysis with this name"),
+        ("Words", LONG_WORDS, "not valid for an analysis"),
         ("words", "select 1", "the header has no title, grain"),
         ("words", LONG_WORDS.replace("$letters", "8"), "header and statement disagree"),
-        ("words", f"{LONG_WORDS.rstrip()}; select 1", "no single SELECT"),
-        ("words", LONG_WORDS.partition("select")[0], "no single SELECT"),
-        ("words", LONG_WORDS + " " * MOST_BYTES, "no file of up to 1 MB"),
+        ("words", f"{LONG_WORDS.rstrip()}; select 1", "must be exactly one SELECT"),
+        ("words", LONG_WORDS.partition("select")[0], "must be exactly one SELECT"),
+        ("words", LONG_WORDS + " " * MOST_BYTES, "not a regular file of at most 1 MB"),
         ("words", b"\xff\xfe", "it cannot be read"),
     ],
 )  # fmt: skip
@@ -193,7 +194,7 @@ def test_a_folder_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixtu
     assert "cannot be read" in capsys.readouterr().err
     for number in range(MOST_FILES):
         (folder / f"q{number}.sql").touch()
-    with pytest.raises(CallError, match=f"1,001 .sql files, and {MOST_FILES:,} is the most"):
+    with pytest.raises(CallError, match=f"1,001 .sql files; the maximum is {MOST_FILES:,}"):
         join(folder)
 
 

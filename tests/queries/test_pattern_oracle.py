@@ -22,6 +22,10 @@ DEPARTURES = {
     "3_q2": "a quotation mark is not escaped before a regular expression looks at it",
     "3_q4": "a quotation mark is not escaped before a regular expression looks at it",
     "3_q8": "a regular expression and a value in two brackets are both asked for",
+    **dict.fromkeys(
+        ("2_eud_E", "2_eud_anyE", "2_eud_only", "r141"),
+        "the enhanced graph is asked; Grew's hits are of a configuration that leaves it out",
+    ),
 }
 """Where the language departs from Grew's on purpose."""
 
@@ -55,15 +59,13 @@ def _differing(corpora: Path, name: str, requests: list[dict[str, Any]]) -> set[
     return {each["id"] for each in requests if not _agrees(each["request"], corpus, each[name])}
 
 
-@pytest.mark.slow
-def test_some_of_grews_hits(corpora: Path) -> None:
-    some = _requests(corpora)[::9]
-    assert len(some) > 20
-    assert _differing(corpora, "gum-dev", some) == DEPARTURES.keys() & {each["id"] for each in some}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["gum-dev", "ewt-dev"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("gum-dev", marks=pytest.mark.slow),
+        pytest.param("ewt-dev", marks=pytest.mark.soak),
+    ],
+)
 def test_all_of_grews_hits(name: str, corpora: Path) -> None:
     every = _requests(corpora)
     assert len(every) == 201

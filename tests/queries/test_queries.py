@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ from case_bank import make_bank
 from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
+from attnbank.cli.app import run
 from attnbank.queries import Bank, UnfinishedRunWarning, analyses, open_bank
-from attnbank.sql.errors import BankError, CallError, QueryError
+from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 
 RUNS = """
 id,name,context,unit,finished
@@ -94,15 +96,15 @@ def test_names_of_analyses_may_be_written_in_several_ways(bank: Bank) -> None:
     ("given", "message"),
     [
         ({"relaton": "obj"}, r"no parameter relaton\.\nDid you mean relation\?"),
-        ({"min_count": "many"}, "min_count takes integer, not 'many'"),
-        ({"min_count": 1.5}, r"min_count takes integer, not 1\.5"),
-        ({"min_count": True}, "min_count takes integer, not True"),
-        ({"min_count": 2**40}, "min_count takes integer"),
-        ({"subtypes": 1}, "subtypes takes boolean, not 1"),
-        ({"relation": 3}, "relation takes varchar, not 3"),
-        ({"offsets": 1}, "offsets takes a list of integer, not 1"),
-        ({"offsets": "1,2"}, "offsets takes a list of integer"),
-        ({"offsets": [1, "x"]}, "offsets takes a list of integer, not 'x'"),
+        ({"min_count": "many"}, "min_count must be of type integer, not 'many'"),
+        ({"min_count": 1.5}, r"min_count must be of type integer, not 1\.5"),
+        ({"min_count": True}, "min_count must be of type integer, not True"),
+        ({"min_count": 2**40}, "min_count must be of type integer"),
+        ({"subtypes": 1}, "subtypes must be of type boolean, not 1"),
+        ({"relation": 3}, "relation must be of type varchar, not 3"),
+        ({"offsets": 1}, r"offsets must be of type integer\[\], not 1"),
+        ({"offsets": "1,2"}, r"offsets must be of type integer\[\]"),
+        ({"offsets": [1, "x"]}, r"offsets must be of type integer\[\], not 'x'"),
     ],
 )
 def test_a_wrong_parameter_is_told(bank: Bank, given: dict[str, Any], message: str) -> None:
@@ -187,7 +189,7 @@ def test_a_lazy_table_of_one_run(small: Bank, bank: Bank) -> None:
         bank.table("wrod")
     with pytest.raises(CallError, match="no run nothing"):
         bank.table("peak", run="nothing")
-    with pytest.raises(CallError, match="No row of word belongs to a run"):
+    with pytest.raises(CallError, match="Table word has no column run or sequence"):
         bank.table("word", run=1)
 
 
@@ -227,5 +229,32 @@ def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
     with pytest.raises(BankError, match="is not a bank"):
         open_bank(tmp_path / "text.duckdb")
     duckdb.connect(str(tmp_path / "other.duckdb")).close()
-    with pytest.raises(BankError, match="is an empty DuckDB database, but no bank"):
+    with pytest.raises(BankError, match="is an empty DuckDB database, not a bank"):
         open_bank(tmp_path / "other.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("from best_head(relation := 'dobj')", "best_head: No word of .* has the relation dobj"),
+        ("select * from best_head('dobj') as b where b.n > 1", "Did you mean .*obj"),
+        (
+            "from best_head(relation => 'obj') where n < 0",
+            "best_head may have no rows: no relation",
+        ),
+    ],
+)
+def test_a_macro_without_rows_is_told(
+    statement: str, says: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_bank(sample_bank) as bank, pytest.warns(AttnbankWarning, match=says):
+        assert not bank.sql(statement).height
+    assert run(["-b", str(sample_bank), "sql", statement]) == 0
+    assert re.search(says, capfd.readouterr().err)
+
+
+def test_an_empty_answer_of_tables_is_left_alone(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not bank.sql("select * from word where false").height
+        assert bank.sql("from best_head(relation := 'obj')").height

@@ -17,11 +17,10 @@ from report_pages import Reader, read
 
 import offline
 from attnbank.queries import open_bank
-from attnbank.queries.formats.table import columns_as_text
-from attnbank.queries.formats.values import csv_columns
+from attnbank.queries.contents import Contents
+from attnbank.queries.formats import columns_as_text, csv_columns
 from attnbank.queries.pictures import THEMES
-from attnbank.queries.report.inline import dark_rules, inline, turned
-from attnbank.queries.report.tables import FIRST_ROWS, MOST_ROWS
+from attnbank.queries.report.page import FIRST_ROWS, MOST_ROWS, dark_rules, inline, setup, turned
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 from attnbank.sql.registry import find
 
@@ -275,3 +274,12 @@ def test_colours_of_kinds_are_those_of_the_dark_theme_on_dark_ground() -> None:
         parts = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, again)]
         assert all(abs(a - b) <= 2 for a, b in zip(*parts, strict=True))
     assert turned("#ffffff") == "#000000" and turned("#1a1a1a") == "#e5e5e5"
+
+
+def test_a_report_counts_the_sentences_that_a_run_has_read() -> None:
+    corpora = pl.DataFrame({"name": ["c"], "sentences": [873], "words": [14411]})
+    models = pl.DataFrame({"name": ["m"], "layers": [6], "heads": [12], "random_seed": [None]})
+    runs = pl.DataFrame({"corpus": ["c", "c"], "sentences": [60, 40], "words": [846, 500]})
+    none = pl.DataFrame()
+    read = setup(Contents(Path("b"), 0, 1, "", runs, models, corpora, none, none, none))
+    assert read == "m (6 layers of 12 heads) over c (60 of its 873 sentences, 846 words)"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import new_banks
 import polars as pl
 import pytest
 
-from attnbank.cli.app import app
+from attnbank.cli.app import app, run
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 from attnbank.queries.sections.comparing import MEASURES, middle
-from attnbank.queries.sections.kinds import Section
-from attnbank.queries.sections.plan import published
+from attnbank.queries.sections.plan import Section, published
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError
@@ -122,12 +122,39 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
         of = subject(bank, runs[0])
         assert of.is_named and of.main is not None and of.main.name == runs[0]
         for key in ("table-1", "figure-5", "table-2", "figure-3", "functions"):
-            told = answer(bank, SECTIONS[key], of, draws=False)
+            told = answer(bank, SECTIONS[key], of)
             assert isinstance(told, Answer)
             names[key] = told.runs
     assert names["table-1"] == names["figure-5"] == names["functions"] == (runs[0],)
     assert runs[0].startswith("press/")
     assert "/document" in names["table-2"][0] and "/pair" in names["figure-3"][0]
+
+
+def test_a_run_is_chosen_alike_by_name_and_by_use(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """And a run over the whole corpus goes before a newer one over a part of it."""
+    corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "bank.duckdb")
+    model = str(tiny_model("bert"))
+    kinds: list[dict[str, Any]] = [{"unit": "token", "context": "pair"}, {}, {"limit": 5}]
+    for options in kinds:
+        ingest(IngestOptions((corpus,), bank, model, **options))
+    keys = ("relative-position", "figure-2", "figure-4", "table-1", "functions")
+
+    def runs_of(run: str | None) -> list[tuple[str, ...]]:
+        with open_bank(bank) as opened:
+            of = subject(opened, run)
+            told = [answer(opened, SECTIONS[key], of) for key in keys]
+            return [each.runs for each in told if isinstance(each, Answer)]
+
+    with open_bank(bank) as opened:
+        pairs, whole, part = opened.runs()["name"].to_list()
+        assert opened.run_of("best_head") is not None
+        assert opened.query("best_head", min_count=1)["run"][0] == whole
+    assert runs_of(None) == [(pairs,)] * 3 + [(whole,)] * 2
+    by_name = runs_of(part)
+    assert run(["-b", str(bank), "use", part]) == 0
+    assert runs_of(None) == by_name == [(part,)] * len(keys)
 
 
 @pytest.mark.slow

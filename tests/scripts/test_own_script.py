@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from text_banks import make_text_bank
 
-from attnbank.cli.printing import Terminal
+from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
 from attnbank.queries.directions import END, ISOLATE, is_right_to_left, isolated
-from attnbank.queries.formats.table import cut, cut_start, display_width, table
-from attnbank.queries.patterns.select.building import Choice
-from attnbank.sql.outputs.lines import shown
+from attnbank.queries.formats import cut, cut_start, display_width, table
+from attnbank.queries.patterns.select.building import HitOptions
+from attnbank.sql.suggest import shown
 
 HEBREW, PERSIAN = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u06cc\u200c\u0631\u0648\u0645"
 THAI, GREEK = "\u0e20\u0e32\u0e29\u0e32", "\u1f49\u03bc\u03b7\u03c1\u03bf\u03c2"
@@ -62,7 +62,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _concordance(bank: Path, request: str) -> list[tuple[str, ...]]:
     with open_bank(bank) as opened:
-        hits = opened.hits(request, Choice(keys=True))
+        hits = opened.hits(request, HitOptions(keys=True))
         return opened.concordance(hits).select("left", "hit", "right").rows()
 
 

@@ -98,8 +98,8 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_story-1",), 2, "No head is named.|3 layers of 4 heads: 1-1 to 3-4"),
         (("sample_story-1", "--head", "3-9"), 2, "has no head 3-9.|3 layers of 4 heads"),
         (("sample_story-1", "--head", "0-1"), 2, "has no head 0-1."),
-        (("sample_story-1", "--head", "three"), 2, "three is no head.|LAYER-HEAD"),
-        (("sample_story-1", "--head", "1-²"), 2, "is no head."),
+        (("sample_story-1", "--head", "three"), 2, "three is not a valid head.|LAYER-HEAD"),
+        (("sample_story-1", "--head", "1-²"), 2, "is not a valid head."),
         (("sample_story-1", "--layer", "4"), 2, "has no layer 4."),
         (("sample_stroy-1", "--head", "1-1"), 2, "is called sample_stroy-1.|sample_story-1"),
         (("999999", "--head", "1-1"), 2, "No sentence of the bank is called 999999."),
@@ -117,15 +117,15 @@ def test_a_picture_goes_where_its_ending_says(
         (("same", "--corpus", "bare", "--head", "1-1", "--tree", "-o", "x.svg"), 1,
          "its corpus has no dependency trees"),
         (("sample_story-1", "--head", "1-1", "--relation", "objj"), 2, "Did you mean obj"),
-        (("sample_story-1", "--head", "1-1", "--tree"), 2, "--tree is for pictures"),
-        (("sample_story-1", "--head", "1-1", "-o", "x.gif"), 2, "chooses no format"),
+        (("sample_story-1", "--head", "1-1", "--tree"), 2, "--tree is only for pictures"),
+        (("sample_story-1", "--head", "1-1", "-o", "x.gif"), 2, ".svg, .png, .pdf, .html, .txt,"),
         (("sample_story-1", "--head", "1-1", "-o", "nowhere/x.svg"), 2, "There is no folder"),
-        (("sample_story-1", "--head", "1-1", "--words", "5"), 2, "no FROM-TO"),
-        (("sample_story-1", "--head", "1-1", "--words", "5-2"), 2, "are no words"),
+        (("sample_story-1", "--head", "1-1", "--words", "5"), 2, "not a valid range of words"),
+        (("sample_story-1", "--head", "1-1", "--words", "5-2"), 2, "is not a range of words"),
         (("sample_story-1", "--head", "1-1", "--words", "90-99"), 2, "words 1 to 15"),
-        (("sample_story-1", "--head", "1-1", "--least", "nan"), 2, "is no least weight"),
-        (("sample_story-1", "--head", "1-1", "--hits", "51"), 2, "Give 1 to 50."),
-        (("pattern { V [] }", "--layer", "1", "--layer", "2", "--hits", "50",
+        (("sample_story-1", "--head", "1-1", "--least", "nan"), 2, "is not a valid least weight"),
+        (("sample_story-1", "--head", "1-1", "--limit", "51"), 2, "Give 1 to 50."),
+        (("pattern { V [] }", "--layer", "1", "--layer", "2", "--limit", "50",
           "--head", "1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4,3-1"), 2, "up to 150 panels"),
         (("pattern { V [lemma=nope] }", "--head", "1-1"), 1, "The request finds nothing"),
         (("pattern { V -[obj]-> }", "--head", "1-1"), 2, "Line 1, column 22"),
@@ -150,7 +150,7 @@ def test_a_bank_without_runs(
     shutil.copy(shown_bank, bank)
     delete(bank, runs=[run_names["odd"]])
     status, _, error = shell("1", "--head", "1-1", bank=bank)
-    assert status == 1 and "No run over the corpus odd answers: there is none." in error
+    assert status == 1 and "No run over the corpus odd is suitable: it has none." in error
     delete(bank, runs=[name for key, name in run_names.items() if key != "odd"])
     status, _, error = shell("1", "--head", "1-1", bank=bank)
     assert status == 1 and "has no run." in error and "ingest CORPUS" in error
@@ -194,7 +194,7 @@ def test_hits_that_the_run_left_out_are_passed_over(
     shell: Shell, run_names: dict[str, str]
 ) -> None:
     request = 'pattern { N [form="lamp"] }'
-    options = ("--corpus", "bare", "--head", "1-1", "--hits", "2", "-f", "csv")
+    options = ("--corpus", "bare", "--head", "1-1", "--limit", "2", "-f", "csv")
     status, out, error = shell(request, *options, "--run", run_names["short"])
     assert status == 0 and "The request finds 1 of the 2 sentences in the run" in error
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same"}

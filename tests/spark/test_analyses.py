@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, analyses
+from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.spark import Exported, open_export
-from attnbank.queries.spark.java import check_java
+from attnbank.queries.spark.sessions import check_java
 from attnbank.queries.spark.stages import stages_of
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
@@ -23,8 +22,21 @@ from attnbank.sql.errors import AttnbankError, BankError, CallError
 @pytest.mark.slow
 @pytest.mark.parametrize("name", analyses())
 def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -> None:
-    mine, theirs = bank.query(name), exported.query(name)
+    mine, theirs = (each.query(name) for each in (bank, exported))
     assert mine.height > 0
+    assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_sides_of_a_causal_model(full_bank: Path, exported: Exported, tmp_path: Path) -> None:
+    """Each direction and offset is judged on one side, and the share it can find is told."""
+    path = Path(shutil.copy(full_bank, tmp_path / "causal.duckdb"))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update model set causal = true")
+        models = pl.DataFrame(connection.query("from model").to_arrow_table())
+    with open_bank(path) as bank, exported.temp_table("model", models):
+        mine, theirs = (each.query("head_score", relation="obj") for each in (bank, exported))
+    assert (mine["findable"] < 1).all()
     assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -65,10 +77,10 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
     shutil.copytree(folder, part)
     (part / "word.parquet").unlink()
     opened = open_export(exported.session, part)
-    with pytest.raises(BankError, match=r"is no whole export: it has no word\.parquet"):
+    with pytest.raises(BankError, match=r"is not a complete export: it has no word\.parquet"):
         opened.query("gold_dependency")
     (part / "word.parquet").write_bytes(b"PAR1")
-    with pytest.raises(AttnbankError, match="cannot answer"):
+    with pytest.raises(AttnbankError, match="cannot read"):
         opened.query("gold_dependency")
     pl.DataFrame({"id": [1]}).write_parquet(part / "word.parquet")
     with pytest.raises(BankError, match=r"word\.\w+ is "):
@@ -80,27 +92,10 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
         open_export(exported.session, part)
 
 
-@pytest.mark.slow
-def test_the_command_writes_what_it_writes_of_a_bank(
-    full_bank: Path, folder: Path, tmp_path: Path
-) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    asked = ["query", "gold_dependency", "-f"]
-    told = []
-    for more in (["-b", str(full_bank)], ["--engine", "spark", "--data", str(folder)]):
-        command = [sys.executable, "-m", "attnbank", *asked, "table", *more]
-        told.append(
-            subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        )
-    assert told[0].stdout == told[1].stdout and told[0].stdout.startswith("Run: ")
-    assert [each.stderr for each in told] == [told[0].stderr] * 2
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("args", "fact"),
     [
-        (["--engine", "spark"], "Spark reads an export, and none is named."),
+        (["--engine", "spark"], "--engine spark reads an export: --data is missing."),
         (["--data", "a"], "--data is for Spark."),
         (["--master", "local"], "--master is for Spark."),
     ],
@@ -119,9 +114,9 @@ def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         check_java()
     java = tmp_path / "java"
     for says, fact in (
-        ('openjdk version "1.8.0_392"', "is 8"),
-        ('openjdk version "11.0.2" 2019', "is 11"),
-        ("what?", "does not tell its version"),
+        ('openjdk version "1.8.0_392"', "is Java 8"),
+        ('openjdk version "11.0.2" 2019', "is Java 11"),
+        ("what?", "is unknown"),
     ):
         java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
         java.chmod(0o755)
@@ -130,7 +125,7 @@ def test_java_is_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     java.write_text("#!/bin/sh\necho 'openjdk version \"21\" 2023-09-19' >&2\n")
     check_java()
     monkeypatch.setenv("JAVA_HOME", os.fspath(tmp_path / "nowhere"))
-    with pytest.raises(CallError, match="JAVA_HOME is"):
+    with pytest.raises(CallError, match="none in JAVA_HOME"):
         check_java()
 
 
@@ -146,3 +141,23 @@ def test_stages_follow_the_scope_of_names() -> None:
     outer, inner, one = (each.view for each in found.stages)
     assert f"FROM {inner} AS word" in found.stages[2].statement
     assert f"FROM {outer} AS word" in found.last and f"JOIN {one} AS one" in found.last
+
+
+def test_a_repeated_expression_is_one_stage() -> None:
+    """So two analyses that read a third compute it once; what differs in a value stays apart."""
+    one = "(with c as (select word.id from word where word.id > {0}) select c.id from c)"
+    found = stages_of(
+        f"select a.id from {one.format(1)} as a join {one.format(1)} as b on a.id = b.id"
+        f" join {one.format(2)} as c on a.id = c.id"
+    )
+    assert [each.reads for each in found.stages] == [2, 1]
+
+
+def test_what_reads_itself_is_one_stage() -> None:
+    found = stages_of(
+        "with recursive base as (select word.id from word), climb as (select base.id from base"
+        " union all select climb.id + 1 from climb where climb.id < 9) select climb.id from climb"
+    )
+    base, climb = found.stages
+    assert climb.statement.startswith("WITH RECURSIVE climb AS (") and base.reads == 1
+    assert f"FROM {base.view} AS base" in climb.statement and climb.view in found.last

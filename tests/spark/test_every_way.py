@@ -1,6 +1,6 @@
 """The same tables, cell by cell, from a bank and by every other way that leads to one.
 
-Shards merged, an export imported, Spark over one export and over those of shards, an export that
+Shards merged, an export imported, Spark over the exports of shards, an export that
 Spark has filled, the DuckDB shell of the 1.5 line, and Polars over Parquet without any SQL of ours.
 """
 
@@ -24,13 +24,13 @@ from polars.testing import assert_frame_equal
 from attnbank.ingest import IngestOptions, import_exports, ingest, ingest_to_export, merge_banks
 from attnbank.ingest.engines.spark import OnSpark
 from attnbank.queries import open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 
 pytestmark = pytest.mark.slow
 
 NAMES = ("best_head", "table_2", "special_tokens")
-COUNT = 5
+COUNT = 3
 CONTEXTS = ("sentence", "document")
 
 
@@ -95,13 +95,15 @@ def test_a_bank_made_otherwise(ways: Ways, name: str, way: str) -> None:
     assert_frame_equal(found, wanted, rel_tol=1e-12, abs_tol=1e-15)
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.fixture(scope="module")
+def shards(ways: Ways, on_spark: Callable[..., Exported]) -> Exported:
+    return on_spark(*ways.shards)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_spark_over_exports(
-    ways: Ways, name: str, is_whole: bool, on_spark: Callable[..., Exported]
-) -> None:
-    found = on_spark(*([ways.export] if is_whole else ways.shards)).query(name)
-    assert_frame_equal(found, _of_bank(ways.bank, name), rel_tol=1e-9)
+def test_spark_over_the_exports_of_shards(ways: Ways, name: str, shards: Exported) -> None:
+    """Over one export: test_analyses.py, with every analysis."""
+    assert_frame_equal(shards.query(name), _of_bank(ways.bank, name), rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,7 +120,7 @@ def test_the_shell(ways: Ways, name: str) -> None:
         [shell, "-readonly", "-csv", str(ways.bank), "-c", f"from {relation}"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    found = pl.read_csv(io.StringIO(done.stdout), schema=wanted.schema)
+    found = pl.read_csv(io.StringIO(done.stdout), schema=wanted.schema, null_values="NULL")
     assert_frame_equal(found, wanted, rel_tol=1e-12, abs_tol=1e-15)
 
 

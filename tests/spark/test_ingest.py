@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,11 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
-from attnbank.ingest.engines.parts import Part, Written, listed_parts, write_part
+from attnbank.ingest.engines.parts import Part, Work, Written, listed_parts, write_part
 from attnbank.ingest.engines.spark import OnSpark
-from attnbank.ingest.engines.work import Work
 from attnbank.ingest.options import Report
 from attnbank.queries import open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
@@ -149,7 +148,7 @@ def test_a_part_is_written_once(
     other = Work(work.options, work.facts, work.model.__class__(**{
         **work.model.__dict__, "sha256": "0" * 64
     }), work.device)  # fmt: skip
-    with pytest.raises(AttnbankError, match="has other weights on a machine"):
+    with pytest.raises(AttnbankError, match="has different weights on a machine"):
         write_part(tmp_path / "other", other, part)
 
 
@@ -183,13 +182,10 @@ def test_spark_fills_what_a_local_ingest_fills(
     assert len([*folder.glob("attention/run=1/part-*.parquet")]) > 2
     _check_same(folder, tmp_path / "bank.duckdb", options, report)
     exported = tmp_path / "exported"
-    name = "special_tokens" if given is PAIRS else "best_head"
-    asked: dict[str, Any] = {"run": 1}
     with open_bank(options.bank) as bank:
         export(bank, exported)
-        assert_frame_equal(
-            on_spark(folder).query(name, **asked), bank.query(name, **asked), rel_tol=1e-9
-        )
+        mine, theirs = (it.query("special_tokens", run=1) for it in (bank, on_spark(folder)))
+        assert_frame_equal(theirs, mine, rel_tol=1e-9)
     assert {each.name for each in folder.iterdir()} == {each.name for each in exported.iterdir()}
 
 
@@ -200,7 +196,7 @@ def test_an_executor_that_dies_is_told(
     """What runs the model is ended, as by a machine that has too little memory."""
 
     class Dying(OnSpark):
-        def write(self, work: Work, parts: Any) -> list[Written]:
+        def write(self, work: Work, parts: Any) -> Iterator[Written]:
             return super().write(_Deadly(work), parts)
 
     options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
@@ -235,7 +231,7 @@ def _check_whole_or_refused(folder: Path, bank: Path, options: IngestOptions) ->
 
 
 HERE = """
-import attnbank.cli.commands.fill.ingest as command
+import attnbank.cli.commands.ingest as command
 from attnbank.ingest import ingest_to_export
 from attnbank.ingest.engines import parts
 
@@ -247,7 +243,7 @@ class Here:
         return [parts.write_part(self.folder, work, each) for each in given]
 
 parts.WEIGHTS = 40_000
-command.ingest_elsewhere = lambda options, to, master, shown: ingest_to_export(
+command.spark_ingest = lambda options, to, master, shown: ingest_to_export(
     options, to, Here, shown
 )
 """
@@ -258,7 +254,7 @@ command.ingest_elsewhere = lambda options, to, master, shown: ingest_to_export(
 def test_killed_at_any_moment(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Killed 20 times, the command leaves nothing that import takes, and goes on in the end."""
+    """Killed six times, the command leaves nothing that import takes, and goes on in the end."""
     model, folder = str(tiny_model("bert")), tmp_path / "filled"
     options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=64)
     args = ["ingest", str(sample), "--model", model, "--batch-tokens", "64"]
@@ -268,29 +264,30 @@ def test_killed_at_any_moment(
     with Forked() as forked:
         whole = forked.run([*args, "once"], tmp_path, setup=HERE)
         assert whole.status == 0, whole.told
-        while kills < 20:
+        while kills < 6:
             after = drawn.uniform(0.0, whole.seconds)
             ended = forked.run(
                 [*args, str(folder)], tmp_path, setup=HERE, signals=((after, signal.SIGKILL),)
             )
             kills += ended.status == -signal.SIGKILL
             assert ended.status in (0, -signal.SIGKILL), ended.told
-            resumed += "it went on where it had stopped" in ended.told
+            resumed += "it resumed where it had stopped" in ended.told
             for left in (folder, tmp_path / ".filled.ingest" / "export"):
                 _check_whole_or_refused(left, tmp_path / "taken.duckdb", options)
-            if folder.exists() and kills < 20:  # it was whole, or it is
+            if folder.exists() and kills < 6:  # it was whole, or it is
                 shutil.rmtree(folder)
         if not folder.exists():
             ended = forked.run([*args, str(folder)], tmp_path, setup=HERE)
             assert ended.status == 0, ended.told
-    assert resumed > 0 or "it went on" in ended.told
+    # After the last kill there may be nothing left to do.
+    assert resumed or any(each in ended.told for each in ("it resumed where", "nothing was added"))
     _check_same(folder, tmp_path / "bank.duckdb", options)
 
 
 @pytest.mark.parametrize(
     ("more", "fact"),
     [
-        (["--engine", "spark"], "Spark fills an export, and no folder is named."),
+        (["--engine", "spark"], "--engine spark fills a folder: --to is missing."),
         (["--to", "a"], "--to is for Spark."),
         (["--master", "local"], "--master is for Spark."),
     ],

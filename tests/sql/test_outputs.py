@@ -15,7 +15,7 @@ import pytest
 
 from attnbank.cli.app import run
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.outputs.files import check_output, output_file
+from attnbank.sql.outputs.atomic import check_output, output_file
 from attnbank.sql.quoting import literal, quoted
 
 
@@ -35,7 +35,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "socket": (_socket, "is a socket"),
     "link to a pipe": (_link_to_a_pipe, "is a pipe"),
     "link to a device": (lambda path: path.symlink_to(os.devnull), "is a device"),
-    "link to nothing": (lambda path: path.symlink_to("nothing"), "link to nothing"),
+    "link to nothing": (lambda path: path.symlink_to("nothing"), "broken link"),
     "link to itself": (lambda path: path.symlink_to(path), "cannot be written"),
     "link to the bank": (lambda path: path.symlink_to("b.duckdb"), "the bank itself"),
     "second name of the bank": (lambda path: path.hardlink_to(path.with_name("b.duckdb")),
@@ -68,7 +68,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> N
 
 
 def test_a_bank_that_is_still_to_be_made_is_no_output(tmp_path: Path) -> None:
-    for name in ("b.duckdb", "b.duckdb.wal", "b.duckdb.copying"):
+    for name in ("b.duckdb", "b.duckdb.wal", "b.duckdb.wal.checkpoint"):
         with pytest.raises(CallError, match="the bank itself"):
             check_output(tmp_path / name, tmp_path / "b.duckdb")
 
@@ -122,7 +122,7 @@ def test_an_error_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from attnbank.sql.outputs.files import output_file
+from attnbank.sql.outputs.atomic import output_file
 with output_file(sys.argv[1]) as file:
     file.write(b"new")
     file.flush()
@@ -145,7 +145,7 @@ def test_the_part_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_pa
     mine.write_text("mine")
     assert _child(place, "kill").wait() == -signal.SIGKILL
     (left,) = (each for each in tmp_path.iterdir() if each not in (place, mine))
-    assert place.read_text() == "old" and left.read_bytes() == b"new"
+    assert place.read_text() == "old" and (left / "x.csv").read_bytes() == b"new"
     living = _child(place, "live")
     assert living.stdout is not None and living.stdout.readline() == b"written\n"
     (held,) = (each for each in tmp_path.iterdir() if each not in (place, mine, left))
@@ -172,7 +172,7 @@ def test_names_and_texts_are_quoted(name: str) -> None:
 
 IMPATIENT = """
 import os, signal, sys, time
-from attnbank.sql.outputs.files import output_file
+from attnbank.sql.outputs.atomic import output_file
 try:
     with output_file(sys.argv[1]) as file:
         print("written", flush=True)
@@ -186,12 +186,12 @@ def test_a_second_interrupt_leaves_no_part_either(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     script = IMPATIENT.replace(
         "import os,",
-        "from pathlib import Path\n"
-        "real = Path.unlink\n"
-        "def unlink(*args, **options):\n"
+        "import shutil\n"
+        "real = shutil.rmtree\n"
+        "def rmtree(*args, **options):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    real(*args, **options)\n"
-        "Path.unlink = unlink\n"
+        "shutil.rmtree = rmtree\n"
         "import os,",
     )
     child = subprocess.Popen(

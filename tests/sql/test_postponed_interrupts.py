@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,20 @@ def test_an_error_within_is_told_by_the_interrupt() -> None:
         _interrupt()
         raise ValueError("within")
     assert isinstance(raised.value.__context__, ValueError)
+
+
+def test_nothing_is_raised_where_nobody_waits_for_the_end() -> None:
+    """As where an interrupt comes between the entry of a `with` statement and its block."""
+
+    def made() -> Generator[None, None, None]:
+        with postponed():
+            yield
+
+    waiting = made()
+    next(waiting)
+    _interrupt()
+    waiting.close()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_other_threads_and_ignored_interrupts_are_left_alone() -> None:

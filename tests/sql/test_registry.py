@@ -13,10 +13,9 @@ from case_bank import make_bank
 from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank import formats
-from attnbank.sql.header import Analysis, HeaderError, RunChoice, parse
+from attnbank.sql.header import OWN, Analysis, HeaderError, RunChoice, parse
 from attnbank.sql.reading import sources
 from attnbank.sql.registry import shared
-from attnbank.sql.runs import arguments
 
 HEADER = """\
 -- title: How many words there are
@@ -56,7 +55,9 @@ def test_a_header_is_read() -> None:
     assert found.formulas == ("n = |W|, where W are the words", "share = n / n")
     assert parse("words", "surface", HEADER.replace("-- formula", "-- note") + BODY).formulas == ()
     assert found.notes == ("words are counted, and nothing else",)
-    least, names = found.parameters
+    least, names, run = found.parameters
+    assert (run.name, run.type, run.default) == ("run", "varchar", "null")
+    assert run.help.endswith("newest finished one of trained weights that fits")
     assert (least.name, least.type, least.default, least.help) == (
         "least",
         "integer",
@@ -69,6 +70,13 @@ def test_a_header_is_read() -> None:
         ("share", "decimal(4,1)"),
     ]
     assert found.statement == (
+        "with\n\nchosen_run as (\n"
+        "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
+        "    from chosen_run(\n"
+        "        asked := cast($run as varchar),\n"
+        "        unit := 'word',\n"
+        "        contexts := ['document', 'sentence']\n"
+        "    ) as chosen\n)\n\n"
         "select count(*) as n, 1.0 as share\n"
         "from word where cast($least as integer) > 0 and 'a' in cast($names as varchar[])"
     )
@@ -83,7 +91,11 @@ def test_a_header_is_read() -> None:
         ("-- paper: nowhere\n", "", "has no paper"),
         ("-- grain: one row\n", "", "has no grain"),
         ("-- column n bigint: how many\n-- column share decimal(4,1): per cent\n", "", "no column"),
-        ("-- grain: one row\n", "-- grain: one row\n-- grain: two\n", "'grain' is unknown or"),
+        (
+            "-- grain: one row\n",
+            "-- grain: one row\n-- grain: two\n",
+            "'grain' is unknown or repeated",
+        ),
         (
             "-- param least integer = 1: the least, or 0",
             "-- param least integer: the least",
@@ -138,7 +150,8 @@ def test_an_analysis_of_a_run_says_how_it_chooses_and_which_answered(analysis: A
             assert len(compared) > 1
             assert [each.name for each in analysis.columns[-len(compared) :]] == compared
         return
-    wanted = f"asked := $run, {arguments(analysis.run)}"
+    given = {"asked": "$run"} | analysis.run.arguments
+    wanted = ", ".join(f"{name} := {value}" for name, value in given.items())
     for each in analysis.parameters:  # the statement gives each value its type
         wanted = re.sub(rf"\${each.name}\b", f"cast(${each.name} as {each.type})", wanted)
     assert [_normal(each.sql(dialect="duckdb")) for each in calls] == [
@@ -162,6 +175,55 @@ def test_a_faulty_choice_of_runs_is_told(line: str) -> None:
     text = HEADER.replace("unit=word contexts=document,sentence", line) + BODY
     with pytest.raises(HeaderError, match="in the header line 'run'"):
         parse("words", "surface", text)
+
+
+NAMED = """\
+-- title: Words
+-- grain: one row
+-- run: unit=word
+-- param run, min_count
+-- column relation, run
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "start"),
+    [
+        ("select 1 from word where $min_count > 0", "with\n\nchosen_run as (\n"),
+        ("with\n\na as (select $min_count)\n\nfrom a", "with\n\nchosen_run as (\n"),
+        ("with recursive a as (select $min_count) from a", "with recursive\n\nchosen_run as (\n"),
+        ("WITH a as (select $min_count) from a", "with\n\nchosen_run as (\n"),
+    ],
+)
+def test_what_a_header_names_is_written_out(body: str, start: str) -> None:
+    found = parse("words", OWN, f"{NAMED}{body}\n")
+    assert [(each.name, each.default) for each in found.parameters] == [
+        ("run", "null"),
+        ("min_count", "10"),
+    ]
+    assert [each.type for each in found.columns] == ["varchar", "varchar"]
+    assert found.body.startswith(start) and found.body.count("chosen_run as (") == 1
+    assert sqlglot.parse_one(found.body, dialect="duckdb").find(sqlglot.exp.With) is not None
+    # What --show-sql prints is a whole file, which means the same in a folder of one's own.
+    again = parse("words", OWN, found.text)
+    assert (again.text, again.body, again.parameters) == (found.text, found.body, found.parameters)
+
+
+def test_a_header_that_declares_the_run_chooses_it_itself() -> None:
+    text = NAMED.replace("run, min_count", "run varchar = null: name or id")
+    found = parse("words", OWN, f"{text}select 1 from chosen_run(asked := $run)")
+    assert found.body == "select 1 from chosen_run(asked := $run)"
+
+
+def test_an_unknown_name_in_a_header_is_told() -> None:
+    for text in (NAMED.replace("min_count", "most"), NAMED.replace("relation", "most")):
+        with pytest.raises(HeaderError, match="does not describe most"):
+            parse("words", OWN, f"{text}select 1")
+
+
+@every
+def test_the_text_of_an_analysis_means_the_same(analysis: Analysis) -> None:
+    assert parse(analysis.name, analysis.section, analysis.text) == analysis
 
 
 def test_what_is_shared_is_no_analysis() -> None:

@@ -114,6 +114,10 @@ CHANGES: dict[str, list[Change]] = {
         Change(None, 96, SAME),  # what the model takes
     ],
     "multiword": [Change("written", "parts", RUN)],
+    "edges": [Change("cut", "share", RUN)],
+    "bos": [Change(False, True, RUN, {"model": "@gpt2"}), Change(False, True, "--bos")],
+    "bos_token": [Change(None, ".", RUN, {"model": "@gpt2"})],
+    "first_word": [Change("special", "word", RUN, {"model": "@gpt2"})],
     "shard": [
         Change("1/2", "2/2", "The bank has its shard 1/2 as the corpus copies",
                {"corpora": ("@copies",)}),
@@ -133,7 +137,7 @@ CHANGES: dict[str, list[Change]] = {
     ],
     "decimals": [Change(None, 3, RUN), Change(3, 4, RUN)],
     "random_weights": [Change(None, 0, RUN), Change(0, 1, RUN)],
-    "revision": [Change(None, "main", "--revision is one of the hub")],
+    "revision": [Change(None, "main", "--revision is for models of the hub")],
     "device": [Change("auto", "cpu", SAME), Change("cpu", "auto", SAME)],
     "trust_remote_code": [Change(False, True, SAME), Change(True, False, SAME)],
     "batch_tokens": [Change(32, 64, "is in the bank, with batches of 32 tokens")],
@@ -165,10 +169,11 @@ CHANGES: dict[str, list[Change]] = {
         Change(0, 1, "--mask-seed says which"),
     ],
 }  # fmt: skip
-EVERY = [
-    pytest.param(name, change, id=f"{name}-{number}")
+EVERY = [  # once each after a run that is finished, and one of each option after half a run
+    pytest.param(name, change, is_half, id=f"{name}-{number}-{'half' if is_half else 'finished'}")
     for name, changes in CHANGES.items()
     for number, change in enumerate(changes, start=1)
+    for is_half in ([False, True] if number == 1 else [False])
 ]
 
 
@@ -232,13 +237,8 @@ def test_every_option_is_here() -> None:
     assert set(CHANGES) == {each.name for each in fields(IngestOptions)}
 
 
-@pytest.mark.usual("format-1-*", "context-1-*", "limit-1-*", "seed-1-*")
-@pytest.mark.parametrize(
-    "is_interrupted",
-    [False, pytest.param(True, marks=pytest.mark.slow)],
-    ids=["finished", "interrupted"],
-)
-@pytest.mark.parametrize(("name", "change"), EVERY)
+@pytest.mark.usual("format-1-*", "context-1-f*", "limit-1-f*", "seed-1-f*")
+@pytest.mark.parametrize(("name", "change", "is_interrupted"), EVERY)
 def test_an_option_that_differs_is_used_or_refused(
     folder: Callable[[str], str],
     name: str,
@@ -326,7 +326,7 @@ def test_a_truncated_run_is_told_from_a_whole_one(
     ingest(options)
     capsys.readouterr()
     assert run(["-b", str(options.bank), "info"]) == 0
-    assert "the first input of each document alone, a sample of 2 inputs, seed 3" in (
+    assert "only the first input of each document, a sample of 2 inputs, seed 3" in (
         capsys.readouterr().out
     )
 

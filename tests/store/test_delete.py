@@ -20,7 +20,6 @@ from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
-from attnbank.sql.bank.upgrading import upgrade
 from attnbank.sql.errors import CallError
 
 ENTITIES = (
@@ -37,16 +36,14 @@ ENTITIES = (
 
 
 @pytest.fixture(scope="module")
-def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = old_banks.format_1(tmp_path_factory.mktemp("old") / "bank.duckdb")
-    upgrade(path)
-    return path
+def five_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return old_banks.five_runs(tmp_path_factory.mktemp("five") / "bank.duckdb")
 
 
 @pytest.fixture
-def bank(tmp_path: Path, upgraded: Path) -> Path:
-    """Five runs, two of them with words of two corpora, and two probes (see tests/banks)."""
-    return Path(shutil.copy(upgraded, tmp_path))
+def bank(tmp_path: Path, five_runs: Path) -> Path:
+    """Five runs, two of them with words of two corpora, and two probes (`old_banks`)."""
+    return Path(shutil.copy(five_runs, tmp_path))
 
 
 def _ask(bank: Path, statement: str) -> list[tuple[Any, ...]]:
@@ -181,14 +178,16 @@ def test_a_replaced_run_inherits_nothing(
 
 def test_a_corpus_or_model_in_use_stays(bank: Path) -> None:
     before = bank.read_bytes()
-    with pytest.raises(CallError, match=r"corpus test stays, for 4 runs use it: test/tiny, ") as e:
+    with pytest.raises(
+        CallError, match=r"corpus test cannot be deleted: 4 runs use it: test/tiny, "
+    ) as e:
         delete(bank, corpora=["test"])
     assert "attnbank delete 2 3 4 5 --corpus 2" in e.value.remedy
-    with pytest.raises(CallError, match="model tiny stays, for 2 runs use it"):
+    with pytest.raises(CallError, match="model tiny cannot be deleted: 3 runs use it"):
         delete(bank, ["1"], models=["1"])
-    with pytest.raises(CallError, match="3 models are called tiny") as e:
+    with pytest.raises(CallError, match="2 models are called tiny") as e:
         delete(bank, models=["tiny"])
-    assert e.value.remedy == "Give an id: 1, 2, 3."
+    assert e.value.remedy == "Give an id: 1, 2."
     with pytest.raises(CallError, match="no run nothing"):
         delete(bank, ["nothing"])
     assert bank.read_bytes() == before
@@ -222,7 +221,10 @@ def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "Deleted: the run train/tiny\n" in told
     assert "Deleted: the probe 1 (attention, learnt from train/tiny, scored on test/tiny)" in told
     assert planned.splitlines()[-1] in told.splitlines()  # the same rows
-    assert "No run uses the corpus train any more: attnbank delete --corpus train" in told
+    assert (
+        "No run uses the corpus train any more; to delete it: attnbank delete --corpus train"
+        in told
+    )
     assert run(["-b", str(bank), "delete", "--corpus", "train", "-q"]) == 0
     assert capsys.readouterr().err == ""
     assert run(["-b", str(bank), "delete"]) == 2
@@ -250,6 +252,6 @@ def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
     bank = make_bank(tmp_path / "two.duckdb", given)
     assert run(["-b", str(bank), "delete", "control", "--yes"]) == 0
     told = capsys.readouterr().err
-    assert "No run uses the model 2 any more: attnbank delete --model 2" in told
+    assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in told
     assert run(["-b", str(bank), "delete", "--model", "2", "--yes"]) == 0
     assert _ask(bank, "select id from model") == [(1,)]

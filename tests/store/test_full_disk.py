@@ -17,7 +17,7 @@ import toy_attention as toy
 
 from attnbank.cli.app import run
 from attnbank.sql import registry
-from attnbank.sql.bank.explaining import explain, is_full_disk
+from attnbank.sql.bank.error_messages import explain, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 
 LIMITED = """
@@ -67,7 +67,7 @@ def test_what_was_committed_is_said_and_made_once(
     """The log has room, the file does not grow: committed, and not folded in."""
     done = _run(bank, command, bank.stat().st_size)
     assert done.returncode == 0, done.stderr
-    assert "Warning: All is committed" in done.stderr and "the disk is full" in done.stderr
+    assert "Warning: Everything is committed" in done.stderr and "the disk is full" in done.stderr
     assert "type the same" not in done.stderr
     kept = _counted(bank, command)
     assert kept[0] == 1 and kept[1] > 0
@@ -103,7 +103,7 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
     import old_banks
 
     bank = tmp_path / "old.duckdb"
-    of = old_banks.columns(old_banks.format_1(bank))
+    of = old_banks.columns(old_banks.format_0(bank))
     del of["bank"]
     rows = old_banks.rows(bank, of)
     content = bank.read_bytes()
@@ -118,11 +118,11 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
         )
         with duckdb.connect(str(bank), read_only=True) as connection:
             (format_,) = connection.execute("select format from bank").fetchall()[0]
-        assert format_ == (1 if done.returncode else registry.FORMAT), (limit, done.stderr)
+        assert format_ == (0 if done.returncode else registry.FORMAT), (limit, done.stderr)
         if done.returncode:
-            assert "is full; the bank is as it was" in done.stderr
+            assert "is full; the bank was left unchanged" in done.stderr
         assert old_banks.rows(bank, of) == rows
-        assert not list(tmp_path.glob("*.copying*"))
+        assert not list(tmp_path.glob(".*.part"))
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_dry_run_says_which_disk_is_full(
         env=os.environ | {"TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 1
-    assert f"The disk of {tmp_path} is full, where a dry run counts" in done.stderr
+    assert f"The disk of {tmp_path} is full, which a dry run uses" in done.stderr
     assert "TMPDIR" in done.stderr and done.stderr.count("\n") == 2
     assert [*tmp_path.glob("*")] == []
 
@@ -161,7 +161,7 @@ def test_choosing_a_run_on_a_full_disk_is_said_too(bank: Path) -> None:
         statuses.add(done.returncode)
         assert "unexpected" not in done.stderr and done.stderr.count("\n") <= 2, done.stderr
         if done.returncode:
-            assert "is full; the choice is as it was" in done.stderr
+            assert "is full; the default run is unchanged" in done.stderr
     assert 1 in statuses
 
 

@@ -220,7 +220,7 @@ def test_options_that_cannot_be(
         ingest(IngestOptions(corpus, bank, folder, max_tokens=97))
     with pytest.raises(CallError, match="decimals"):
         ingest(IngestOptions(corpus, bank, folder, decimals=0))
-    with pytest.raises(CallError, match="Unknown context"):
+    with pytest.raises(CallError, match="not a valid value of --context"):
         ingest(IngestOptions(corpus, bank, folder, context="paragraph"))
     assert not bank.exists()
 
@@ -237,19 +237,19 @@ def test_a_file_that_is_no_bank_is_left_alone(
     other = tmp_path / "other.duckdb"
     with duckdb.connect(str(other)) as connection:
         connection.execute("create table mine as select 1 as x")
-    with pytest.raises(BankError, match="no bank"):
+    with pytest.raises(BankError, match="not a bank"):
         ingest(IngestOptions((str(sample),), other, folder))
     with duckdb.connect(str(other), read_only=True) as connection:
         assert connection.execute("select table_name from duckdb_tables()").fetchall() == [
             ("mine",)
         ]
-    with pytest.raises(BankError, match="cannot be called paper"):
+    with pytest.raises(BankError, match="cannot be named paper"):
         ingest(IngestOptions((str(sample),), tmp_path / "paper.duckdb", folder))
 
 
 @pytest.mark.slow
 def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
-    """Peak resident memory of the sample 100 times over is within 10 % of 10 times over."""
+    """Peak resident memory of the sample 30 times over is within 10 % of 8 times over."""
     script = (
         "import resource, sys; from pathlib import Path;"
         " from attnbank.ingest import IngestOptions, ingest;"
@@ -257,7 +257,7 @@ def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
         " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     peaks = {}
-    for times in (10, 100):
+    for times in (8, 30):
         folder = tmp_path / str(times)
         folder.mkdir()
         for copy in range(times):
@@ -269,4 +269,4 @@ def test_memory_is_flat(tmp_path: Path, sample: Path) -> None:
         assert done.returncode == 0, done.stderr[-2000:]
         peaks[times] = int(done.stdout.split()[-1])
         (folder / "bank.duckdb").unlink()
-    assert peaks[100] < 1.10 * peaks[10], peaks
+    assert peaks[30] < 1.10 * peaks[8], peaks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run as attnbank
-from attnbank.cli.explorer.desk import Desk
+from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.derived.probes import train_probe
@@ -58,6 +59,7 @@ def _answers(bank: Bank, name: str, run: str, **values: Any) -> Any:
     return bank.query(name, run=run, **values).drop("run")
 
 
+@cache
 def _of(bank: Path) -> dict[str, str]:
     """The name of the run of each kind."""
     with open_bank(bank) as opened:
@@ -140,9 +142,9 @@ def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, Path]) -> Non
     peak = "pattern { A =[1-1]=> B }"
     with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
         own = _of(banks[0])["sentences"]
-        wanted = whole.find(peak, run=own)
+        wanted = whole.find(peak, run=own, context=False)
         assert wanted.height
-        assert_frame_equal(peaks.find(peak, run=run).drop("run"), wanted.drop("run"))
+        assert_frame_equal(peaks.find(peak, run=run, context=False).drop("run"), wanted.drop("run"))
         for request, columns in (
             ("pattern { A =[1-1 > 0.1]=> B }", ""),
             ("pattern { A -[nsubj]-> B }", "weight(1-1, A, B)"),
@@ -157,12 +159,12 @@ def test_maps_steps_and_probes_are_refused(banks: tuple[Path, Path]) -> None:
     run = _of(banks[1])["sentences"]
     with open_bank(banks[1]) as bank, pytest.raises(QueryError, match=REASON):
         bank.show(1, "1-1")
-    with pytest.raises(CallError, match=REASON):
+    with pytest.raises(QueryError, match=REASON):
         compute(banks[1], "head_distance")
     with pytest.raises(CallError, match=REASON):
         compute(banks[1], "head_distance", run=run)
     options = ProbeOptions(train_split="train", test_split="dev")
-    with pytest.raises(QueryError, match=REASON):
+    with pytest.raises(CallError, match=REASON):
         train_probe(banks[1], "attention", run, run, options)
 
 
@@ -174,9 +176,9 @@ def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, Path]) -> None
 
 
 def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
-    desk = Desk(banks[1], 30.0, 1_000_000_000)
+    cache = BankCache(banks[1], 30.0, 1_000_000_000)
     run = _of(banks[1])["sentences"]
-    site, address = make_site(desk, "token", 8417), "http://127.0.0.1:8417"
+    site, address = make_site(cache, "token", 8417), "http://127.0.0.1:8417"
     try:
         with TestClient(site, base_url=address) as client:
             assert client.get("/?token=token").status_code == 200
@@ -185,7 +187,7 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
             refused = client.get("/sentence", params={"run": run, "sentence": "1", "head": "1-1"})
             assert REASON in refused.text and "--keep weights" in refused.text
     finally:
-        desk.close()
+        cache.close()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
     [
         ({"decimals": 3}, "--decimals"),
         ({"unit": "token", "gradients": True}, "--gradients"),
-        ({"keep": "all"}, "--keep takes no all"),
+        ({"keep": "all"}, "'all' is not a valid value of --keep"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -218,7 +220,7 @@ def test_the_command(
     assert told < whole.bytes
     assert attnbank([*call, "--keep", "peaks"]) == 0
     error = capsys.readouterr().err
-    assert "weights, of which the peaks and sums are kept" in error and "query best_head" in error
+    assert "weights, of which only peaks and sums are kept" in error and "query best_head" in error
     assert attnbank([*call, "--keep", "peaks"]) == 0
     assert "nothing was added" in capsys.readouterr().err
     assert attnbank(["-b", str(bank), "info"]) == 0

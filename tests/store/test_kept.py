@@ -19,7 +19,7 @@ from attnbank.ingest.derived.steps import STEPS, compute
 from attnbank.ingest.store.deleting import delete
 from attnbank.ingest.store.saved import Relation, save
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.export.exporting import export
+from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import analyses
 
@@ -53,7 +53,7 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
 
 def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
     """The rows are forged in the bank: whoever reads them sees the forged ones."""
-    from attnbank.queries.kept import as_bytes
+    from attnbank.queries.results import as_bytes
 
     with open_bank(own) as bank:
         rows = bank.query("best_head")
@@ -166,7 +166,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
         with open_bank(own) as bank:
             words = bank.query("word_count")
             assert bank.kept("word_count") is not None
-        registry.leave(["word_count"])
+        registry.own.clear()
         file = folder / "word_count.sql"
         file.write_text(text.format("2 * count(*)"))
         os.utime(file, (0, 0))
@@ -174,7 +174,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
             assert bank.kept("word_count") is None
             assert bank.query("word_count")["n"][0] == 2 * words["n"][0]
     finally:
-        registry.leave(["word_count"])
+        registry.own.clear()
     with duckdb.connect(str(own)) as connection:  # another version of attnbank has kept it
         connection.execute("update kept.result set reads = 'x' where analysis = 'best_head'")
     with open_bank(own) as bank:
@@ -218,9 +218,9 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
     assert run([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
     assert not capfd.readouterr().err
     assert run([*args, "compute", "best_head"]) == 0
-    assert "were kept already" in capfd.readouterr().err
+    assert "already has" in capfd.readouterr().err
     assert run([*args, "compute", "best_head", "--subtypes"]) == 0
-    assert "rows of best_head are kept" in capfd.readouterr().err
+    assert "rows of best_head in the bank" in capfd.readouterr().err
     assert run([*args, "compute", "--all", "--run", "none"]) == 2
     assert "There is no run none" in capfd.readouterr().err
     assert run([*args, "compute", "--all", "best_head"]) == 2
@@ -230,7 +230,7 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
 
 
 def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnbank.cli.commands.fill import keeping
+    from attnbank.cli.commands import compute as keeping
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="at most 1,000 are kept"):

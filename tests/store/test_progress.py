@@ -67,6 +67,12 @@ def test_progress(
             ((total,),) = connection.execute("select count(*) from sentence").fetchall()
     assert report.batches > 1
     _check(told, "running", 0, total)
+    shares = [each.share for each in told if each.stage == "running" and each.share is not None]
+    assert shares == sorted(shares) and shares[-1] == 1
+    if name == "sentences":  # the long ones come last, and take longer
+        running = [each for each in told if each.stage == "running" and each.total]
+        half = next(each for each in running if 2 * each.done >= (each.total or 0))
+        assert half.share is not None and half.share < 0.9 * half.done / total
 
     told = []
     expected = estimate(options, told.append)

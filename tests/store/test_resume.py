@@ -15,6 +15,7 @@ import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.attention.rows import BatchRows, RunFacts
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import BankError
@@ -148,39 +149,84 @@ def test_is_killed_again_and_again(
     assert _content(bank) == _content(whole)
 
 
-def test_batches_of_a_transaction_that_is_not_committed_are_gone(
-    tmp_path: Path, sample: Path, whole: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    """Two batches are committed, a third is written, and then what is told of it raises."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
+def test_an_interrupt_within_a_transaction_keeps_whole_batches(
+    tmp_path: Path, sample: Path, whole: Path, tiny_model: Callable[[str], Path],
+    number: signal.Signals,
+) -> None:  # fmt: skip
+    """All of this run fits into one transaction, which the third batch interrupts (twice)."""
     options = _options(sample, new_banks.put(tmp_path / "bank.duckdb"), tiny_model("bert"))
-
-    class Stopped(Exception):
-        pass
-
     written: list[int] = []
 
     def tell(progress: Progress) -> None:
         if progress.stage == "running" and progress.done > sum(written):
             written.append(progress.done - sum(written))
             if len(written) == 3:
-                raise Stopped
+                os.kill(os.getpid(), number)
+                os.kill(os.getpid(), number)
 
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stopped):
-        patched.setattr(pipeline, "ROWS_AT_ONCE", _rows_of_two_batches(whole))
-        ingest(options, tell)
-    assert _holds_only_whole_batches(options.bank) == 2
+    usual = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for each in usual:
+            signal.signal(each, signal.default_int_handler)  # as in the command
+        with pytest.raises(KeyboardInterrupt) as caught:
+            ingest(options, tell)
+    finally:
+        for each, handler in usual.items():
+            signal.signal(each, handler)
+    kept = _holds_only_whole_batches(options.bank)
+    assert kept >= 3
+    assert str(caught.value).startswith(f"{kept} batches (")
     assert ingest(options).state == "resumed"
     assert _content(options.bank) == _content(whole)
 
 
-def _rows_of_two_batches(bank: Path) -> int:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        found = connection.execute(
-            "select count(*) from attention"
-            " inner join sequence on sequence.id = attention.sequence where sequence.batch <= 2"
-        ).fetchone()
-    assert found is not None
-    return int(found[0])
+def test_an_error_keeps_the_whole_batches_of_a_transaction(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Rows that cannot be written are rolled back, and with them those of their transaction."""
+    options = _options(sample, new_banks.put(tmp_path / "bank.duckdb"), tiny_model("bert"))
+
+    class Stopped(Exception):
+        pass
+
+    def tell(progress: Progress) -> None:
+        if progress.stage == "running" and progress.done:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        ingest(options, tell)
+    assert _holds_only_whole_batches(options.bank) == 1
+
+
+def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
+    """Batches come 10 seconds after each other; the fourth is committed while nothing comes."""
+    now = [0.0]
+    with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
+        connection.execute(
+            "create table run as"
+            " select 1 as id, 0 as batches, 0 as unknown_words, 0 as joined_words"
+        )
+        facts = RunFacts(1, 1, 1, "mean", None)
+        committed = []
+
+        def look() -> None:
+            found = connection.cursor().execute("select batches from run").fetchone()
+            assert found is not None
+            committed.append(found[0])
+
+        with pipeline.Writer(connection, facts, clock=lambda: now[0]) as writer:
+            for batch in range(1, 5):
+                now[0] += 10
+                writer.add(BatchRows(batch, 1, {}, 0))
+                look()
+            now[0] += 19
+            writer.commit_if_due()
+            look()
+            now[0] += 1
+            writer.commit_if_due()
+            look()
+    assert committed == [0, 0, 3, 3, 3, 4]
 
 
 def test_a_finished_ingest_adds_nothing(

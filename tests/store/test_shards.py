@@ -126,7 +126,7 @@ def test_what_cannot_be_a_shard_is_refused(
             ingest(IngestOptions((str(sample),), bank, model, shard=shard))
     with pytest.raises(CallError, match="--limit draws from the whole corpus"):
         ingest(IngestOptions((str(sample),), bank, model, shard="1/3", limit=2))
-    with pytest.raises(CallError, match="11/11 of sample has no sentence"):
+    with pytest.raises(CallError, match="11/11 of sample is empty"):
         ingest(IngestOptions((str(sample),), bank, model, shard="11/11"))
     assert not bank.exists()
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_in_one_shard_only() -> None:
         document = None if start is None else DocumentStart(f"same name {start % 2}")
         return Sentence((Word("a"),), document=document)
 
-    bad = [Problem("bad", f"{number}", "") for number in range(4)]
+    bad = [Problem("bad", f"{number}") for number in range(4)]
     items: list[Sentence | Problem] = [
         bad[0], sentence(1), bad[1], sentence(None), sentence(2), sentence(3), bad[2],
         sentence(4), sentence(5), sentence(None), bad[3],

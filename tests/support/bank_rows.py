@@ -8,7 +8,16 @@ import duckdb
 
 Rows = list[tuple[object, ...]]
 
-_TEXT = ("corpus", "document", "sentence", "word", "mention", "departure", "model")
+_TEXT = (
+    "corpus",
+    "document",
+    "sentence",
+    "word",
+    "enhanced_dependency",
+    "mention",
+    "departure",
+    "model",
+)
 _OF_RUNS = {
     "run": "select * exclude (first_sequence, batches, started, finished) from run",
     "sequence": "select run, document, sentence, positions, tokens from sequence",

@@ -10,8 +10,6 @@ from pathlib import Path
 import duckdb
 import new_banks
 
-from attnbank.sql import registry
-
 ALWAYS = ("corpus", "document", "sentence", "model", "run")
 """Tables that get one row, with id 1, if a case does not give them."""
 
@@ -28,11 +26,16 @@ _COLUMNS: dict[str, list[tuple[str, str, bool]]] = {}
 _BY_TYPE = {"VARCHAR": "x", "BOOLEAN": "true", "TIMESTAMP": "2020-01-02 03:04:05"}
 
 
+def attention_maps() -> str:
+    """A SELECT of the rows of attention_map that the weights of a bank give."""
+    return Path(__file__).with_name("attention_maps.sql").read_text(encoding="utf-8")
+
+
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank with the rows of `given`, which has a CSV text per table.
 
-    The sums of attention maps are computed as an upgrade does, where the maps are whole: where the
-    case says how many positions its sequences have.
+    The sums of attention maps are computed where the maps are whole: where the case
+    says how many positions its sequences have.
     """
     with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
@@ -42,9 +45,7 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
         for table, text in given.items():
             _insert(connection, table, read_rows(text))
         if "attention" in given and "positions" in given["sequence"]:
-            connection.execute(
-                f"insert into attention_map by name {registry.statement('attention_maps')}"
-            )
+            connection.execute(f"insert into attention_map by name {attention_maps()}")
         connection.execute("commit")
     return path
 

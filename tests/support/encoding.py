@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignable, Unit
+from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, Unalignable
+from attnbank.ingest.options import Unit
 
 
 def encoded(

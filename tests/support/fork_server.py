@@ -25,18 +25,16 @@ import transformers.models.auto.modeling_auto
 import transformers.models.bert.modeling_bert
 import transformers.models.bert.tokenization_bert  # noqa: F401
 
-import attnbank.cli.commands.ask.info
-import attnbank.cli.commands.ask.query
-import attnbank.cli.commands.fill.compute
-import attnbank.cli.commands.fill.demo
-import attnbank.cli.commands.fill.probe
-import attnbank.cli.commands.keep.delete
-import attnbank.cli.commands.keep.export
+import attnbank.cli.commands.banks
+import attnbank.cli.commands.compute
+import attnbank.cli.commands.info
+import attnbank.cli.commands.ingest
+import attnbank.cli.commands.query
 import attnbank.cli.output
-import attnbank.ingest.derived.head_distance
+import attnbank.ingest.derived.heads
 import attnbank.ingest.derived.probes.probing
 import attnbank.ingest.store.pipeline
-import attnbank.queries.export.exporting  # noqa: F401
+import attnbank.queries.export  # noqa: F401
 from attnbank.cli import main
 
 

@@ -76,12 +76,17 @@ def check_lines(lines: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: its status, what it printed, its seconds and its peak memory."""
+    """How a process ended: its status, what it printed, its seconds and its peak memory.
+
+    `processor` are the seconds of all its threads and of the processes that it waited for: the
+    same on a machine that is busy.
+    """
 
     status: int
     out: str
     err: str
     seconds: float
+    processor: float
     memory: int  # bytes
 
 
@@ -123,7 +128,8 @@ def measured(
     out.unlink()
     err.unlink()
     seconds = time.monotonic() - began
-    return Ended(process.returncode, said, told, seconds, usage.ru_maxrss * 1024)
+    processor = usage.ru_utime + usage.ru_stime
+    return Ended(process.returncode, said, told, seconds, processor, usage.ru_maxrss * 1024)
 
 
 def _limits() -> None:

@@ -34,7 +34,7 @@ def _expected(request: str, corpus: Corpus, within: str) -> Hits:
 
 def _found(request: str, bank: Bank, within: str) -> Hits:
     run = bank.runs()["name"][0] if "=[" in request else None
-    frame = bank.find(request, within=within, run=run)
+    frame = bank.find(request, within=within, run=run, context=False)
     nodes = sorted(name for name, dtype in frame.schema.items() if dtype.is_integer())
     shown = {"sent_id", "run", *nodes, *(f"{name}.sent_id" for name in nodes)}
     edges = sorted(name for name in frame.columns if name not in shown)

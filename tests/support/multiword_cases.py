@@ -49,9 +49,22 @@ class Case:
     mode: str
     context: str = "sentence"
     unit: str = "word"
+    shares: bool = False  # --edges share
 
     def __post_init__(self) -> None:
-        layouts = passes.layouts(self.model, self.corpus, self.context, self.unit)
+        layouts = passes.layouts(
+            self.model, self.corpus, self.context, self.unit, shares=self.shares
+        )
+        if self.shares:
+            self.corpus.sentences = [
+                [
+                    unit
+                    for unit, _ in passes.joined(
+                        self.model.tokenizer, [(each, each.space_before) for each in units]
+                    )
+                ]
+                for units in self.corpus.sentences
+            ]
         # Inputs of a batch are numbered by their length: here they come in the order of the text.
         self.sequences = [
             row[0]
@@ -113,7 +126,7 @@ def make(
     assert run(["-b", str(bank), "ingest", str(source), "--model", str(model), *options]) == 0
     corpus = text.read(source, written=mode == "written")
     unit = "token" if "token" in args else "word"
-    return Case(bank, corpus, passes.Model(model), mode, context, unit)
+    return Case(bank, corpus, passes.Model(model), mode, context, unit, "share" in args)
 
 
 Make = Callable[..., Case]

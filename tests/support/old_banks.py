@@ -1,27 +1,88 @@
-"""Banks of earlier formats, and what to compare of a bank before and after an upgrade."""
+"""Banks of several runs, banks of an earlier format, and what to compare before and after."""
 
 from __future__ import annotations
 
-import lzma
+from contextlib import chdir
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 
-_BANKS = Path(__file__).resolve().parents[1] / "banks"
+_SAMPLE = Path(__file__).resolve().parents[2] / "ingest" / "corpora" / "sample"
+_TEXT = "# text = "
 
 Rows = list[tuple[object, ...]]
 
+BEFORE = (
+    "alter table model drop column causal",
+    "alter table sentence drop column metadata",
+    "drop table preferred_run",
+    "drop table enhanced_dependency",
+    "comment on column word.lemma is 'Something else.'",
+    "update bank set format = 0, analyses = 'of format 0'",
+)
+"""What makes a new bank one of format 0, as if these had come with format 1."""
 
-def format_1(path: Path) -> Path:
-    """Write the bank of format 1 that is kept in the repository to a path."""
-    path.write_bytes(lzma.decompress((_BANKS / "format-1.duckdb.xz").read_bytes()))
+
+def five_runs(path: Path) -> Path:
+    """Write a bank of five runs over two texts, with two probes, distances and embeddings.
+
+    The runs are single sentences of both texts, documents, token pairs with gradients and ablation,
+    and documents of a control with other random weights.
+    """
+    path.write_bytes(_five_runs())
     return path
 
 
-def format_4(path: Path) -> Path:
-    """Write the bank of format 4 that is kept in the repository to a path."""
-    path.write_bytes(lzma.decompress((_BANKS / "format-4.duckdb.xz").read_bytes()))
+def format_0(path: Path) -> Path:
+    """Write a bank of an earlier format: `five_runs` without what came with format 1."""
+    path.write_bytes(_format_0())
     return path
+
+
+@cache
+def _format_0() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = five_runs(Path(folder, "old.duckdb"))
+        with duckdb.connect(str(path)) as connection:
+            for statement in BEFORE:
+                connection.execute(statement)
+        return path.read_bytes()
+
+
+@cache
+def _five_runs() -> bytes:
+    import tiny_models
+
+    from attnbank.ingest import IngestOptions, ingest
+    from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+    from attnbank.ingest.derived.steps import compute
+
+    document: dict[str, Any] = {"context": "document", "max_tokens": 48}
+    pairs: dict[str, Any] = {"context": "pair", "max_tokens": 40, "unit": "token", "limit": 2}
+    # In the folder, so that names in the bank are short, and those of no machine.
+    with TemporaryDirectory() as folder, chdir(folder):
+        train, test = "train.conllu", "test.conllu"
+        text = []
+        for source, file, sentences in (("press", train, 5), ("stories", test, 4)):
+            blocks = (_SAMPLE / f"{source}.conllu").read_text(encoding="utf-8").split("\n\n")
+            Path(file).write_text("\n\n".join(blocks[:sentences]) + "\n\n", encoding="utf-8")
+            lines = "\n".join(blocks[:sentences]).splitlines()
+            text += [each[len(_TEXT) :] for each in lines if each.startswith(_TEXT)]
+        model = str(tiny_models.save("bert", Path("tiny"), text, masked_lm=True))
+        bank = Path("bank.duckdb")
+        ingest(IngestOptions((train,), bank, model))
+        ingest(IngestOptions((test,), bank, model))
+        ingest(IngestOptions((test,), bank, model, decimals=5, **document))
+        ingest(IngestOptions((test,), bank, model, gradients=True, ablate="heads", **pairs))
+        ingest(IngestOptions((test,), bank, model, random_weights=7, decimals=3, **document))
+        compute(bank, "head_distance", run=4)
+        compute(bank, "head_embedding", run=4)
+        train_probe(bank, "attention", 1, 2, ProbeOptions(epochs=2, resamples=10))
+        train_probe(bank, "right_branching", None, 2, ProbeOptions(resamples=10))
+        return bank.read_bytes()
 
 
 def columns(path: Path) -> dict[str, list[str]]:

@@ -12,11 +12,11 @@ import new_banks
 
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.inputs.reading import asking
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.store.corpus_rows import CorpusFacts, write_corpus
+from attnbank.ingest.store.corpus import CorpusFacts, write_corpus
 from attnbank.sql.bank.opening import open_to_write
 
 STORY = """\
@@ -44,8 +44,8 @@ def made_of(batches: Sequence[Batch]) -> list[str]:
 def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.DuckDBPyConnection:
     """A new bank with the text of a corpus, whose id is 1, open for writing."""
     connection = open_to_write(new_banks.put(path), "test")
-    sources = find_sources([str(corpus)], format)
-    items = [item for item in read(sources, format) if isinstance(item, Sentence)]
+    sources = find_sources([str(corpus)], format or ("lines" if corpus.suffix == ".txt" else None))
+    items = [item for item in read(sources) if isinstance(item, Sentence)]
     facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
     for _ in write_corpus(connection, facts, items):
         pass

@@ -9,12 +9,11 @@ import duckdb
 import oracle_probe as slow
 import polars as pl
 import torch
+from torch import nn
 
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
-from attnbank.ingest.derived.probes.data.batches import Batch
-from attnbank.ingest.derived.probes.data.tasks import Task, read_task
-from attnbank.ingest.derived.probes.probing import make_scorer
-from attnbank.ingest.derived.probes.scorers import Scorer
+from attnbank.ingest.derived.probes.scorers import make_scorer
+from attnbank.ingest.derived.probes.tasks import Batch, Task, read_task
 from attnbank.sql.bank.opening import open_to_read
 
 LEARNING = tuple(kind for kind in KINDS if kind != "right_branching")
@@ -22,17 +21,15 @@ CPU = torch.device("cpu")
 TRAIN, TEST = "stories/model", "press/model"
 
 
-def task(
-    connection: duckdb.DuckDBPyConnection, kind: str, root_at: str = "root"
-) -> tuple[Task, ProbeOptions]:
+def task(connection: duckdb.DuckDBPyConnection, kind: str, root_at: str = "root") -> Task:
     (model,) = connection.execute("select distinct name from model").fetchall()[0]
     options = ProbeOptions(root_at=root_at, batch_sentences=5, model=model)
-    return read_task(connection, kind, TRAIN, TEST, options), options
+    return read_task(connection, kind, TRAIN, TEST, options)
 
 
-def random_scorer(task: Task, options: ProbeOptions) -> Scorer:
+def random_scorer(task: Task) -> nn.Module:
     """A scorer with random parameters, in double precision."""
-    scorer = make_scorer(task, options).double()
+    scorer = make_scorer(task).double()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in scorer.parameters():

@@ -27,6 +27,7 @@ import real_text
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+TOUR = ROOT / "docs" / "tour.md"
 SAMPLE = Path("ingest", "corpora", "sample")
 CORPORA = real_text.find()
 

@@ -84,7 +84,8 @@ class Map:
 
     @property
     def special(self) -> list[int]:
-        return [each["position"] for each in self.positions if each["sentence"] is None]
+        kinds = ("word", "token")
+        return [each["position"] for each in self.positions if each["kind"] not in kinds]
 
     def top(self, place: int) -> int | None:
         """What a position looks at most, except itself and special tokens; first of equals."""

@@ -204,6 +204,49 @@ def _t5(vocab: int) -> Any:
     )  # fmt: skip
 
 
+def _made(name: str, **settings: Any) -> Callable[[int], Any]:
+    """A model of transformers by the name of its classes: GptOss, Jamba."""
+
+    def make(vocab: int) -> Any:
+        config = getattr(transformers, f"{name}Config")(vocab_size=vocab, **_SIZE | settings)
+        return getattr(transformers, f"{name}Model")(config)
+
+    return make
+
+
+_DECODER = {
+    "intermediate_size": 64, "num_key_value_heads": 2, "max_position_embeddings": 96,
+    "pad_token_id": None, "bos_token_id": 0, "eos_token_id": 0,
+}  # fmt: skip
+_ENCODER = {"intermediate_size": 64, "max_position_embeddings": 96}
+_EXPERTS = {"num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1}
+_ATTENTION_IN_TWO = ["linear_attention", "full_attention", "full_attention"]
+_OTHERS: dict[str, Callable[[int], Any]] = {
+    # Padding changes the attention of the first two.
+    "convbert": _made("ConvBert", embedding_size=32, **_ENCODER),
+    "nystromformer": _made("Nystromformer", **_ENCODER),
+    "squeezebert": _made("SqueezeBert", embedding_size=32, **_ENCODER),
+    "big_bird": _made("BigBird", block_size=8, num_random_blocks=1, **_ENCODER),
+    "gpt-oss": _made("GptOss", head_dim=8, **_EXPERTS, **_DECODER),
+    # Hybrids: only some of their layers have attention.
+    "qwen3-next": _made(
+        "Qwen3Next", layer_types=_ATTENTION_IN_TWO, head_dim=8, moe_intermediate_size=16,
+        shared_expert_intermediate_size=16, linear_num_key_heads=2, linear_num_value_heads=2,
+        linear_key_head_dim=8, linear_value_head_dim=8, **_EXPERTS, **_DECODER,
+    ),
+    "granite-hybrid": _made(
+        "GraniteMoeHybrid", layer_types=_ATTENTION_IN_TWO[:2] * 2, num_hidden_layers=4,
+        mamba_n_heads=4, mamba_d_head=16, mamba_d_state=8, mamba_chunk_size=8,
+        shared_intermediate_size=16, **_EXPERTS, **_DECODER,
+    ),
+    "lfm2": _made("Lfm2", layer_types=["conv", *_ATTENTION_IN_TWO[1:]], **_DECODER),
+    "jamba": _made(
+        "Jamba", attn_layer_period=3, attn_layer_offset=1, use_mamba_kernels=False,
+        mamba_dt_rank=4, mamba_d_state=8, **_EXPERTS, **_DECODER,
+    ),
+}  # fmt: skip
+
+
 _KINDS: dict[str, tuple[Callable[[Iterable[str]], Any], Callable[[int], Any]]] = {
     "bert": (wordpiece, _bert),
     "electra": (wordpiece, _electra),
@@ -221,6 +264,7 @@ _KINDS: dict[str, tuple[Callable[[Iterable[str]], Any], Callable[[int], Any]]] =
     "mistral": (lambda text: sentencepiece(text, "metaspace_first_whole"), _llama),
     "llama-2": (lambda text: sentencepiece(text, "prepend_and_replace"), _llama),
     "gemma": (lambda text: sentencepiece(text, "replace"), _llama),
+    **{kind: (wordpiece, make) for kind, make in _OTHERS.items()},
 }
 KINDS = tuple(_KINDS)
 

@@ -74,12 +74,12 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         ),
         "import": Command(
             ("import", "parquet", "-b", "copy.duckdb"), (one, ("export", "parquet")),
-            done="a bank copy.duckdb already",
+            done="copy.duckdb already exists",
         ),
         "merge": Command(
             ("merge", "both.duckdb", "1.duckdb", "2.duckdb"),
             parts,
-            done="a bank both.duckdb already",
+            done="both.duckdb already exists",
         ),
         "-o": Command(("query", "best_head", "--run", "2", "-o", "out.csv"), (
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),

@@ -8,104 +8,105 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import count, zip_longest
 
-from attnbank.ingest.corpora.blocks import blocks, decode, rows
-from attnbank.ingest.corpora.document import Departure, DocumentStart, Mention, Problem, Sentence
+from attnbank.ingest.corpora.bounds import MOST_DIGITS
+from attnbank.ingest.corpora.document import (
+    Departure,
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+    Word,
+    check_tree,
+)
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.corpora.faults import SentenceError, problem
-from attnbank.ingest.corpora.format import Format, Reading, Start
-from attnbank.ingest.corpora.formats.conllu_rows import Rows, read_rows
+from attnbank.ingest.corpora.format import Format, Start
 from attnbank.ingest.corpora.mentions import mention_of
-from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.source import blocks, decode, rows
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
+_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
+_UPOS = frozenset(_TAGS.split())
+_COLUMNS = 10
+_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+_NODE = re.compile(r"(0|[1-9][0-9]{0,8})(\.[1-9][0-9]{0,8})?")
+_WORD = re.compile(r"[1-9][0-9]{0,8}")
+# Most sentences are shorter than this, and a look-up is faster than str() and int().
+_IDS = [str(i) for i in range(512)]
+_HEAD = {id: i for i, id in enumerate(_IDS)}
+_NO_HEAD = -1
+_NO_MISC: tuple[bool, str | None] = (True, None)
+_DEFINED = {"sent_id", "text", "newdoc", "newpar", "global.Entity"}
 _META = "meta::"  # begins what is said of the document
 _GLOBAL = "global."  # begins what is said of the file
 _LONGEST_NORMALISED = 20_000  # characters
 
 
 def read_conllu(
-    lines: Iterable[bytes], file: str = "", document: str = "document", *, strict: bool = False
+    lines: Iterable[bytes], document: str = "document", *, strict: bool = False
 ) -> Iterator[Sentence | Problem]:
-    """Read the lines of a CoNLL-U file.
+    """Read the raw lines of a CoNLL-U file, in UTF-8 with their line ends (LF or CRLF).
 
-    Args:
-        lines: raw lines, in UTF-8, with their line ends (LF or CRLF).
-        file: the file's name, for messages.
-        document: the name of the document if the file has no `# newdoc`; documents that
-            `# newdoc` leaves unnamed are called after it, with their number.
-        strict: make a problem of what is otherwise read as a departure.
+    `document` is the name of the document if the file has no `# newdoc`; documents that `# newdoc`
+    leaves unnamed are called after it, with their number.
 
-    Yields:
-        A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
-        `# text` is missing, or is not what the words spell (a departure), the text is rebuilt.
-
+    Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
+    `# text` is missing, or is not what the words spell (a departure), the text is rebuilt. The
+    other departures are names that repeat, and mentions that belong to no entity; if it is
+    `strict`, a departure is a problem.
     """
-    reader = _Reader(file, document, strict)
-    for line, block in blocks(lines):
-        item = reader.read(line, block)
-        if item is not None:
-            yield item
+    reader = _Reader(document, strict)
+    items = (reader.read(line, block) for line, block in blocks(lines))
+    yield from (item for item in items if item is not None)
 
 
-@dataclass(slots=True)
 class _Comments:
     """The comments above a sentence, and the line that each kind of them stands on."""
 
-    sent_id: str | None = None
-    text: str | None = None
-    newdoc: bool = False
-    document: str | None = None
-    newpar: bool = False
-    entity: str | None = None  # global.Entity
-    metadata: dict[str, str] = field(default_factory=dict)  # of the document that begins here
-    own: dict[str, str] = field(default_factory=dict)  # what is said of the sentence itself
-    lines: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, rows: Iterable[str], line: int) -> _Comments:
-        comments = cls()
+    def __init__(self, rows: Iterable[str], line: int) -> None:
+        self.values: dict[str, str] = {}  # of the comments that the format defines
+        self.metadata: dict[str, str] = {}  # of the document that begins here
+        self.own: dict[str, str] = {}  # what is said of the sentence itself
+        self.lines: dict[str, int] = {}
         for at, row in enumerate(rows, start=line):
-            key, equals, value = row[1:].partition("=")
-            key, value = key.strip(), value.strip()
-            if key == "sent_id":
-                if comments.sent_id is not None:
-                    fact = f"sentence {comments.sent_id} has no words before the next sent_id"
-                    raise SentenceError("no-words", fact, at)
-                comments.sent_id = value or None
-            elif key == "text":
-                comments.text = value
-            elif key in ("newdoc", "newdoc id"):
-                comments.newdoc = True
-                comments.document = value or None
-                key = "newdoc"
-            elif key in ("newpar", "newpar id"):
-                comments.newpar = True
-            elif key == "global.Entity":
-                comments.entity = value
+            key, equals, value = (part.strip() for part in row[1:].partition("="))
+            if key in ("newdoc id", "newpar id"):
+                key = key.removesuffix(" id")
+            if key == "sent_id" and self.sent_id is not None:
+                fact = f"sentence {self.sent_id} has no words before the next sent_id"
+                raise FaultError("no-words", fact, at)
+            if key in _DEFINED:
+                self.values[key] = value
             elif key.startswith(_META):
-                comments.metadata[key[len(_META) :]] = value
+                self.metadata[key[len(_META) :]] = value
             elif key and equals and not key.startswith(_GLOBAL):
-                comments.own[key] = value  # the last of those that name a key twice
-            comments.lines[key] = at
-        return comments
+                self.own[key] = value  # the last of those that name a key twice
+            self.lines[key] = at
+
+    @property
+    def sent_id(self) -> str | None:
+        return self.values.get("sent_id") or None
 
 
 class _Reader:
-    """What must be remembered from sentence to sentence."""
-
-    def __init__(self, file: str, document: str, strict: bool) -> None:
-        self.file = file
+    def __init__(self, document: str, strict: bool) -> None:
         self.strict = strict
         self.stem = document
         self.pending: str | None = document  # the document that the next sentence begins
         self.metadata: dict[str, str] = {}  # of the pending document
         self.documents: set[str] = set()
+        self.document = document  # the one that is being read, as it is written
+        self.departures: list[Departure] = []  # since the last sentence
+        self.mentions = 0  # of no entity, so far
         self.sentences: set[str] = set()  # of the document: ids need be unique in it only
         self.unnamed = 0
         self.paragraph = 0
@@ -117,127 +118,364 @@ class _Reader:
         try:
             lines = rows(decode(block, line))
             first = next((i for i, row in enumerate(lines) if not row.startswith("#")), len(lines))
-            comments = _Comments.of(lines[:first], line)
-            name = comments.sent_id
-            seen = first
+            comments = _Comments(lines[:first], line)
+            name, seen = comments.sent_id, first
             self.take_in(comments)
             if first == len(lines):
-                if comments.sent_id is None and comments.text is None:
+                if name is None and "text" not in comments.values:
                     return None  # loose comments, such as a licence
-                raise SentenceError("no-words", "comments with no words below them", line)
-            _check_shape(lines, first, line)
-            read = read_rows(lines[first:], line + first, not block.endswith(b"\n"))
+                raise FaultError("no-words", "comments without words below them", line)
+            _check_shape(lines[first:], line + first)
+            read = _read_rows(lines[first:], line + first, not block.endswith(b"\n"))
             return self.sentence(read, comments, line)
-        except SentenceError as fault:
+        except FaultError as fault:
             self.salvage(block, seen, line)
-            return problem(fault.id, fault.fact, self.file, fault.line or line, name)
+            return replace(fault.problem, sentence=name)
 
     def take_in(self, comments: _Comments) -> None:
         """Begin the document and the paragraph that comments announce."""
-        fault: SentenceError | None = None
-        if comments.newdoc:
-            self.unnamed += comments.document is None
-            self.pending = comments.document or f"{self.stem}-{self.unnamed}"
-            self.metadata = {}
-            self.paragraph = 0
-            self.sentences = set()
-            if self.pending in self.documents:
-                fact = f"a document above is called {self.pending}, too"
-                fault = SentenceError("duplicate-document", fact, comments.lines["newdoc"])
-            self.documents.add(self.pending)
+        fault: FaultError | None = None
+        if "newdoc" in comments.lines:
+            named = comments.values["newdoc"]
+            self.unnamed += not named
+            name = named or f"{self.stem}-{self.unnamed}"
+            goes_on = name == self.document and name in self.documents and not self.strict
+            if name in self.documents:
+                fact = f"a document above is also called {name}"
+                fault = self.departure("repeated-document", fact, comments.lines["newdoc"])
+            if not goes_on:
+                self.begin(name)
         if self.pending is not None:
             self.metadata.update(comments.metadata)
-        if comments.newpar:
+        if "newpar" in comments.lines:
             self.paragraph += 1
-        if comments.entity is not None:
-            try:
-                self.notation = Notation.declared(comments.entity)
-            except SentenceError as bad:
-                fault = SentenceError(bad.id, bad.fact, comments.lines["global.Entity"])
+        entity = comments.values.get("global.Entity")
+        if entity is not None:
+            at = comments.lines["global.Entity"]
+            self.notation = Notation.declared(entity, at)
+            if not self.notation.is_grouped:
+                fact = f"{entity!r} has neither eid nor GRP"
+                fault = self.departure("no-entity-group", fact, at) or fault
         if fault:
             raise fault
+
+    def begin(self, name: str) -> None:
+        """Begin a document, whose name in the bank is one that no document above has."""
+        self.document = self.pending = name
+        if not self.strict:
+            names = (f"{name} ({n})" if n > 1 else name for n in count(1))
+            self.pending = next(each for each in names if each not in self.documents)
+        self.metadata = {}
+        self.paragraph = 0
+        self.sentences = set()
+        self.documents.add(self.pending)
+
+    def departure(self, id: str, fact: str, line: int) -> FaultError | None:
+        """Note a departure for the next sentence; if they are refused, the error that it is."""
+        if self.strict:
+            return FaultError(id, fact, line)
+        self.departures.append(Departure(id, fact, line))
+        return None
 
     def salvage(self, block: bytes, seen: int, line: int) -> None:
         """Take in the documents and paragraphs that begin within a faulty block."""
         for row in rows(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
-                with suppress(SentenceError):  # one problem a sentence is enough
-                    self.take_in(_Comments.of([row], line))
+                with suppress(FaultError):  # one problem a sentence is enough
+                    self.take_in(_Comments([row], line))
 
-    def sentence(self, read: Rows, comments: _Comments, line: int) -> Sentence:
-        text, own = comments.text, comments.own
-        departures: tuple[Departure, ...] = ()
-        if text is not None and (fact := _text_fact(text, read.spelled)):
-            at = comments.lines["text"]
-            if self.strict:
-                raise SentenceError("text-mismatch", fact, at)
-            own["text"] = text  # kept, since the words spell another
-            text, departures = None, (Departure("text-mismatch", fact, self.file, at),)
+    def sentence(self, read: _Rows, comments: _Comments, line: int) -> Sentence:
+        text, own = comments.values.get("text"), comments.own
         words = tuple(read.words)
-        mentions: tuple[Mention, ...] = ()
-        if read.entities:
-            spans = entity_spans(read.entities, read.nodes, self.notation)
-            mentions = tuple(mention_of(words, span) for span in spans)
-        if comments.sent_id is not None:
-            if comments.sent_id in self.sentences:
-                fact = "a sentence of this document above has the same sent_id"
-                raise SentenceError("duplicate-sent-id", fact, comments.lines["sent_id"])
-            self.sentences.add(comments.sent_id)
+        spans = entity_spans(read.entities, read.nodes, self.notation) if read.entities else []
+        if not self.notation.is_grouped:
+            spans = [
+                replace(each, entity=f"{each.entity} {self.mentions + at}")
+                for at, each in enumerate(spans, start=1)
+            ]
+            self.mentions += len(spans)
+        mentions = tuple(mention_of(words, span) for span in spans)
+        fault: FaultError | None = None
+        spelled = "".join(form for form, _ in read.tokens)
+        if text is not None and (fact := _text_fact(text, spelled)):
+            fault = self.departure("text-mismatch", fact, comments.lines["text"])
+            own["text"] = text  # kept, since the words spell another
+            text = None
+        name = comments.sent_id
+        if name in self.sentences:
+            fact = "an earlier sentence of this document has the same sent_id"
+            fault = fault or self.departure("duplicate-sent-id", fact, comments.lines["sent_id"])
+        if fault:
+            raise fault
+        if name is not None:
+            self.sentences.add(name)
         start = None
         if self.pending is not None:
             start = DocumentStart(self.pending, self.metadata)
             self.documents.add(self.pending)
             self.pending, self.metadata = None, {}
-        if read.new_paragraph == 0 and not comments.newpar:
+        if read.new_paragraph == 0 and "newpar" not in comments.lines:
             self.paragraph += 1
         paragraph = self.paragraph or None
+        departures, self.departures = tuple(self.departures), []
         self.paragraph += bool(read.new_paragraph)  # begins after this sentence's first words
+        if text is None:
+            text = "".join(form + " " * space for form, space in read.tokens).rstrip()
+        empty = read.empty_nodes
         return Sentence(
-            words=words,
-            name=comments.sent_id,
-            text=read.text if text is None else text,
-            paragraph=paragraph,
-            mentions=mentions,
-            document=start,
-            empty_nodes=read.empty_nodes,
-            file=self.file,
-            line=line,
-            departures=departures,
-            metadata=own,
+            words, name, text, paragraph, mentions, start, empty, line, departures, metadata=own
         )
 
 
-def _check_shape(lines: list[str], first: int, line: int) -> None:
+def _check_shape(rows: list[str], line: int) -> None:
     """Refuse comments between the words of a sentence (a form may begin with #)."""
-    for at in range(first, len(lines)):
-        if lines[at].startswith("#"):
-            key = lines[at][1:].partition("=")[0].strip()
+    for at, row in enumerate(rows, start=line):
+        if row.startswith("#"):
+            key = row[1:].partition("=")[0].strip()
             if key.startswith("newdoc"):
-                id, fact = "newdoc-in-sentence", "a document begins within the sentence"
-            elif key in ("sent_id", "text") or key.startswith("newpar"):
-                id, fact = "missing-blank-line", f"# {key} between the words of the sentence"
-            else:
-                id, fact = "misplaced-comment", "a comment between the words of the sentence"
-            raise SentenceError(id, fact, line + at)
+                raise FaultError("newdoc-in-sentence", "a document begins within the sentence", at)
+            where = "between the words of the sentence"
+            if key in ("sent_id", "text") or key.startswith("newpar"):
+                raise FaultError("missing-blank-line", f"# {key} {where}", at)
+            raise FaultError("misplaced-comment", f"a comment {where}", at)
 
 
-def _text_fact(text: str, spelled: list[str]) -> str | None:
-    """Where a text is not what the words spell; None where it is."""
-    # Spaces are no part of the check: corpora differ in how SpaceAfter and text treat them.
-    if text.replace(" ", "") == "".join(spelled).replace(" ", ""):
+def _text_fact(text: str, spelled: str) -> str | None:
+    # Spaces are not part of the check: corpora differ in how SpaceAfter and text treat them.
+    if text.replace(" ", "") == spelled.replace(" ", ""):
         return None
     if len(text) > _LONGEST_NORMALISED:  # marks without a letter are sorted one by one
-        return f"# text of {len(text):,} characters is not what the words spell"
-    wanted, got = (
-        unicodedata.normalize("NFC", "".join(t.split())) for t in (text, "".join(spelled))
-    )
+        return f"# text of {len(text):,} characters does not match the words"
+    wanted, got = (unicodedata.normalize("NFC", "".join(t.split())) for t in (text, spelled))
     if wanted == got:
         return None
-    at = next(
-        (i for i, (a, b) in enumerate(zip(wanted, got, strict=False)) if a != b),
-        min(len(wanted), len(got)),
-    )
-    return f"# text reads ...{wanted[at : at + 12]!r} where the words spell {got[at : at + 12]!r}"
+    at = next(i for i, (a, b) in enumerate(zip_longest(wanted, got)) if a != b)
+    return f"# text has ...{wanted[at : at + 12]!r} where the words have {got[at : at + 12]!r}"
+
+
+@dataclass(slots=True)
+class _Rows:
+    words: list[Word] = field(default_factory=list)
+    tokens: list[tuple[str, bool]] = field(default_factory=list)  # each range once: form, space
+    nodes: list[int] = field(default_factory=list)  # word indices, 0 for an empty node
+    entities: list[tuple[int, int, str]] = field(default_factory=list)  # node, line, value
+    empty_nodes: int = 0
+    new_paragraph: int | None = None  # 0-based node with NewPar=Yes
+
+
+@dataclass(slots=True)
+class _Range:
+    """The multiword token that the words at hand belong to."""
+
+    first: int = 0
+    last: int = 0
+    surface: str | None = None
+    space_after: bool = True
+
+
+def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
+    """Read the word lines of a sentence, the first of which is line `line` of its file.
+
+    If it is `final`, the last row ends the file without a line end, so it may be cut short.
+    """
+    read = _Rows()
+    words, nodes = read.words, read.nodes
+    heads: list[int] = []
+    enhanced: list[tuple[int, str]] = []  # line, DEPS, where the tree does not say the same
+    token = _Range()
+    index = 0
+    empty = 0  # empty nodes since the last word
+    for at, row in enumerate(rows, start=line):
+        cells = row.split("\t")
+        if len(cells) != _COLUMNS:
+            raise _column_fault(cells, at, final and at == line + len(rows) - 1)
+        id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = cells
+        if "" in cells or form.isspace():
+            raise _empty_fault(cells, at)
+        expected = _IDS[index + 1] if index < 511 else str(index + 1)
+        if id != expected:
+            if _RANGE.fullmatch(id):
+                token = _range(id, form, misc, index, token, at)
+                read.tokens.append((form, token.space_after))
+                continue
+            if not _EMPTY.fullmatch(id):
+                raise _id_fault(id, index, at)
+            if id != f"{index}.{empty + 1}":
+                fact = f"expected empty node {index}.{empty + 1}, found {id}"
+                raise FaultError("empty-node-id", fact, at)
+            empty += 1
+            read.empty_nodes += 1
+            if deps != "_":
+                enhanced.append((at, deps))
+            if "Entity=" in misc:
+                _misc(misc, read, at)
+            nodes.append(0)
+            continue
+        index += 1
+        empty = 0
+        if upos not in _UPOS:
+            raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
+        if deprel.split() != [deprel]:
+            raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
+        if feats != "_" and (wrong := _kept(feats)):
+            raise FaultError("bad-feats", f"{wrong} for {form!r}", at)
+        if (head_index := _HEAD.get(head, _NO_HEAD)) == _NO_HEAD and head != "_":
+            head_index = _head(head, at)
+        heads.append(head_index)
+        if deps != "_" and deps != f"{head}:{deprel}":
+            enhanced.append((at, deps))
+        if head_index == 0 or deprel[0] in "rR_":
+            _check_deprel(deprel, head_index, at)
+        space_after, kept = _NO_MISC if misc == "_" else _misc(misc, read, at)
+        surface = token_start = None
+        if index <= token.last:
+            surface, token_start = token.surface, token.first
+            space_after = token.space_after and index == token.last
+        else:
+            read.tokens.append((form, space_after))
+        nodes.append(index)
+        words.append(
+            Word(
+                form,
+                None if lemma == "_" and form != "_" else lemma,
+                None if upos == "_" else upos,
+                None if xpos == "_" else xpos,
+                None if feats == "_" else feats,
+                None if head_index == _NO_HEAD else head_index,
+                None if deprel == "_" else deprel,
+                None if deps == "_" else deps,
+                space_after,
+                surface,
+                kept,
+                token_start,
+            )
+        )
+    _check_sentence(rows, line, heads, token)
+    if enhanced:
+        _check_enhanced(enhanced, rows, len(heads), read.empty_nodes)
+    return read
+
+
+def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Range) -> None:
+    if not heads:
+        raise FaultError("no-words", "the sentence has only multiword tokens or empty nodes", line)
+    if token.last > len(heads):
+        at = line + max(i for i, row in enumerate(rows) if "-" in row.partition("\t")[0])
+        fact = f"multiword token {token.surface!r} ends at {token.last} of {len(heads)} words"
+        raise FaultError("range-past-end", fact, at)
+
+    def line_of(word: int) -> int:
+        return next(at for at, row in enumerate(rows, line) if row.startswith(f"{word}\t"))
+
+    if _NO_HEAD not in heads:
+        check_tree(heads, line_of)
+    elif any(head != _NO_HEAD for head in heads):
+        word = heads.index(_NO_HEAD) + 1
+        fact = f"word {word} has no head, but other words have one"
+        raise FaultError("head-not-integer", fact, line_of(word))
+
+
+def _check_enhanced(
+    enhanced: Sequence[tuple[int, str]], rows: Sequence[str], words: int, empty_nodes: int
+) -> None:
+    ids = {row.partition("\t")[0] for row in rows} if empty_nodes else set()
+    for at, deps in enhanced:
+        for edge in deps.split("|"):
+            head, colon, relation = edge.partition(":")
+            if not (colon and relation.split() == [relation] and _NODE.fullmatch(head)):
+                raise FaultError("bad-deps", f"{edge!r} in DEPS is not HEAD:RELATION", at)
+            if head not in ids if "." in head else int(head) > words:
+                fact = f"{edge!r} in DEPS names a head that is not in the sentence"
+                raise FaultError("bad-deps", fact, at)
+
+
+def _misc(misc: str, read: _Rows, line: int) -> tuple[bool, str | None]:
+    """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
+    if misc == "SpaceAfter=No":
+        return False, None
+    space_after = True
+    kept = []
+    for item in misc.split("|"):
+        if item.startswith("Entity="):
+            read.entities.append((len(read.nodes), line, item[7:]))
+        elif item == "SpaceAfter=No":
+            space_after = False
+        elif item:
+            kept.append(item)
+            if item == "NewPar=Yes":
+                read.new_paragraph = len(read.nodes)
+    return space_after, "|".join(kept) or None
+
+
+def _kept(feats: str) -> str | None:
+    """What is wrong with FEATS; what is short is looked at once."""
+    return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
+
+
+@lru_cache(maxsize=1 << 16)
+def _feats_fact(feats: str) -> str | None:
+    names = set()
+    for pair in feats.split("|"):
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value) or "=" in value or " " in pair:
+            return f"{pair!r} in FEATS is not Name=Value"
+        if name in names:
+            return f"FEATS names {name} twice"
+        names.add(name)
+    return None
+
+
+def _head(head: str, line: int) -> int:
+    if not (head.isascii() and head.isdigit()):
+        raise FaultError("head-not-integer", f"HEAD is {head!r}", line)
+    if len(head) > MOST_DIGITS:
+        raise FaultError("head-out-of-range", f"HEAD has {len(head):,} digits", line)
+    return int(head)
+
+
+def _check_deprel(deprel: str, head: int, line: int) -> None:
+    if head == _NO_HEAD:
+        return
+    if deprel == "_":
+        raise FaultError("empty-deprel", f"HEAD is {head} but DEPREL is _", line)
+    if (deprel.partition(":")[0].lower() == "root") != (head == 0):
+        raise FaultError("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
+
+
+def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int) -> _Range:
+    start, last = (int(end) for end in id.split("-"))
+    if start <= before.last:
+        fact = f"multiword tokens {id} and {before.surface!r} share word {start}"
+        raise FaultError("range-overlap", fact, line)
+    if start != index + 1 or last <= start:
+        raise FaultError("range-order", f"multiword token {id} above word {index + 1}", line)
+    return _Range(start, last, form, "SpaceAfter=No" not in misc.split("|"))
+
+
+def _column_fault(cells: list[str], line: int, last: bool) -> FaultError:
+    if last and len(cells) < _COLUMNS:
+        return FaultError("cut-short", f"the last line has {len(cells)} of 10 columns", line)
+    fact = f"expected 10 columns, found {len(cells)}"
+    if len(cells) == 1 and len(cells[0].split()) >= _COLUMNS:
+        fact += " (spaces instead of tabs)"
+    return FaultError("column-count", fact, line)
+
+
+def _empty_fault(cells: list[str], line: int) -> FaultError:
+    if not cells[1].strip():
+        return FaultError("empty-form", f"word {cells[0]} has no form", line)
+    name = _NAMES[cells.index("")]
+    id = "empty-deprel" if name == "DEPREL" else "empty-column"
+    return FaultError(id, f"{name} is empty for {cells[1]!r}", line)
+
+
+def _id_fault(id: str, index: int, line: int) -> FaultError:
+    if not _WORD.fullmatch(id):
+        return FaultError("bad-id", f"{id!r} is not a valid id", line)
+    if id == "1":
+        fact = f"the ids start again at 1 after word {index}"
+        return FaultError("missing-blank-line", fact, line)
+    return FaultError("id-order", f"expected id {index + 1}, found {id}", line)
 
 
 def _recognises(start: Start) -> bool:
@@ -247,8 +485,7 @@ def _recognises(start: Start) -> bool:
     return start.is_text and _ID.match(first) is not None and first.count("\t") >= 7
 
 
-def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
-    return read_conllu(source.lines(), source.name, source.stem, strict=how.strict)
-
-
-FORMAT = Format("conllu", "CoNLL-U", (".conllu",), 2, _recognises, _read)
+FORMAT = Format(
+    "conllu", "CoNLL-U", (".conllu",), 2, _recognises,
+    lambda source, how: read_conllu(source.lines(), source.stem, strict=how.strict),
+)  # fmt: skip

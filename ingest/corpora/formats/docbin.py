@@ -1,78 +1,72 @@
-"""Reads spaCy's DocBin files (.spacy)."""
+"""Turns spaCy Docs into sentences, and reads DocBin files (.spacy) of them."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.faults import problem
-from attnbank.ingest.corpora.format import Format, Reading, Start
-from attnbank.ingest.corpora.formats.docbin_checks import check_docbin, check_docs
-from attnbank.ingest.corpora.formats.spacy_docs import doc_sentences, is_space
-from attnbank.ingest.corpora.source import Source
-from attnbank.sql.errors import CallError
+from attnbank.ingest.corpora.bounds import MOST_DOCBIN, MOST_ITEMS, MOST_TOKENS, MOST_WORDS
+from attnbank.ingest.corpora.document import (
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+    Word,
+    check_tree,
+)
+from attnbank.ingest.corpora.format import Format, Start
+from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mention_of
+from attnbank.ingest.corpora.source import CONTROL
+from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, DocBin, Span, Token
 
+_CLUSTER = "coref_clusters_"
+_MOST_NOTES = 16 * 2**20  # bytes of the user data or the spans of a Doc
+# After the first byte of an item: bytes to skip, by that byte (msgpack's specification).
+_PLAIN = {
+    0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1,
+    0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17,
+}  # fmt: skip
+# Bytes that say how many follow, and further ones of the type of an extension.
+_SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1),
+          0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}  # fmt: skip
+# Bytes that say how many items follow, and how many items each of them is.
+_NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 _NAME_KEYS = ("name", "id", "doc_id", "title")
 
 
-def read_docbin(
-    data: bytes, file: str = "", document: str = "document"
-) -> Iterator[Sentence | Problem]:
-    """Read a DocBin.
+def read_docbin(data: bytes, document: str = "document") -> Iterator[Sentence | Problem]:
+    """Read a whole DocBin file.
 
-    Args:
-        data: the whole file.
-        file: its name, for messages.
-        document: documents are called after it, with their number, unless their user data hold a
-            name, id, doc_id or title.
-
-    Yields:
-        A `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
-
-    Raises:
-        CallError: spaCy is not installed.
-
+    Documents are called after `document`, with their number, unless their user data hold a name,
+    id, doc_id or title. Yields a `Sentence` for each sound sentence and a `Problem` for each faulty
+    one, in order. Raises MissingPackageError where spaCy is not installed.
     """
-    try:
-        from spacy.tokens import DocBin
-        from spacy.vocab import Vocab
-    except ImportError:
-        raise CallError("Reading .spacy files needs spaCy.", "pip install spacy") from None
-    docs: Iterator[Doc] = iter(())
+    need("Reading .spacy files", "spacy", "spacy")
+    from spacy.tokens import DocBin
+    from spacy.vocab import Vocab
+
     names: set[str] = set()
-    number = 0
     try:
         check_docbin(data)
         found = DocBin().from_bytes(data)
         check_docs(found)
-        docs = iter(found.get_docs(Vocab()))
-    except Exception as error:  # of zlib, msgpack, numpy or spaCy: a damaged file raises any
-        yield _damaged(error, file)
-    while True:
-        number += 1
-        try:
-            doc = next(docs)
+        for number, doc in enumerate(found.get_docs(Vocab()), start=1):
             start = _start(doc.user_data, f"{document}-{number}", names)
             names.add(start.name)
             if all(is_space(token) for token in doc):
-                yield problem("empty-document", f"document {start.name} holds no words", file)
+                yield Problem("empty-document", f"document {start.name} has no words")
             else:
-                yield from doc_sentences(doc, start, file)
-        except StopIteration:
-            return
-        except Exception as error:  # likewise: what a Doc says of its words is found out by word
-            yield _damaged(error, file)
-            return
-
-
-def _damaged(error: Exception, file: str) -> Problem:
-    reason = str(error).partition(". ")[0].partition("\n")[0] or type(error).__name__
-    return problem("bad-docbin", f"spaCy cannot read it: {reason}", file)
+                yield from doc_sentences(doc, start)
+    except Exception as error:  # of zlib, msgpack, numpy or spaCy: a damaged file raises any
+        reason = str(error).partition(". ")[0].partition("\n")[0] or type(error).__name__
+        yield Problem("bad-docbin", f"spaCy cannot read it: {reason}")
 
 
 def _start(user_data: dict[Any, Any], default: str, names: set[str]) -> DocumentStart:
@@ -81,6 +75,194 @@ def _start(user_data: dict[Any, Any], default: str, names: set[str]) -> Document
     if name in names:
         name = default
     return DocumentStart(name, {key: value for key, value in texts.items() if value != name})
+
+
+def is_space(token: Token) -> bool:
+    """Tell whether a token is spaces alone; Token.is_space needs a language's vocabulary."""
+    text: str = token.text
+    return text.isspace()
+
+
+def doc_sentences(
+    doc: Doc,
+    start: DocumentStart | None,
+    line_at: Callable[[int], int] = lambda offset: 0,
+    paragraph: int | None = None,
+) -> Iterator[Sentence | Problem]:
+    """Yield the sentences of a Doc; a Doc without sentence boundaries is one sentence.
+
+    Tokens that are spaces are not words: they are left out, and a word whose head is one takes the
+    head of that head. Span groups `coref_clusters_1`, ... are entities. The first sound sentence
+    begins the document `start`, if any; `line_at` gives the line of a character offset, 0 if there
+    are not lines; `paragraph` is the 1-based paragraph of all its sentences.
+    """
+    mentions = _mentions(doc)
+    where = f" of document {start.name}" if start else ""
+    starts = [span.start for _, span in mentions]
+    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+    for number, span in enumerate(spans, start=1):
+        tokens = [token for token in span if not is_space(token)]
+        if not tokens:
+            continue
+        line = line_at(tokens[0].idx)
+        own = mentions[bisect_left(starts, span.start) : bisect_left(starts, span.end)]
+        try:
+            if len(tokens) > MOST_WORDS:
+                raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
+            words = _words(tokens)
+            found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
+        except FaultError as fault:
+            yield replace(fault.problem, line=line, sentence=f"{number}{where}")
+            continue
+        mentioned = tuple(mention_of(words, entity) for entity in found)
+        text = " ".join(span.text.split())
+        yield Sentence(words, None, text, paragraph, mentioned, start, line=line)
+        start = None
+
+
+def _words(tokens: Sequence[Token]) -> tuple[Word, ...]:
+    heads: Sequence[int | None] = [None] * len(tokens)
+    if all(token.has_dep() for token in tokens):
+        heads = numbers = _heads(tokens)
+        check_tree(numbers)
+    words = []
+    for token, head in zip(tokens, heads, strict=True):
+        if control := CONTROL.search(token.text):
+            raise FaultError("control-character", f"character U+{ord(control[0]):04X} in a word")
+        last = token.i + 1 == len(token.doc)
+        words.append(
+            Word(
+                form=token.text,
+                lemma=token.lemma_ or None,
+                upos=token.pos_ or None,
+                xpos=token.tag_ or None,
+                feats=str(token.morph) or None,
+                head_index=head,
+                deprel=token.dep_ or None,
+                space_after=last or bool(token.whitespace_) or is_space(token.nbor()),
+            )
+        )
+    return tuple(words)
+
+
+def _heads(tokens: Sequence[Token]) -> list[int]:
+    """Give the 1-based head of each word, 0 for the root, past the spaces that are left out."""
+    index = {token.i: k for k, token in enumerate(tokens, start=1)}
+    promoted: dict[int, int] = {}  # a space that is the root: the first word below it replaces it
+    known: dict[int, Token] = {}
+    heads = []
+    for number, token in enumerate(tokens, start=1):
+        head = _past_spaces(token, known)
+        if is_space(head):
+            first = promoted.setdefault(head.i, number)
+            heads.append(0 if first == number else first)
+        elif head.i == token.i:
+            heads.append(0)
+        elif head.i not in index:
+            fact = f"the head of word {number}, {token.text!r}, is in another sentence; spaCy "
+            fact += "splits a Doc wrongly where arcs cross: store each sentence as its own Doc"
+            raise FaultError("head-out-of-range", fact)
+        else:
+            heads.append(index[head.i])
+    return heads
+
+
+def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
+    """The head of a word, or of the spaces that it hangs from, which are `known` from then on."""
+    head = token.head
+    climbed: set[int] = set()
+    while is_space(head) and head.i not in climbed:
+        climbed.add(head.i)
+        head = known.get(head.i, head.head)
+    known.update(dict.fromkeys(climbed, head))
+    return head
+
+
+def _mentions(doc: Doc) -> list[tuple[str, Span]]:
+    keys = [key for key in doc.spans if key.startswith(_CLUSTER)]
+    found = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
+    return sorted(found, key=lambda item: (item[1].start, -item[1].end))
+
+
+def _in_sentence(
+    mentions: Sequence[tuple[str, Span]], sentence: Span, index: dict[int, int]
+) -> list[EntitySpan]:
+    found = []
+    check_covered([span.end - span.start for _, span in mentions], 0)
+    for entity, span in mentions:
+        if span.end > sentence.end:
+            shown = span.text[:50]
+            fact = f"the mention {shown!r} of entity {entity} continues in the next sentence"
+            raise FaultError("mention-across-sentences", fact)
+        words = tuple(index[token.i] for token in span if token.i in index)
+        if words:
+            found.append(EntitySpan(entity, words, type=span.label_ or None))
+    return found
+
+
+# How much a DocBin would become in memory is found out before spaCy reads it: a thousand bytes of
+# zlib become a million, and a byte of the msgpack in it a list of 64.
+
+
+def check_docbin(data: bytes) -> None:
+    """Raise ValueError for what is not a DocBin, or exceeds MOST_DOCBIN or MOST_ITEMS."""
+    found = zlib.decompressobj().decompress(data, MOST_DOCBIN + 1)
+    if len(found) > MOST_DOCBIN:
+        raise ValueError(f"it decompresses to more than {MOST_DOCBIN:,} bytes")
+    count_items(found)
+
+
+def check_docs(found: DocBin) -> None:
+    """Raise ValueError where a Doc has too many tokens, or too much beside them."""
+    longest = max((len(each) for each in found.tokens), default=0)
+    if longest > MOST_TOKENS:
+        raise ValueError(f"a Doc has {longest:,} tokens; at most {MOST_TOKENS:,} are read")
+    for notes in chain(found.user_data, found.span_groups):
+        if isinstance(notes, bytes) and notes:
+            if len(notes) > _MOST_NOTES:
+                raise ValueError(f"a Doc has {len(notes):,} bytes of user data or spans")
+            count_items(notes)
+
+
+def count_items(data: bytes | bytearray) -> int:
+    """The items of a value in msgpack, those within others counted.
+
+    Raises ValueError where they are more than MOST_ITEMS, or the data end within one.
+    """
+    at = count = 0
+    due = 1
+    try:
+        while due:
+            due -= 1
+            count += 1
+            first = data[at]
+            at += 1
+            if first <= 0x7F or first >= 0xE0:  # a small number
+                continue
+            if first <= 0x8F:
+                due += 2 * (first & 15)
+            elif first <= 0x9F:
+                due += first & 15
+            elif first <= 0xBF:
+                at += first & 31
+            elif first in _PLAIN:
+                at += _PLAIN[first]
+            elif first in _SIZED:
+                width, more = _SIZED[first]
+                at += width + more + int.from_bytes(data[at : at + width])
+            elif first in _NESTED:
+                width, each = _NESTED[first]
+                due += each * int.from_bytes(data[at : at + width])
+                at += width
+            else:
+                raise ValueError(f"byte 0x{first:02x} is not valid in msgpack")
+            if count + due > MOST_ITEMS:
+                raise ValueError(f"it has more than {MOST_ITEMS:,} items")
+    except IndexError:
+        raise ValueError("it ends too early") from None
+    if at > len(data):
+        raise ValueError("it ends too early")
+    return count
 
 
 def _recognises(start: Start) -> bool:
@@ -92,8 +274,7 @@ def _recognises(start: Start) -> bool:
     return b"\xa5attrs" in head
 
 
-def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
-    return read_docbin(source.data(), source.name, source.stem)
-
-
-FORMAT = Format("docbin", "spaCy's DocBin", (".spacy",), 0, _recognises, _read)
+FORMAT = Format(
+    "docbin", "spaCy's DocBin", (".spacy",), 0, _recognises,
+    lambda source, how: read_docbin(source.data(), source.stem),
+)  # fmt: skip

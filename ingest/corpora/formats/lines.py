@@ -11,58 +11,75 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 
-from attnbank.ingest.corpora.blocks import BOM, decode
 from attnbank.ingest.corpora.bounds import MOST_WORDS
-from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.faults import SentenceError, problem
-from attnbank.ingest.corpora.format import Format, Reading
-from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
+from attnbank.ingest.corpora.format import Format
+from attnbank.ingest.corpora.source import BOM, decode
+
+_PROSE = 0.25  # the share of lines from which on a text is prose
+_SEVERAL = re.compile(  # the end of a sentence, no short abbreviation, and how the next one begins
+    r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
+    r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
+)
+_ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,3}$")
 
 
-def read_lines(
-    lines: Iterable[bytes], file: str = "", document: str = "document"
-) -> Iterator[Sentence | Problem]:
-    """Read a file with a sentence on each line and an empty line between documents.
+def read_lines(lines: Iterable[bytes], document: str = "document") -> Iterator[Sentence | Problem]:
+    """Read a sentence from each line, in UTF-8, and a document between two empty lines.
 
-    Args:
-        lines: raw lines, in UTF-8.
-        file: the file's name, for messages.
-        document: documents are called by this name and their number: document-1, document-2, ...
-
-    Yields:
-        A `Sentence` for each sound line and a `Problem` for each faulty one, in order.
-
+    Documents are called after `document`: document-1, document-2, ... Yields a `Sentence` for each
+    sound line and a `Problem` for each faulty one, in order.
     """
     number = 0
     between = True  # whether the next sentence begins a document
     start: DocumentStart | None = None
     for line, raw in enumerate(lines, start=1):
+        while raw.startswith(BOM):
+            raw = raw.removeprefix(BOM)
         try:
-            while raw.startswith(BOM):
-                raw = raw.removeprefix(BOM)
             text = decode(raw, line).strip()
-        except SentenceError as fault:
-            yield problem(fault.id, fault.fact, file, fault.line)
-            continue
-        if not text:
-            between = True
-            continue
-        if between:
-            number += 1
-            start, between = DocumentStart(f"{document}-{number}"), False
-        if len(text) > MOST_WORDS:  # counted first: so many words take a hundred times their bytes
-            count = sum(1 for _ in _pattern().finditer(text))
-            if count > MOST_WORDS:
-                yield problem("too-many-words", f"the line holds {count:,} words", file, line)
+            if not text:
+                between = True
                 continue
-        words = split_words(text)
-        yield Sentence(words, text=text, document=start, file=file, line=line)
+            if between:
+                number += 1
+                start, between = DocumentStart(f"{document}-{number}"), False
+            words = split_words(text, line)
+        except FaultError as fault:
+            yield fault.problem
+            continue
+        yield Sentence(words, text=text, document=start, line=line)
         start = None
 
 
-def split_words(text: str) -> tuple[Word, ...]:
-    """The words of a text, and whether white space follows each."""
+def prose_fact(start: bytes) -> str | None:
+    """Why a text, by its first bytes, is prose rather than a sentence a line; None if it is not.
+
+    Of six treebanks and an encyclopedia with a sentence on each line at most 1.3 % of the lines
+    hold a second one, and 3.3 % go on in the next line; of the treebanks in paragraphs at least
+    90 % hold several, and in lines of 72 characters 32 %.
+    """
+    rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
+    lines = [row for row in rows if row]
+    found = ([each[each.lastindex or 0] for each in _SEVERAL.finditer(row)] for row in lines)
+    several = sum(any(not letter.islower() for letter in begun) for begun in found)
+    if several > _PROSE * len(lines):
+        return f"{several:,} of its first {len(lines):,} lines have several sentences"
+    pairs = [(row, after) for row, after in pairwise(rows) if row and after]
+    wrapped = sum(after[0].islower() and not _ENDS.search(row) for row, after in pairs)
+    if wrapped > _PROSE * len(pairs):
+        return f"{wrapped:,} of its first {len(lines):,} lines continue on the next"
+    return None
+
+
+def split_words(text: str, line: int = 0) -> tuple[Word, ...]:
+    """The words of a text, and whether white space follows each. Raises FaultError for too many."""
+    if len(text) > MOST_WORDS:  # counted first: so many words take a hundred times their bytes
+        count = sum(1 for _ in _pattern().finditer(text))
+        if count > MOST_WORDS:
+            raise FaultError("too-many-words", f"the line has {count:,} words", line)
     found = [(each[0], each.end()) for each in _pattern().finditer(text)]
     return tuple(
         Word(form, space_after=end == len(text) or text[end].isspace()) for form, end in found
@@ -73,18 +90,13 @@ def split_words(text: str) -> tuple[Word, ...]:
 def _pattern() -> re.Pattern[str]:
     """A run of letters and digits, or any other character; each with what cannot stand alone."""
     # Planes 0 and 1, and the variation selectors: elsewhere there are no marks.
-    codes = (*range(0x300, 0x20000), *range(0xE0000, 0xE0200), 0xAD)
-    joined = "".join(re.escape(chr(code)) for code in codes if _joins(chr(code)))
+    signs = map(chr, (*range(0x300, 0x20000), *range(0xE0000, 0xE0200), 0xAD))
+    categories = ((sign, unicodedata.category(sign)) for sign in signs)
+    joined = "".join(re.escape(sign) for sign, kind in categories if kind[0] == "M" or kind == "Cf")
     return re.compile(rf"[^\W_](?:[^\W_]|[{joined}])*|[^\s{joined}][{joined}]*")
 
 
-def _joins(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category[0] == "M" or category == "Cf"
-
-
-def _read(source: Source, how: Reading) -> Iterator[Sentence | Problem]:
-    return read_lines(source.lines(), source.name, source.stem)
-
-
-FORMAT = Format("lines", "a sentence on each line", (), 10, None, _read)
+FORMAT = Format(
+    "lines", "a sentence on each line", (), 10, None,
+    lambda source, how: read_lines(source.lines(), source.stem),
+)  # fmt: skip

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnbank.ingest import wait_passively
 from attnbank.ingest.derived.probes.options import KINDS, ROOT_AT, Epoch, ProbeOptions, ProbeReport
-from attnbank.ingest.threads import wait_passively
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["KINDS", "ROOT_AT", "Epoch", "ProbeOptions", "ProbeReport", "train_pr
 
 def __getattr__(name: str) -> Any:
     if name == "train_probe":
-        need("A probe", "torch")
+        need("A probe", "ingest", "torch")
         wait_passively()
         from attnbank.ingest.derived.probes.probing import train_probe
 

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
+from dataclasses import fields
+from hashlib import sha256
 from pathlib import Path
 
 import duckdb
 import numpy as np
+import polars as pl
 import torch
 from duckdb import DuckDBPyConnection
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
-from attnbank.ingest.derived.probes import recording
-from attnbank.ingest.derived.probes.data.batches import Batches
-from attnbank.ingest.derived.probes.data.sentences import Ints
-from attnbank.ingest.derived.probes.data.tasks import Part, Task, read_task
-from attnbank.ingest.derived.probes.head_weights import HeadWeights
 from attnbank.ingest.derived.probes.options import (
-    WITH_ATTENTION,
+    WITH_WORDS,
+    Epoch,
     OnEpoch,
     ProbeOptions,
     ProbeReport,
     check_options,
 )
-from attnbank.ingest.derived.probes.recording import Outcome
-from attnbank.ingest.derived.probes.scorers import (
-    HIDDEN,
-    AttentionScorer,
-    AttentionWordsScorer,
-    DistanceWordsScorer,
-    HeadScorer,
-    Scorer,
-)
-from attnbank.ingest.derived.probes.scoring import judge, right_branching, scores
-from attnbank.ingest.derived.probes.training import hold_out, learn, loss_of
+from attnbank.ingest.derived.probes.scorers import HeadScorer, make_scorer
+from attnbank.ingest.derived.probes.scoring import HeadWeights, right_branching, scores
+from attnbank.ingest.derived.probes.sentences import Ints, Sentences
+from attnbank.ingest.derived.probes.tasks import Batch, Batches, Task, read_task
 from attnbank.ingest.models.runtime import device_of
+from attnbank.ingest.store.arrow import insert
+from attnbank.ingest.store.writer import insert_row, next_ids
 from attnbank.sql import provenance
-from attnbank.sql.bank.opening import explain, open_to_read, open_to_write
-from attnbank.sql.bank.room import close_tidily
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+from attnbank.sql.bank.connections import transaction
+from attnbank.sql.bank.error_messages import explain
+from attnbank.sql.bank.opening import open_to_read, open_to_write
+from attnbank.sql.bank.references import references
+from attnbank.sql.errors import QueryError
 
-_MEGABYTE = 1_000_000
+_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+_COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
+"""Options that have a column of their own in table `probe`."""
+
+_NO_MATTER = frozenset({"memory", "model", "trust_remote_code"})
+"""Options that change no figure; word vectors are compared by their digest, not by their model."""
 
 
 def train_probe(
@@ -53,17 +60,11 @@ def train_probe(
 ) -> ProbeReport:
     """Train a probe on one run of a bank, score it on another, and write both into the bank.
 
-    `kind` is one of KINDS; runs are given by name or id; right_branching learns nothing and
-    needs no `train_run`. `on_progress` is called after every epoch. The rows are written to
-    `probe`, `probe_score` and `probe_weight`, all of them or none. If the bank has a probe of the
-    same runs, options and word vectors already, that one is reported; with `replace` it is trained
-    anew and replaced.
-
-    Raises CallError for an unknown kind, run, split or source of embeddings, for an invalid option,
-    for runs of different models, and for a run that is not of single sentences at word level;
-    QueryError for a run without trees or an unfinished one, and for a training whose loss is not
-    finite; EmbeddingsError for embeddings that cannot be read; BankError if the bank cannot be
-    opened or written. Then the bank is unchanged.
+    `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. A
+    probe that the bank has of the same runs, options and word vectors is reported, or, with
+    `replace`, trained anew. Raises CallError for an invalid argument or run, QueryError for a run
+    without trees or an unfinished one and for a loss that is not finite, EmbeddingsError for
+    embeddings that cannot be read, BankError if the bank cannot be opened or written.
     """
     options = options or ProbeOptions()
     learns_from = None if train_run is None or kind == "right_branching" else str(train_run)
@@ -72,20 +73,19 @@ def train_probe(
     path = Path(bank)
     with open_to_read(path) as connection:
         task = read_task(connection, kind, learns_from, str(test_run), options)
-        same = [] if replace else recording.find_same(connection, task, options)
+        same = [] if replace else _find_same(connection, task)
         if same:
-            return recording.report(connection, task, same[0])
+            return _report(connection, task, same[0])
     began, started = time.perf_counter(), provenance.now()
     # Opened for writing before the training, so that a bank in use is refused now and not after it.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     try:
         with connection.cursor() as reading:
-            outcome = run_task(reading, task, options, device, on_progress)
-        probe = recording.write(
-            connection, task, options, outcome, str(device), (started, provenance.now())
-        )
-        found = recording.report(connection, task, probe, time.perf_counter() - began)
-        close_tidily(connection, path, has_deleted=replace)
+            columns, tables = _run_task(reading, task, device, on_progress)
+        columns |= {"device": str(device), "started": started}
+        probe = _write(connection, task, columns, tables)
+        found = _report(connection, task, probe, time.perf_counter() - began)
+        checkpoint_and_compact(connection, path, has_deleted=replace)
     except duckdb.Error as error:
         raise explain(
             error, path, "nothing of the probe was kept", "type the same command again"
@@ -95,108 +95,227 @@ def train_probe(
     return found
 
 
-def run_task(
-    connection: DuckDBPyConnection,
-    task: Task,
-    options: ProbeOptions,
-    device: torch.device,
-    on_progress: OnEpoch,
-) -> Outcome:
-    """Train and score a probe; this reads attention from the bank, and writes nothing."""
+def _run_task(
+    connection: DuckDBPyConnection, task: Task, device: torch.device, on_progress: OnEpoch
+) -> tuple[dict[str, object], dict[str, pl.DataFrame]]:
+    """Train and score a probe, writing nothing: columns of table `probe`, rows of other tables."""
+    options, sentences = task.options, task.test.sentences
     rng = np.random.default_rng(options.seed)
-    sentences = task.test.sentences
     if task.train is None:
-        judged = judge(sentences, right_branching(sentences))
-        table = scores(sentences, judged, options.resamples, rng)
-        return Outcome(0, 0, None, None, table, None)
-    scorer = make_scorer(task, options).to(device)
+        table = scores(sentences, right_branching(sentences), options.resamples, rng)
+        nothing = ("train_sentences", "held_out_sentences", "epochs", "best_epoch")
+        return dict.fromkeys(nothing, 0), {"probe_score": table}
+    scorer = make_scorer(task).to(device)
     chosen, kept = hold_out(task.train.sentences, options.held_out, rng)
-    training = make_batches(connection, task, task.train, chosen, options, device)
-    held_out = make_batches(connection, task, task.train, kept, options, device)
-    learnt = learn(scorer, training, held_out if len(kept) else None, options, rng, on_progress)
-    predicted, test_loss, weights = _predict(connection, task, scorer, options, device)
-    table = scores(sentences, judge(sentences, predicted), options.resamples, rng)
-    return Outcome(
-        train_sentences=len(chosen),
-        held_out_sentences=len(kept),
-        learnt=learnt,
-        test_loss=test_loss,
-        scores=table,
-        weights=None if weights is None else weights.rows(),
-        opens=scorer.opens.item() if isinstance(scorer, HeadScorer) else None,
-        closes=scorer.closes.item() if isinstance(scorer, HeadScorer) else None,
-    )
-
-
-def make_scorer(task: Task, options: ProbeOptions) -> Scorer:
-    """An untrained probe of the task's kind."""
-    maps = task.test.run.maps
-    if task.vectors is None:
-        return AttentionScorer(maps)
-    vectors = torch.from_numpy(task.vectors)
-    if task.kind == "attention_words":
-        return AttentionWordsScorer(maps, vectors, options.root_at)
-    generator = torch.Generator().manual_seed(options.seed)
-    return DistanceWordsScorer(vectors, options.root_at, generator)
-
-
-def make_batches(
-    connection: DuckDBPyConnection,
-    task: Task,
-    part: Part,
-    chosen: Ints,
-    options: ProbeOptions,
-    device: torch.device,
-    *,
-    is_kept: bool = True,
-) -> Batches:
-    """The batches of the sentences `chosen` of a part.
-
-    With `is_kept` they may stay in memory between epochs: the held-out and the training sentences
-    share `options.memory` in proportion to their number.
-    """
-    share = len(chosen) / len(part.sentences.sequence) if is_kept else 0
-    return Batches(
-        connection,
-        part.run,
-        part.sentences,
-        chosen,
-        part.vector,
-        most=options.batch_sentences,
-        width=part.run.maps if task.kind in WITH_ATTENTION else HIDDEN,
-        with_attention=task.kind in WITH_ATTENTION,
-        memory=int(options.memory * _MEGABYTE * share),
-        device=device,
-    )
-
-
-def _predict(
-    connection: DuckDBPyConnection,
-    task: Task,
-    scorer: Scorer,
-    options: ProbeOptions,
-    device: torch.device,
-) -> tuple[Ints, float, HeadWeights | None]:
-    """What a trained probe does on the test sentences.
-
-    Returns the predicted candidate of each position [N] (-1 for special tokens), the mean loss per
-    word in nats, and the weights of the heads, or None for a probe that reads no attention.
-    """
-    sentences = task.test.sentences
+    training = Batches(connection, task, task.train, chosen, device)
+    held_out = Batches(connection, task, task.train, kept, device) if len(kept) else None
+    learnt = learn(scorer, training, held_out, options, rng, on_progress)
     every = np.arange(len(sentences.sequence))
-    batches = make_batches(connection, task, task.test, every, options, device, is_kept=False)
     predicted = np.full(len(sentences.is_word), -1, dtype=np.int64)
-    weights = HeadWeights(task.test.run) if isinstance(scorer, HeadScorer) else None
+    weights = HeadWeights(task.test, scorer) if isinstance(scorer, HeadScorer) else None
     total = 0.0
     with torch.inference_mode():
-        for batch in batches:
+        for batch in Batches(connection, task, task.test, every, device, keeps=False):
             loss, found = loss_of(scorer, batch)
             total += float(loss)
             entry = batch.entry[batch.is_word].cpu().numpy()
             predicted[entry] = found.argmax(2)[batch.is_word].cpu().numpy()
-            if weights is not None and isinstance(scorer, HeadScorer):
-                places = batch.entry.cpu().numpy()
-                counts = sentences.is_scored & sentences.is_head_scored
-                is_counted = torch.from_numpy(counts[:, places]).to(device)
-                weights.add(scorer, batch, batch.is_word & is_counted)
-    return predicted, total / int((sentences.gold >= 0).sum()), weights
+            if weights is not None:
+                weights.add(batch)
+    columns = {
+        "train_sentences": len(chosen),
+        "held_out_sentences": len(kept),
+        **learnt,
+        "test_loss": total / int((sentences.gold >= 0).sum()),
+    }
+    tables = {"probe_score": scores(sentences, predicted, options.resamples, rng)}
+    if isinstance(scorer, HeadScorer):
+        columns |= {"opens": scorer.opens.item(), "closes": scorer.closes.item()}
+    if weights is not None:
+        tables["probe_weight"] = weights.rows()
+    return columns, tables
+
+
+def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """The indices of sentences to learn from and of held-out sentences, both ascending.
+
+    Random documents (or sentences, of a single document) are held out until they have `share` of
+    the sentences. At least one is left to learn from.
+    """
+    every = np.arange(len(sentences.sequence))
+    if share == 0 or len(every) < 2:
+        return every, every[:0]
+    documents, document = np.unique(sentences.document, return_inverse=True)
+    if len(documents) == 1:
+        document = every
+    order = rng.permutation(document.max() + 1)
+    sizes = np.bincount(document)[order]
+    count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
+    is_held_out = np.isin(document, order[: min(count, len(order) - 1)])
+    return every[~is_held_out], every[is_held_out]
+
+
+def loss_of(scorer: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
+    scores = scorer(batch)
+    rows = scores.flatten(0, 1)
+    losses = [
+        cross_entropy(rows, gold.flatten(), reduction="sum", ignore_index=-1) for gold in batch.gold
+    ]
+    return sum(losses[1:], start=losses[0]), scores
+
+
+def _mean_loss(scorer: nn.Module, batches: Iterable[Batch]) -> float:
+    total, words = 0.0, 0
+    with torch.inference_mode():
+        for batch in batches:
+            total += float(loss_of(scorer, batch)[0])
+            words += int((batch.gold >= 0).sum())
+    return total / words
+
+
+def learn(
+    scorer: nn.Module,
+    training: Batches,
+    held_out: Batches | None,
+    options: ProbeOptions,
+    rng: np.random.Generator,
+    on_progress: OnEpoch,
+) -> dict[str, object]:
+    """Train a scorer, and give it the weights of the best epoch; the columns of `probe` about it.
+
+    The best has the lowest held-out loss, else is the last. Raises QueryError if one is not finite.
+    """
+    optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
+    best: dict[str, object] = {}
+    best_epoch, best_loss, kept = 0, math.inf, {}
+    for number in range(1, options.epochs + 1):
+        began = time.perf_counter()
+        loss = run_epoch(scorer, optimiser, training, rng.permutation(len(training)))
+        stop_loss = None if held_out is None else _mean_loss(scorer, held_out)
+        seconds = time.perf_counter() - began
+        on_progress(Epoch("training", number, options.epochs, loss, stop_loss, seconds))
+        if not math.isfinite(loss):
+            raise QueryError(
+                f"Training diverged: the loss of epoch {number} is {loss}.",
+                "Give a lower learning rate.",
+            )
+        if stop_loss is None or stop_loss < best_loss:
+            best_epoch, best_loss = number, best_loss if stop_loss is None else stop_loss
+            best = {"best_epoch": number, "loss": loss, "held_out_loss": stop_loss}
+            kept = {name: value.clone() for name, value in scorer.state_dict().items()}
+        elif number - best_epoch >= options.patience:
+            break
+    scorer.load_state_dict(kept)
+    return {"epochs": number, **best}
+
+
+def run_epoch(
+    scorer: nn.Module, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
+) -> float:
+    """One pass over the batches in this order; the mean loss per word during it, in nats."""
+    total, words = torch.zeros((), dtype=torch.float64), 0
+    for number in order.tolist():
+        batch = batches[number]
+        optimiser.zero_grad()
+        loss, _ = loss_of(scorer, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        total += loss.detach().cpu().double()
+        words += int((batch.gold >= 0).sum())
+    return float(total) / words
+
+
+def _asked(task: Task) -> dict[str, object]:
+    options, vectors, train = task.options, task.vectors, task.train
+    return {
+        "kind": task.kind,
+        "train_run": None if train is None else train.run.id,
+        "test_run": task.test.run.id,
+        "train_split": None if train is None else options.train_split,
+        "test_split": options.test_split,
+        "embeddings": options.embeddings if task.kind in WITH_WORDS else None,
+        "vectors_sha256": None if vectors is None else sha256(vectors.tobytes()).hexdigest(),
+        "root_at": options.root_at,
+        "seed": options.seed,
+    }
+
+
+def _further(options: ProbeOptions) -> dict[str, str]:
+    """The options that have no column of their own, as texts by name."""
+    names = [each.name for each in fields(options) if each.name not in _COLUMNS]
+    return {name: str(getattr(options, name)) for name in names}
+
+
+def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
+    """The ids of probes with the same kind, runs, options and word vectors, the newest first."""
+
+    def matters(options: dict[str, str]) -> dict[str, str]:
+        return {name: value for name, value in options.items() if name not in _NO_MATTER}
+
+    asked, further = _asked(task), matters(_further(task.options))
+    rows = connection.execute(
+        "select id, options from probe"
+        f" where {' and '.join(f'{name} is not distinct from ?' for name in asked)}"
+        " order by id desc",
+        list(asked.values()),
+    ).fetchall()
+    return [number for number, options in rows if matters(options) == further]
+
+
+def _write(
+    connection: DuckDBPyConnection,
+    task: Task,
+    columns: dict[str, object],
+    tables: dict[str, pl.DataFrame],
+) -> int:
+    """Write a probe in place of those that `_find_same` finds, all of it or nothing; its id."""
+    with transaction(connection):
+        probe = next_ids(connection)["probe"]
+        for same in _find_same(connection, task):
+            for each in references(connection):
+                if each.target == "probe":
+                    condition = each.condition(f"id = {same}")
+                    connection.execute(f"delete from {each.place} where {condition}")
+            connection.execute("delete from probe where id = ?", [same])
+        insert_row(
+            connection,
+            "probe",
+            id=probe,
+            **_asked(task),
+            dimension=None if task.vectors is None else task.vectors.shape[1],
+            coverage=task.coverage,
+            options=_further(task.options),
+            test_sentences=len(task.test.sentences.sequence),
+            **columns,
+            code_version=provenance.version(),
+            libraries=provenance.libraries(*_LIBRARIES),
+            finished=provenance.now(),
+        )
+        for table, rows in tables.items():
+            insert(connection, table, rows.with_columns(probe=probe).to_arrow())
+    return probe
+
+
+def _report(
+    connection: DuckDBPyConnection, task: Task, probe: int, seconds: float | None = None
+) -> ProbeReport:
+    """The report on a probe in the bank; `seconds` is None if it was not trained just now."""
+    epochs, best = connection.execute(
+        "select epochs, best_epoch from probe where id = ?", [probe]
+    ).fetchall()[0]
+    scores = connection.query(
+        "select * exclude (probe) from probe_score where probe = $probe order by rowid",
+        params={"probe": probe},
+    )
+    return ProbeReport(
+        probe=probe,
+        kind=task.kind,
+        train_run=None if task.train is None else task.train.run.name,
+        test_run=task.test.run.name,
+        epochs=epochs,
+        best_epoch=best,
+        seconds=seconds or 0.0,
+        scores=scores.pl(),
+        is_new=seconds is not None,
+    )

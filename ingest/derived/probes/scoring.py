@@ -1,60 +1,50 @@
-"""UAS and UUAS by relation, with bootstrap intervals (section 5 of the paper, table 3)."""
+"""How well a probe does: UAS and UUAS by relation, and the weights of its heads (section 5)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 
-from attnbank.ingest.derived.probes.data.sentences import ROOT, Bools, Ints, Sentences
+from attnbank.ingest.derived.probes.scorers import AttentionScorer, HeadScorer
+from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
+from attnbank.ingest.derived.probes.tasks import Batch, Part
 
 Floats = NDArray[np.float64]
+DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 _RESAMPLES_AT_ONCE = 50
-_LEVELS = (2.5, 97.5)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The words of some sentences, [K, N]: whether each counts, and whether it is right.
+def judge(sentences: Sentences, predicted: Ints) -> tuple[Bools, Bools, Bools]:
+    """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold ones.
 
-    `is_correct`, for UAS, is true for words that are not punctuation and whose predicted head is
-    the gold one. For UUAS, `is_edge` is true if a word and its gold head are both words that are
-    not punctuation, and `is_found` if moreover one of the two has the other as predicted head.
+    Returns, of each word [K, N], whether its predicted head is right, for UAS; for UUAS, whether
+    neither it nor its gold head is ROOT or punctuation, and whether one is predicted for the other.
     """
-
-    is_correct: Bools
-    is_edge: Bools
-    is_found: Bools
-
-
-def judge(sentences: Sentences, predicted: Ints) -> Judged:
-    """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold ones."""
     offset = np.repeat(sentences.start[:-1], sentences.lengths)
     is_edge = sentences.is_scored & sentences.is_head_scored
     head = np.where(is_edge, offset + sentences.gold - 1, 0)
     is_correct = sentences.is_scored & (predicted == sentences.gold)
     is_found = is_edge & (is_correct | (predicted[head] == sentences.position + 1))
-    return Judged(is_correct, is_edge, is_found)
+    return is_correct, is_edge, is_found
 
 
 def right_branching(sentences: Sentences) -> Ints:
-    """The right-branching baseline: the candidate of each position [N] is the next word.
-
-    For the last word of a sentence it is ROOT.
-    """
+    """The baseline: the candidate of each position [N] is the next word, of the last one ROOT."""
     has_next = np.append(sentences.is_word[1:], False)
     has_next[sentences.start[1:] - 1] = False
     return np.where(has_next, sentences.position + 2, ROOT)
 
 
 def scores(
-    sentences: Sentences, judged: Judged, resamples: int, rng: np.random.Generator
+    sentences: Sentences, predicted: Ints, resamples: int, rng: np.random.Generator
 ) -> pl.DataFrame:
     """The rows of `probe_score`, without the column `probe`: `all`, then the most frequent first.
 
-    The intervals are percentiles over resamples of the sentences; all rows share the resamples.
+    `predicted` is as in `judge`. Intervals are percentiles over resamples of the sentences.
     """
     count = len(sentences.relations)
     sentence = np.repeat(np.arange(len(sentences.lengths)), sentences.lengths)
@@ -67,28 +57,21 @@ def scores(
         table[:, 0] = table.sum(1)  # column 0 holds words without a relation
         return table
 
-    n, correct = per_sentence(sentences.is_scored), per_sentence(judged.is_correct)
-    edges, found = per_sentence(judged.is_edge), per_sentence(judged.is_found)
-    drawn = _resampled([n, correct, edges, found], resamples, rng)
-    low, high = _interval(drawn[1], drawn[0])
-    undirected_low, undirected_high = _interval(drawn[3], drawn[2])
-    frame = pl.DataFrame(
-        {
-            "relation": ["all", *sentences.relations],
-            "n": n.sum(0).astype(np.int64),
-            "correct": correct.sum(0).astype(np.int64),
-            "uas": _share(correct.sum(0), n.sum(0)),
-            "uas_low": low,
-            "uas_high": high,
-            "edges": edges.sum(0).astype(np.int64),
-            "found": found.sum(0).astype(np.int64),
-            "uuas": _share(found.sum(0), edges.sum(0)),
-            "uuas_low": undirected_low,
-            "uuas_high": undirected_high,
-        }
-    )
+    judged = judge(sentences, predicted)
+    tables = [per_sentence(each) for each in (sentences.is_scored, *judged)]
+    totals = [each.sum(0) for each in tables]
+    drawn = _resampled(tables, resamples, rng)
+    columns: dict[str, object] = {"relation": ["all", *sentences.relations]}
+    # Shares in nothing are NaN.
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        for share, names, at in (("uas", ("n", "correct"), 0), ("uuas", ("edges", "found"), 2)):
+            columns |= {name: totals[at + k].astype(np.int64) for k, name in enumerate(names)}
+            columns[share] = totals[at + 1] / totals[at]
+            low, high = np.nanpercentile(drawn[at + 1] / drawn[at], (2.5, 97.5), axis=0)
+            columns |= {f"{share}_low": low, f"{share}_high": high}
     return (
-        frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+        pl.DataFrame(columns)
+        .with_columns(pl.col(pl.Float64).fill_nan(None))
         .filter(pl.col("n") > 0)
         .sort([pl.col("relation") != "all", -pl.col("n"), pl.col("relation")])
     )
@@ -97,30 +80,63 @@ def scores(
 def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -> list[Floats]:
     """Totals [resamples, R] of each table [S, R], for resamples of S sentences with replacement."""
     sentences = len(tables[0])
-    parts: list[list[Floats]] = [[] for _ in tables]
+    parts: list[list[Floats]] = []
     for begin in range(0, resamples, _RESAMPLES_AT_ONCE):
         size = min(_RESAMPLES_AT_ONCE, resamples - begin)
         times = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
-        for part, table in zip(parts, tables, strict=True):
-            part.append(times.astype(np.float64) @ table)
-    return [np.concatenate(part) for part in parts]
+        parts.append([times.astype(np.float64) @ table for table in tables])
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
-    """The share of part in whole, NaN if whole is 0."""
-    share = np.full(part.shape, np.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share
+class HeadWeights:
+    """The weight that a probe gives each head, as a mean over the gold dependencies of a test run.
 
-
-def _interval(part: Floats, whole: Floats) -> tuple[Floats, Floats]:
-    """The 2.5th and 97.5th percentile of each column [R]; resamples without any case are ignored.
-
-    NaN if no resample has a case.
+    Weights that are the same for every pair are taken as they were learnt, even without any pair.
     """
-    share = _share(part, whole)
-    low, high = (np.full(share.shape[1], np.nan) for _ in _LEVELS)
-    some = ~np.isnan(share).all(0)
-    if some.any():
-        low[some], high[some] = np.nanpercentile(share[:, some], _LEVELS, axis=0)
-    return low, high
+
+    def __init__(self, part: Part, scorer: HeadScorer) -> None:
+        self._run = part.run
+        self._scorer = scorer
+        # Roots do not count, since ROOT is not a word, and neither does punctuation.
+        self._counts = part.sentences.is_scored & part.sentences.is_head_scored
+        self._weight = torch.zeros(2, part.run.maps, dtype=torch.float64)
+        self._contribution = torch.zeros(2, part.run.maps, dtype=torch.float64)
+        self._count = 0
+
+    def add(self, batch: Batch) -> None:
+        """Add the dependencies of a batch."""
+        counts = torch.from_numpy(self._counts[:, batch.entry.cpu().numpy()])
+        is_counted = batch.is_word & counts.to(batch.is_word.device)
+        word, at, dependent = is_counted.nonzero(as_tuple=True)
+        gold = batch.gold[word, at, dependent] - 1
+        itself = torch.arange(batch.is_word.shape[1], device=at.device) == dependent[:, None]
+        others = batch.is_word[at] & ~itself  # [D, P]
+        number = (others.sum(1) - 1).clamp(min=1)
+        each = torch.arange(len(at), device=at.device)
+        maps = (batch.maps, batch.maps.transpose(1, 2))
+        for direction, weights in enumerate(self._scorer.coefficients(batch)):
+            attention = maps[direction]
+            rows = weights.expand(attention.shape)[at, dependent]  # [D, P, K]
+            terms = rows * attention[at, dependent]
+            of_gold = terms[each, gold]
+            of_others = (terms * others[..., None]).sum(1) - of_gold
+            contribution = of_gold - of_others / number[:, None]
+            self._weight[direction] += rows[each, gold].sum(0).cpu().double()
+            self._contribution[direction] += contribution.sum(0).cpu().double()
+        self._count += len(at)
+
+    def rows(self) -> pl.DataFrame:
+        """The rows of `probe_weight`, without the column `probe`: one per direction and head."""
+        run, count = self._run, max(self._count, 1)
+        weight = self._weight / count
+        if isinstance(self._scorer, AttentionScorer):
+            weight = self._scorer.weights.detach().cpu().double()
+        return pl.DataFrame(
+            {
+                "layer": np.tile(np.repeat(run.numbers, run.heads), 2),
+                "head": np.tile(np.arange(1, run.heads + 1), 2 * len(run.numbers)),
+                "direction": np.repeat(DIRECTIONS, run.maps),
+                "weight": weight.flatten().numpy(),
+                "contribution": (self._contribution / count).flatten().numpy(),
+            }
+        )

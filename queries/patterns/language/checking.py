@@ -6,13 +6,14 @@ a `with` or `without` is local to it, unless the pattern has declared it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.faults import RequestError
-from attnbank.queries.patterns.language.tree import Name
+from attnbank.queries.patterns.language.reading import is_dotted
+from attnbank.queries.patterns.language.tree import Name, RequestError
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
@@ -20,42 +21,51 @@ SPECIAL = {"SEP": "sep", "CLS": "cls"}
 """The special tokens that attention may go to or come from, and their kind in table `position`."""
 MOST_NODES = 60
 """The most nodes that a request may have, those of all its blocks and keys together."""
-SHAPES = frozenset({
-    "is_tree", "is_not_tree", "is_forest", "is_not_forest", "is_cyclic", "is_not_cyclic",
-    "is_projective", "is_not_projective",
-})  # fmt: skip
+SHAPES = frozenset(
+    f"is_{negated}{shape}"
+    for shape in ("tree", "forest", "cyclic", "projective")
+    for negated in ("", "not_")
+)
 """What `global` can ask of the tree."""
 _TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
-_EDGE_FEATURES = frozenset({"label", "length", "delta", "weight"})
-_RESERVED = frozenset({"sent_id", "sentence", "run", "global", "meta", "document"})
-
-_NOT_OF_LOOKS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
+_METADATA = frozenset({"meta", "global", "document"})
+"""What stands for the owner of metadata, `meta.speaker`."""
+_RESERVED = _METADATA | {"sent_id", "sentence", "run"}
+_NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
 """Features that cannot be read from the row of a word alone."""
 
-AnyEdge = tree.Edge | tree.Attends
+AnyEdge = tree.Edge | tree.AttentionEdge
+_Clause = TypeVar("_Clause")
 
 
 @dataclass
 class Scope:
-    """The clauses of the pattern, or of one `with` or `without`, grouped by their kind.
+    """The clauses of the pattern, or of a `with` or `without`.
 
-    `outer` is the pattern around a `with` or `without`. `nodes` are the nodes that the scope itself
-    declares, in order. `tests` has its tests by node, also of nodes that `outer` declares: for each
-    `N [..]|[..]` the alternatives. `named` has its edges by name.
+    `outer` is the pattern around a block. `nodes` are those that the scope itself declares. `tests`
+    has the alternatives of each `N [..]|[..]` by node, also of nodes of `outer`; `named` its edges.
     """
 
     kind: Literal["pattern", "with", "without"]
+    clauses: list[tree.Clause]
     outer: Scope | None = None
     nodes: list[str] = field(default_factory=list)
     tests: dict[str, list[tuple[tuple[tree.Test, ...], ...]]] = field(default_factory=dict)
-    edges: list[tree.Edge] = field(default_factory=list)
-    paths: list[tree.Path] = field(default_factory=list)
-    attends: list[tree.Attends] = field(default_factory=list)
-    corefers: list[tree.Corefers] = field(default_factory=list)
-    orders: list[tree.Order] = field(default_factory=list)
-    comparisons: list[tree.Comparison] = field(default_factory=list)
-    presences: list[tree.Presence] = field(default_factory=list)
     named: dict[str, AnyEdge] = field(default_factory=dict)
+
+    def of(self, kind: type[_Clause]) -> list[_Clause]:
+        """Its clauses of one kind; edges are of the tree and of the enhanced graph."""
+        return [each for each in self.clauses if isinstance(each, kind)]
+
+    @property
+    def edges(self) -> list[tree.Edge]:
+        """Its edges of the tree."""
+        return [each for each in self.of(tree.Edge) if not each.is_enhanced]
+
+    @property
+    def enhanced(self) -> list[tree.Edge]:
+        """Its edges of the enhanced graph."""
+        return [each for each in self.of(tree.Edge) if each.is_enhanced]
 
     def has_node(self, name: str) -> bool:
         """Whether the scope or the pattern around it declares a node with that name."""
@@ -70,29 +80,21 @@ class Scope:
         """Whether a name in a comparison means an edge; a node with that name has precedence."""
         return not self.has_node(name) and self.edge(name) is not None
 
-    def references(self) -> Iterator[tree.Reference]:
-        """Every `N.f`, `e.f` and `meta.f` in the comparisons and presences of the scope."""
-        for comparison in self.comparisons:
-            for each in (comparison.left, comparison.right):
-                if isinstance(each, tree.Reference):
-                    yield each
-        for presence in self.presences:
-            yield presence.reference
-
     def is_metadata(self, reference: tree.Reference) -> bool:
         """Whether a reference is to metadata: its owner is neither a node nor an edge."""
-        owner = reference.owner.text
-        return not self.has_node(owner) and self.edge(owner) is None
+        return not self.has_node(reference.owner) and self.edge(reference.owner) is None
+
+    def references(self) -> Iterator[tree.Reference]:
+        """Every `N.f`, `e.f` and `meta.f` in the comparisons and presences of the scope."""
+        return tree.parts(tree.Reference, self.clauses)
 
 
 @dataclass
 class Checked:
-    """A request with its names resolved.
+    """A request with its names resolved, the keys that describe its hits and those that sort them.
 
-    `blocks` are the scopes of its `with` and `without`. `keys` are the values that describe its
-    hits, `sort` those that they are sorted by; `nested` has the scopes of those keys that are
-    patterns. `sentence_tests` are the tests of the metadata and of the tree's shape; `is_tree` and
-    the like are `present` tests there.
+    `blocks` are its `with` and `without`, `nested` the scopes of keys that are patterns.
+    `sentence_tests` are of metadata and, `present` tests such as `is_tree`, of the tree's shape.
     """
 
     pattern: Scope
@@ -102,28 +104,26 @@ class Checked:
     sort: tuple[tree.Key, ...] = ()
     nested: dict[tree.Nested, Scope] = field(default_factory=dict)
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> list[Scope]:
         """The pattern, the blocks, and the scopes of keys that are patterns."""
-        yield self.pattern
-        yield from self.blocks
-        yield from self.nested.values()
+        return [self.pattern, *self.blocks, *self.nested.values()]
 
-    @property
-    def attends(self) -> bool:
-        """Whether the request is about attention, and so needs a run."""
-        return any(scope.attends for scope in self.scopes()) or any(self.looks())
+    def attention(self) -> list[tree.AttentionKey | tree.AttentionEdge]:
+        """What is about attention: keys that say what a head looks at, then edges."""
+        edges = [edge for scope in self.scopes() for edge in scope.of(tree.AttentionEdge)]
+        return [*self.keys_of(tree.AttentionKey), *edges]
 
-    @property
     def reads_weights(self) -> bool:
         """Whether it reads every weight, and not only the most attended words."""
-        attended = (each for scope in self.scopes() for each in scope.attends)
-        return any(each.sign is not None for each in attended) or any(
-            each.kind == "weight" for each in self.looks()
+        return any(
+            (each.target if isinstance(each, tree.AttentionKey) else each.sign) is not None
+            for each in self.attention()
         )
 
-    def looks(self) -> Iterator[tree.Looks]:
-        """The keys that say what a head looks at."""
-        return (each for each in (*self.keys, *self.sort) if isinstance(each, tree.Looks))
+    def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
+        """The keys of one kind, and what there is of it in other keys except patterns."""
+        every = (*self.keys, *self.sort)
+        return [*tree.parts(kind, [each for each in every if not isinstance(each, tree.Nested)])]
 
 
 def check(
@@ -134,146 +134,191 @@ def check(
     Raises RequestError for a name that is not declared or has two meanings, and for what is not
     supported; CallError for more than MOST_NODES nodes.
     """
-    pattern = _scope("pattern", request.pattern, None)
+    of_pattern = [each for block in request if block.kind == "pattern" for each in block.clauses]
+    pattern = _scope("pattern", of_pattern, None)
     made = Checked(pattern, [], [], keys, sort)
-    for block in request.blocks:
+    for block in request:
         if block.kind == "global":
             made.sentence_tests.extend(block.tests)
         elif block.kind != "pattern":
             made.blocks.append(_scope(block.kind, block.clauses, pattern))
+    for test in made.sentence_tests:
+        if test.kind == "present":
+            _check_shape(test.feature, test.place)
+    for scope in (pattern, *made.blocks):
+        _resolve(scope)
     for key in (*keys, *sort):
-        if isinstance(key, tree.Nested):
-            made.nested[key] = _scope("with", key.clauses, pattern)
-        elif isinstance(key, tree.Looks):
-            _check_looks(pattern, key)
-        else:
-            _check_term(pattern, key)
-    for scope in made.scopes():
-        _check_names(scope)
+        try:
+            _check_key(made, key)
+        except RequestError as error:
+            raise error.of_keys() from None
     count = sum(len(scope.nodes) for scope in made.scopes())
     if count > MOST_NODES:
         raise CallError(
-            f"The request has {count} nodes; at most {MOST_NODES} can be asked for.",
+            f"The request has {count} nodes; the most is {MOST_NODES}.",
             "Split it into several requests.",
         )
     return made
 
 
+def _check_key(made: Checked, key: tree.Key) -> None:
+    term = key.term if isinstance(key, tree.Interval) else key
+    if isinstance(key, tree.Nested):
+        made.nested[key] = _scope("with", key.clauses, made.pattern)
+        _resolve(made.nested[key])
+    elif isinstance(term, tree.Term):
+        _check_term(made.pattern, term)
+    else:
+        for name in tree.parts(Name, key):
+            is_special = isinstance(key, tree.AttentionKey) and name is key.target
+            if not (is_special and name in SPECIAL):
+                _check_node(made.pattern, name)
+    if isinstance(key, tree.AttentionKey) and key.feature in _NOT_OF_ROWS:
+        raise RequestError(
+            key.place, f"{key.feature} of what a head looks at is not available.",
+            "Name it in the request: A =[3-1]=> B, and B in the keys.",
+        )  # fmt: skip
+
+
 def _scope(
-    kind: Literal["pattern", "with", "without"],
-    clauses: Iterable[tree.Clause],
-    outer: Scope | None,
+    kind: Literal["pattern", "with", "without"], clauses: Iterable[tree.Clause], outer: Scope | None
 ) -> Scope:
-    """Sort the clauses of a pattern or block into a scope, and declare its nodes and edges."""
-    scope = Scope(kind, outer)
-    for clause in clauses:
+    scope = Scope(kind, [*clauses], outer)
+    later: list[Name] = []  # SEP and CLS are nodes if any other clause declares them
+    for clause in scope.clauses:
         if isinstance(clause, tree.Node):
             _declare(scope, clause.name)
-            scope.tests.setdefault(clause.name.text, []).append(clause.alternatives)
-        elif isinstance(clause, tree.Edge):
-            if clause.source is not None and clause.target is not None:
-                _declare(scope, clause.source, clause.target)
-            scope.edges.append(clause)
-            _name_edge(scope, clause)
-        elif isinstance(clause, tree.Path):
-            _declare(scope, clause.source, clause.target)
-            scope.paths.append(clause)
-        elif isinstance(clause, tree.Corefers):
-            _declare(scope, *(end for end in (clause.one, clause.other) if end is not None))
-            scope.corefers.append(clause)
-        elif isinstance(clause, tree.Attends):
-            if clause.source is not None and clause.source.text not in SPECIAL:
-                _declare(scope, clause.source)
-            scope.attends.append(clause)
-            _name_edge(scope, clause)
-        elif isinstance(clause, tree.Order):
-            scope.orders.append(clause)
-        elif isinstance(clause, tree.Comparison):
-            scope.comparisons.append(clause)
-        else:
-            scope.presences.append(clause)
-    # Only now, since SEP and CLS are nodes if any other clause declares them.
-    for attends in scope.attends:
-        if attends.target is not None and attends.target.text not in SPECIAL:
-            _declare(scope, attends.target)
+            scope.tests.setdefault(clause.name, []).append(clause.alternatives)
+        elif isinstance(clause, tree.AttentionEdge):
+            _declare(scope, *(each for each in [clause.source] if each and each not in SPECIAL))
+            later += [each for each in [clause.target] if each and each not in SPECIAL]
+        elif isinstance(clause, tree.Tie) and not (
+            isinstance(clause, tree.Edge) and len(clause.ends) == 1
+        ):
+            _declare(scope, *clause.ends)
+        if isinstance(clause, AnyEdge) and clause.name is not None:
+            if scope.edge(clause.name) is not None:
+                raise RequestError(
+                    clause.name.place, f"two edges are called {clause.name}.",
+                    "Rename one of them.",
+                )  # fmt: skip
+            scope.named[clause.name] = clause
+    _declare(scope, *later)
     return scope
 
 
 def _declare(scope: Scope, *names: Name) -> None:
     for name in names:
-        if not scope.has_node(name.text):
-            if name.text in _RESERVED:
-                raise RequestError(
-                    name.place, f"no node can be called {name}.", "Give it another name."
-                )
-            scope.nodes.append(name.text)
+        if name in _RESERVED:
+            raise RequestError(name.place, f"a node cannot be called {name}.", "Use another name.")
+        if not scope.has_node(name):
+            scope.nodes.append(name)
 
 
-def _name_edge(scope: Scope, edge: AnyEdge) -> None:
-    if edge.name is None:
-        return
-    if scope.edge(edge.name.text) is not None:
-        raise RequestError(
-            edge.name.place, f"the edge {edge.name} is named twice.", "Give one another name."
-        )
-    scope.named[edge.name.text] = edge
-
-
-def _check_names(scope: Scope) -> None:
-    """Raise RequestError if a name in a scope is not declared, or is used in a wrong way."""
-    for edge in scope.edges:
-        for end in (edge.source, edge.target):
-            if end is not None:
-                _check_node(scope, end)
-    for attends in scope.attends:
-        if not any(scope.has_node(end) for end in attends.ends):
+def _resolve(scope: Scope) -> None:
+    _read_enhanced(scope)
+    for end in (end for edge in scope.of(tree.Edge) for end in edge.ends):
+        _check_node(scope, end)
+    for attends in scope.of(tree.AttentionEdge):
+        if not any(map(scope.has_node, attends.ends)):
             raise RequestError(
-                attends.place, "an edge has a node at one end at least.", "Name a word there."
+                attends.place, "an edge needs a node at one end at least.", "Name a word there."
             )
-    for order in scope.orders:
-        ends = [order.left, order.right]
-        edges = [_is_edge(scope, end) for end in ends]
-        allowed = {"<": [[False, False]], "<<": [[False, False], [False, True], [True, True]]}
-        if edges not in allowed.get(order.sign, [[True, True]]):
+    for order in scope.of(tree.Order):
+        are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
+        for each, is_edge in zip((order.left, order.right), are_edges, strict=True):
+            if not is_edge:
+                _check_node(scope, each)
+        if are_edges not in _BETWEEN[order.sign]:
             what = "two edges" if order.sign in ("><", "<>") else "two nodes"
-            raise RequestError(order.place, f"{order.sign} cannot stand between these.",
-                               f"It stands between {what}.")  # fmt: skip
-    for at, comparison in enumerate(scope.comparisons):
-        scope.comparisons[at] = _checked_comparison(scope, comparison)
-    for presence in scope.presences:
-        _check_reference(scope, presence.reference)
-    if scope.outer is None:
-        for name in scope.named:
-            if name in scope.nodes:
-                place = scope.named[name].place
-                raise RequestError(place, f"{name} is a node and an edge.", "Rename one of them.")
+            raise RequestError(
+                order.place, f"{order.sign} cannot go between these.", f"It goes between {what}."
+            )
+    for at, clause in enumerate(scope.clauses):
+        if isinstance(clause, tree.Comparison):
+            scope.clauses[at] = _checked_comparison(scope, clause)
+    for presence in scope.of(tree.Presence):
+        reference = presence.reference
+        _check_reference(scope, reference)
+        if presence.is_present and scope.is_metadata(reference):
+            _check_shape(reference.feature, reference.place)
+    for name, one in scope.named.items() if scope.outer is None else ():
+        if name in scope.nodes:
+            raise RequestError(
+                one.place, f"{name} is both a node and an edge.", "Rename one of them."
+            )
+
+
+_BETWEEN = {
+    "<": {(False, False)},
+    "<<": {(False, False), (False, True), (True, True)},
+    "><": {(True, True)},
+    "<>": {(True, True)},
+}
+"""Whether what is left and right of an order is an edge."""
+
+
+def _read_enhanced(scope: Scope) -> None:
+    """Let `e: A -> B; e.enhanced = yes` mean `e: A -[enhanced=yes]-> B`.
+
+    An edge without a mark is one of the tree, so that the condition would never hold.
+    """
+    asked = [(each.reference, True) for each in scope.of(tree.Presence) if each.is_present]
+    asked += [
+        (each.left, (each.operator, str(each.right)) == ("=", "yes"))
+        for each in scope.of(tree.Comparison) if isinstance(each.left, tree.Reference)
+    ]  # fmt: skip
+    for reference, is_yes in asked:
+        edge = scope.edge(reference.owner)
+        if reference.feature != "enhanced" or not isinstance(edge, tree.Edge) or edge.is_enhanced:
+            continue
+        can_be = all(test.feature != tree.WHOLE for test in edge.label)
+        if not (is_yes and can_be and edge in scope.clauses):
+            raise RequestError(
+                reference.place, f"{edge.name} is an edge of the tree, and never enhanced.",
+                f"Write {edge.name}: {edge.source or '*'} -[enhanced=yes]-> {edge.target or '*'}"
+                " or -[E:obj]->.",
+            )  # fmt: skip
+        enhanced = replace(edge, is_enhanced=True)
+        scope.clauses[scope.clauses.index(edge)] = enhanced
+        scope.named[reference.owner] = enhanced
 
 
 def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Comparison:
-    """The comparison with its names resolved: an unquoted `N.f` may be a feature or a text.
-
-    Raises RequestError if its sides cannot be compared.
-    """
-    left, right = comparison.left, comparison.right
-    if isinstance(right, tree.Literal_) and not right.is_quoted and isinstance(right.value, str):
-        owner, dot, feature = right.value.partition(".")
-        if dot and (scope.has_node(owner) or scope.edge(owner) is not None):
-            right = tree.Reference(Name(owner, right.place), feature, right.place)
-            comparison = tree.Comparison(left, comparison.operator, right, comparison.place)
+    left, right = comparison.left, _resolved(scope, comparison.right)
     for each in (left, right):
-        if not isinstance(each, tree.Literal_):
+        if not isinstance(each, tree.Constant):
             _check_term(scope, each)
-    if comparison.operator in ("=", "<>"):
-        return comparison
-    for each in (left, right):
+    for each in (left, right) if comparison.operator not in ("=", "<>") else ():
         if isinstance(each, tree.Reference) and each.feature in _TEXTS:
             raise RequestError(
                 each.place, f"{each.owner}.{each.feature} is a text, which has no order.",
                 "Compare __id__, length, delta or a feature of numbers.",
             )  # fmt: skip
-        if isinstance(each, tree.Literal_) and not _is_number(each.value):
-            raise RequestError(each.place, f"{comparison.operator} is followed by a number.")
-    return comparison
+        if isinstance(each, tree.Constant) and not _is_number(each.value):
+            raise RequestError(each.place, f"{comparison.operator} must be followed by a number.")
+    return replace(comparison, right=right)
+
+
+def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tree.Constant:
+    """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
+    if isinstance(right, tree.Sum):
+        parts = tuple((sign, _resolved(scope, each)) for sign, each in right.parts)
+        return replace(right, parts=parts)  # type: ignore[arg-type]
+    if not isinstance(right, tree.Constant) or not is_dotted(right):
+        return right
+    owner, _, feature = str(right.value).partition(".")
+    if not re.fullmatch(r"\w+", feature):
+        raise RequestError(
+            right.place, f"{right.value} is not a feature of a node.",
+            f'Quote a text with a full stop: "{right.value}".',
+        )  # fmt: skip
+    if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA:
+        return tree.Reference(Name(owner, right.place), feature)
+    raise RequestError(
+        right.place, f"{owner} is not declared, and requests have no lexicons.",
+        f'Declare it with an edge or brackets, {owner} []; quote a text: "{right.value}".',
+    )  # fmt: skip
 
 
 def _is_number(value: tree.Value) -> bool:
@@ -284,68 +329,53 @@ def _is_number(value: tree.Value) -> bool:
 
 
 def _check_term(scope: Scope, term: tree.Term) -> None:
-    if isinstance(term, tree.Reference):
-        _check_reference(scope, term)
-        return
-    _check_node(scope, term.one)
-    _check_node(scope, term.other)
-
-
-def _check_looks(scope: Scope, key: tree.Looks) -> None:
-    _check_node(scope, key.source)
-    if key.target is not None and key.target.text not in SPECIAL:
-        _check_node(scope, key.target)
-    if key.feature in _NOT_OF_LOOKS:
-        raise RequestError(
-            key.place, f"{key.feature} of what a head looks at cannot be told.",
-            "Name it in the request: A =[3-1]=> B, and B in the keys.",
-        )  # fmt: skip
+    for each in tree.parts_of(term):
+        if isinstance(each, tree.Reference):
+            _check_reference(scope, each)
+        elif isinstance(each, tree.Measure):
+            _check_node(scope, each.one)
+            _check_node(scope, each.other)
+        elif not _is_number(each.value):
+            raise RequestError(each.place, f"{each} is not a number.", "Only numbers can be added.")
 
 
 def _check_reference(scope: Scope, reference: tree.Reference) -> None:
-    """Raise RequestError for a reference to something that does not exist."""
     owner = reference.owner
-    if scope.has_node(owner.text):
+    if scope.is_metadata(reference):
+        if owner == "global":
+            _check_shape(reference.feature, reference.place)
+        if owner not in _METADATA:
+            raise _undeclared(owner)
+        if reference.others:
+            raise RequestError(
+                reference.place, f"{reference} is not a key of the metadata.",
+                "Alternatives are for features of nodes: X.ExtPos/upos.",
+            )  # fmt: skip
         return
-    edge = scope.edge(owner.text)
-    if edge is None:
-        if owner.text == "global" and reference.feature.startswith("is_"):
-            check_shape(reference.feature, reference.place)
-        if owner.text not in ("meta", "global", "document"):
-            raise _unknown(scope, owner)
-        return
-    is_part = isinstance(edge, tree.Edge)
-    if reference.feature == "weight" and is_part:
+    edge = None if scope.has_node(owner) else scope.edge(owner)
+    if isinstance(edge, tree.Edge) and reference.feature == "weight":
         raise RequestError(
             reference.place, f"{owner} is an edge of the tree, which has no weight.",
             "Edges of attention have one: e: A =[3-1]=> B.",
         )  # fmt: skip
 
 
-def check_shape(name: str, place: tree.Place) -> None:
-    """Raise RequestError if `name`, an `is_...`, is not one of SHAPES."""
-    if name not in SHAPES:
+def _check_shape(name: str, place: tree.Place) -> None:
+    """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
+    if name.startswith("is_") and name not in SHAPES:
         raise RequestError(
             place, f"{name} is unknown.",
             f"{did_you_mean(name, SHAPES)} It is one of: {', '.join(sorted(SHAPES))}.".strip(),
         )  # fmt: skip
 
 
-def _is_edge(scope: Scope, name: Name) -> bool:
-    if scope.has_node(name.text):
-        return False
-    if scope.edge(name.text) is None:
-        raise _unknown(scope, name)
-    return True
-
-
 def _check_node(scope: Scope, name: Name) -> None:
-    if not scope.has_node(name.text):
-        raise _unknown(scope, name)
+    if not scope.has_node(name):
+        raise _undeclared(name)
 
 
-def _unknown(scope: Scope, name: Name) -> RequestError:
+def _undeclared(name: Name) -> RequestError:
     return RequestError(
-        name.place, f"nothing declares {name}.",
-        f"An edge does, or brackets: {name} [].",
+        name.place, f"{name} is not declared.",
+        f"Declare it with an edge or with brackets: {name} [].",
     )  # fmt: skip

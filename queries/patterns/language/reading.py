@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
-from importlib import resources
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.faults import RequestError
-from attnbank.queries.patterns.language.tree import Place
+from attnbank.queries.patterns.language.tree import Place, RequestError
 from attnbank.sql.errors import CallError
 
+MOST_ARRANGED = 8
+"""The most nodes whose order is a key: V#S#O."""
 LONGEST = 200_000
 """The most characters that a request may have."""
 
@@ -32,7 +35,7 @@ _WORDS = {
     "STR_REGEX": 're"a regular expression"', "PCRE": "/a regular expression/",
     "HEAD": "a head as in 3-1", "NUMBER": "a number", "MINUS": "a negative number",
     "ORDER": "<, <<, >, >>, <> or ><", "COMPARE": "=, <= or >=", "SIGN": "<, <=, > or >=",
-    "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
+    "PLUS": "+ or -", "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
 }  # fmt: skip
 """What each terminal of the grammar is called in an error."""
 _MOST_EXPECTED = 8
@@ -53,11 +56,19 @@ def read(text: str) -> tree.Request:
     if not text.strip():
         raise CallError("The request is empty.", "Type: 'pattern { V -[obj]-> O }'")
     if "\0" in text:
-        raise CallError("The request holds a null character.", "Leave it out.")
+        raise CallError("The request contains a null character.", "Leave it out.")
     try:
-        return tree.Request(tuple(_parser().parse(text, start="start")))
+        return tuple(_parser().parse(text, start="start"))
     except Exception as error:
-        raise _told(error, text) from None
+        raise _as_request_error(error, text) from None
+
+
+_OF_NODES = {
+    "length": "Name two nodes: length(A, B); or an edge: e.length.",
+    "delta": "Name two nodes: delta(A, B); or an edge: e.delta.",
+    "proj_size": "Name a node: proj_size(A).",
+}
+"""What to type for measures that are given as keys without their nodes."""
 
 
 @lru_cache(maxsize=256)
@@ -69,35 +80,41 @@ def read_keys(text: str) -> tuple[tree.Key, ...]:
     try:
         found = _parser().parse(text, start="keys")
     except Exception as error:
-        raise _told(error, text) from None
+        outside = re.sub(r"[(\[{][^)\]}]*", lambda found: "." * len(found[0]), text)
+        if bare := re.search(r"(?:^|,)\s*(\w+)\s*(?=,|$)", outside):
+            remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
+            raise RequestError(
+                Place(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
+                _OF_NODES.get(bare[1], remedy), "the keys",
+            ) from None  # fmt: skip
+        wrong = _as_request_error(error, text)
+        raise (wrong.of_keys() if isinstance(wrong, RequestError) else wrong) from None
     # A nested pattern comes as a function, because its action does not see the text that it quotes.
     return tuple(each(text) if callable(each) else each for each in found)
 
 
-def _told(error: Exception, text: str) -> Exception:
+def _as_request_error(error: Exception, text: str) -> Exception:
     """The error to raise for an error of the parser; any other error as it is."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken, VisitError
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
-    if isinstance(error, VisitError):
-        return error.orig_exc
     if isinstance(error, UnexpectedCharacters):
-        place = Place(error.line, error.column)
-        return _unexpected(text, place, repr(error.char), error.allowed or ())
+        return _unexpected(text, _place(error), repr(error.char), error.allowed or ())
     if isinstance(error, UnexpectedToken):
-        at_end = isinstance(error, UnexpectedEOF) or error.token.type == "$END"
-        place = _end(text) if at_end else Place(error.line, error.column)
-        found = "the end" if at_end else repr(str(error.token))
-        return _unexpected(text, place, found, error.accepts or error.expected)
+        expected = error.accepts or error.expected
+        if isinstance(error, UnexpectedEOF) or error.token.type == "$END":
+            lines = text.split("\n")
+            return _unexpected(text, Place(len(lines), len(lines[-1]) + 1), "the end", expected)
+        return _unexpected(text, _place(error), repr(str(error.token)), expected)
     return error
 
 
-def _end(text: str) -> Place:
-    lines = text.split("\n")
-    return Place(len(lines), len(lines[-1]) + 1)
-
-
 def _unexpected(text: str, place: Place, found: str, expected: Any) -> RequestError:
-    names = sorted({_word(each) for each in expected} - {""})
+    from lark.lexer import PatternStr
+
+    patterns = {each.name: each.pattern for each in _parser().terminals}
+    fixed = {name: each.value for name, each in patterns.items() if isinstance(each, PatternStr)}
+    words = fixed | _WORDS
+    names = sorted({words[each] for each in expected if each in words})
     told = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
     before = text.split("\n")[place.line - 1][: place.column - 1]
     if found == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
@@ -106,38 +123,19 @@ def _unexpected(text: str, place: Place, found: str, expected: Any) -> RequestEr
     return RequestError(place, fact, f"Expected: {told}." if told else "")
 
 
-def _word(terminal: str) -> str:
-    if terminal in _WORDS:
-        return _WORDS[terminal]
-    return _literals().get(terminal, "")
-
-
-@cache
-def _literals() -> dict[str, str]:
-    """The terminals that are fixed signs and words: their texts by name."""
-    return {
-        each.name: each.pattern.value
-        for each in _parser().terminals
-        if type(each.pattern).__name__ == "PatternStr"
-    }
-
-
 @cache
 def _parser() -> Any:
     """The parser of requests; it is made once per process, since building it is slow."""
-    from lark import Lark, Transformer
+    from lark import Lark
 
-    class Reader(Transformer, _Actions):  # type: ignore[type-arg]
-        """The actions as lark needs them: the methods of a transformer."""
+    def inline(action: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+        return lambda children: action(*children)
 
-    grammar = resources.files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        start=["start", "keys"],
-        transformer=Reader(),
+    actions = SimpleNamespace(**{name: inline(action) for name, action in _ACTIONS.items()})
+    return Lark.open_from_package(
+        __package__, "grammar.lark", parser="lalr", start=["start", "keys"], transformer=actions,
         maybe_placeholders=False,
-    )
+    )  # fmt: skip
 
 
 def _place(token: Any) -> Place:
@@ -146,15 +144,9 @@ def _place(token: Any) -> Place:
 
 def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
     r"""A quoted text with `\"` and `\\` unescaped, and the column of each of its characters."""
-    characters, columns = [], []
-    at = 0
-    while at < len(inner):
-        columns.append(offset + at)
-        if inner[at] == "\\" and inner[at + 1 : at + 2] in ('"', "\\"):
-            at += 1
-        characters.append(inner[at])
-        at += 1
-    return "".join(characters), tuple(columns)
+    found = [*re.finditer(r'\\(["\\])|([\s\S])', inner)]
+    text = "".join(each[1] or each[2] for each in found)
+    return text, tuple(offset + each.start() for each in found)
 
 
 def _plain(token: Any) -> str:
@@ -163,9 +155,7 @@ def _plain(token: Any) -> str:
     if token.type == "STRING":
         text = _unescaped(text[1:-1], 1)[0]
     elif text in _KEYWORDS:
-        raise RequestError(
-            _place(token), f"{text} is a word of the language.", f'Quote it: "{text}".'
-        )
+        raise RequestError(_place(token), f"{text} is a reserved word.", f'Quote it: "{text}".')
     elif token.type == "VALUE" and re.fullmatch(r"[0-9]+(\.[0-9]*)?", text):
         text = f"{float(text):g}"
     return unicodedata.normalize("NFC", text)
@@ -182,8 +172,84 @@ def _regex(token: Any) -> tree.Regex:
     return tree.Regex(inner, "pcre", ignores_case, _place(token), columns)
 
 
-def _test(kind: Any, feature: Any, values: tuple[tree.Value, ...] = ()) -> tree.Test:
-    return tree.Test(_plain(feature), kind, values, _place(feature))
+def _constant(token: Any) -> tree.Constant:
+    if token.type in ("STR_REGEX", "PCRE"):
+        return tree.Constant(_regex(token), True, _place(token))
+    return tree.Constant(_plain(token), token.type == "STRING", _place(token))
+
+
+def _test(kind: tree.Kind, feature: Any, values: tuple[tree.Constant, ...] = ()) -> tree.Test:
+    for each in values:
+        if feature.type == "FEATURE" and is_dotted(each):
+            raise RequestError(
+                each.place, f"{each} is a field of a lexicon, and requests have no lexicons.",
+                f'Quote a text with a full stop: "{each}".',
+            )  # fmt: skip
+    return tree.Test(_plain(feature), kind, tuple(each.value for each in values), _place(feature))
+
+
+def _otherwise(feature: Any, values: Any, *more: Any) -> tree.Test:
+    return replace(_test("equal", feature, values), otherwise=_otherwise(*more) if more else None)
+
+
+def is_dotted(value: tree.Constant) -> bool:
+    """Whether a value is neither in quotes nor a number, but holds a full stop, as `Z.Number`."""
+    text = "" if value.is_quoted else str(value.value)
+    return "." in text and not re.fullmatch(r"[0-9.]+", text)
+
+
+def _name(token: Any) -> tree.Name:
+    if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
+        raise RequestError(_place(token), f"{token} is a reserved word.", "Use another name.")
+    return tree.Name(str(token), _place(token))
+
+
+_TWO_STARS = "an edge needs a node at one end at least."
+
+
+def _whole(kind: tree.Kind, *values: tree.Value) -> tuple[tree.Test]:
+    return (tree.Test(tree.WHOLE, kind, values, Place(1, 1)),)
+
+
+def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> tree.Edge:
+    """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
+    if source is None and target is None:
+        raise RequestError(Place(1, 1), _TWO_STARS)
+    edge = tree.Edge(source, target, name, label, False)
+    marked: list[bool] = []
+    for test in label:
+        if test.feature == tree.WHOLE:
+            marked += [
+                (each.text if isinstance(each, tree.Regex) else each).startswith(tree.ENHANCED)
+                for each in test.values
+            ]
+            if test.kind == "equal":
+                label = _whole("equal", *(
+                    each.removeprefix(tree.ENHANCED) if isinstance(each, str) else each
+                    for each in test.values
+                ))  # fmt: skip
+            is_mixed = test.kind == "different" and any(marked)
+        elif test.feature == "enhanced":
+            marked.append(test.kind != "absent")
+            is_yes = (test.kind, test.values) == ("equal", ("yes",))
+            is_mixed = not is_yes and test.kind not in ("present", "absent")
+        else:
+            continue
+        if is_mixed or len(set(marked)) > 1:
+            raise RequestError(
+                edge.place, "an edge cannot be of both the tree and the enhanced graph.",
+                "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; everything else is the tree.",
+            )  # fmt: skip
+    plain = tuple(each for each in label if each.feature != "enhanced")
+    return replace(edge, label=plain, is_enhanced=any(marked))
+
+
+def _path(name: Any, source: Any, target: Any) -> tree.Path:
+    given = [each for each in (name, source, target) if each is not None]
+    if name is not None or source is None or target is None:
+        place = given[0].place if given else Place(1, 1)
+        raise RequestError(place, "->> goes between two nodes and cannot be named.")
+    return tree.Path(source, target)
 
 
 def _head(token: Any) -> tree.Head:
@@ -191,207 +257,166 @@ def _head(token: Any) -> tree.Head:
     return tree.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
 
 
-def _edge(name: Any, source: Any, target: Any, label: Any) -> tree.Edge:
+def _attends(
+    head: Any, sign: Any, number: Any, name: Any, source: Any, target: Any
+) -> tree.AttentionEdge:
     if source is None and target is None:
-        raise RequestError(Place(1, 1), "an edge has a node at one end at least.")
-    place = source.place if source is not None else target.place
-    return tree.Edge(name, source, target, label, place)
+        raise RequestError(_place(head), _TWO_STARS)
+    threshold = None if number is None else float(number)
+    return tree.AttentionEdge(source, target, name, _head(head), sign, threshold, _place(head))
 
 
-def _path(name: Any, source: Any, target: Any) -> tree.Path:
-    for given in (source, target):
-        if given is None or name is not None:
-            place = (name or source or target).place if name or source or target else Place(1, 1)
-            raise RequestError(place, "->> stands between two nodes, and has no name.")
-    return tree.Path(source, target, source.place)
+def _coreference(one: tree.Name | None, other: tree.Name | None) -> tree.Corefers:
+    if one is None and other is None:
+        raise RequestError(Place(1, 1), "~ needs a node at one side at least.")
+    return tree.Corefers(one, other)
 
 
-class _Actions:
-    """What each rule of the grammar becomes: lark calls the method of that name with its children.
+def _order(left: tree.Name, sign: Any, right: tree.Name) -> tree.Order:
+    if sign in (">", ">>"):
+        return tree.Order(right, "<" if sign == ">" else "<<", left, _place(sign))
+    return tree.Order(left, str(sign), right, _place(sign))  # type: ignore[arg-type]
 
-    An arrow becomes a function of the name and the two ends of its edge, which `edge` calls.
-    """
 
-    def start(self, blocks: list[Any]) -> list[tree.Block]:
-        return blocks
+def _sum(*children: Any) -> tree.Sum:
+    signs = ["+", *map(str, children[1::2])]
+    return tree.Sum(tuple(zip(signs, children[::2], strict=True)))  # type: ignore[arg-type]
 
-    def keys(self, children: list[Any]) -> list[Any]:
-        return children
 
-    def nested(self, children: list[Any]) -> Any:
-        begin, clauses, end = children
-        return lambda text: tree.Nested(
-            clauses, " ".join(text[begin.start_pos : end.end_pos].split()), _place(begin)
+def _measure(kind: Any, *names: tree.Name) -> tree.Measure:
+    if str(kind) not in ("delta", "length", "proj_size"):
+        raise RequestError(
+            _place(kind), f"{kind} is not supported.",
+            f"proj_size({names[0]}) counts the words of its subtree.",
+        )  # fmt: skip
+    wanted = ("one node", "A") if str(kind) == "proj_size" else ("two nodes", "A, B")
+    if len(names) != len(wanted[1].split()):
+        raise RequestError(
+            _place(kind), f"{kind} takes {wanted[0]}.", f"Write {kind}({wanted[1]})."
         )
+    return tree.Measure(str(kind), names[0], names[-1], _place(kind))
 
-    def pattern(self, children: list[Any]) -> tree.Block:
-        return tree.Block("pattern", children[0])
 
-    def without(self, children: list[Any]) -> tree.Block:
-        return tree.Block("without", children[0])
+def _comparison(left: Any, operator: Any, right: Any) -> tree.Comparison | tree.Presence:
+    if str(right) == "*" and not isinstance(right, tree.Constant):
+        if str(operator) != "=" or not isinstance(left, tree.Reference):
+            raise RequestError(left.place, "* means any value of a feature.", "Write N.f = *.")
+        return tree.Presence(left, True)
+    if str(operator) not in ("=", "<>", "<", "<=", ">", ">="):
+        raise RequestError(_place(operator), f"{operator} goes between two nodes or edges.")
+    return tree.Comparison(left, str(operator), right)  # type: ignore[arg-type]
 
-    def with_(self, children: list[Any]) -> tree.Block:
-        return tree.Block("with", children[0])
 
-    def global_(self, children: list[Any]) -> tree.Block:
-        return tree.Block("global", (), children[0])
+def _keys(*children: Any) -> list[Any]:
+    found: list[Any] = []
+    for each in children:
+        if isinstance(each, tree.Order):
+            found.append(tree.Nested((each,), f"{each.left} {each.sign} {each.right}"))
+        else:
+            found += each if isinstance(each, list) else [each]
+    return found
 
-    def clauses(self, children: list[Any]) -> tuple[Any, ...]:
-        return tuple(children)
 
-    global_clauses = clauses
+def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], tree.Nested]:
+    """A pattern as a key, once it is given the text that it quotes, which no action sees."""
+    return lambda text: tree.Nested(clauses, " ".join(text[begin.start_pos : end.end_pos].split()))
 
-    def name(self, children: list[Any]) -> tree.Name:
-        (token,) = children
-        if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
-            raise RequestError(
-                _place(token), f"{token} is a word of the language.", "Give another name."
-            )
-        return tree.Name(str(token), _place(token))
 
-    def node(self, children: list[Any]) -> tree.Node:
-        name, *alternatives = children
-        return tree.Node(name, tuple(alternatives))
+def _arrangement(*names: tree.Name) -> tree.Arrangement:
+    if len(names) > MOST_ARRANGED:
+        raise RequestError(
+            names[0].place, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
+            "Ask for the order of fewer.",
+        )  # fmt: skip
+    return tree.Arrangement(names)
 
-    def structure(self, children: list[Any]) -> tuple[tree.Test, ...]:
-        return tuple(children)
 
-    def equal(self, children: list[Any]) -> tree.Test:
-        return _test("equal", *children)
+def _bound(name: Any, number: Any) -> tuple[str, int]:
+    if str(name) not in ("gap", "min", "max"):
+        raise RequestError(_place(name), f"{name} is unknown.", "Give gap, min or max.")
+    if "." in number:
+        raise RequestError(_place(number), f"{name} must be a whole number.")
+    return str(name), int(number)
 
-    def different(self, children: list[Any]) -> tree.Test:
-        return _test("different", *children)
 
-    def present(self, children: list[Any]) -> tree.Test:
-        return _test("present", children[0])
+def _interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
+    given = dict(bounds)
+    least, most = given.get("min"), given.get("max")
+    if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
+        raise RequestError(
+            term.place, "intervals need a gap of 1 or more, and a min below max.",
+            f"Write {term}[gap=100] or {term}[gap=10, min=0, max=50].",
+        )  # fmt: skip
+    return tree.Interval(term, given["gap"], least, most)
 
-    def absent(self, children: list[Any]) -> tree.Test:
-        return _test("absent", children[0])
 
-    def values(self, children: list[Any]) -> tuple[tree.Value, ...]:
-        return tuple(each.value for each in children)
+def _attention_key(kind: Any, written: Any, *rest: Any) -> tree.AttentionKey:
+    names = [each for each in rest if isinstance(each, tree.Name)]
+    features = [str(each) for each in rest[len(names) :]]
+    asked, place = _head(written), _place(kind)
+    if asked.layer is None or asked.head is None:
+        raise RequestError(_place(written), f"{kind} takes one head.", f"Write {kind}(3-1, ..).")
+    if str(kind) == "weight":
+        if len(names) != 2 or features:
+            raise RequestError(place, "weight takes two nodes.", "Write weight(3-1, A, B).")
+        return tree.AttentionKey(asked, names[0], names[1], "weight", place)
+    if len(names) != 1:
+        raise RequestError(place, "looks_at takes one node.", "Write looks_at(3-1, A).")
+    feature = features[0] if features else "form"
+    return tree.AttentionKey(asked, names[0], None, feature, place)
 
-    def value(self, children: list[Any]) -> tree.Literal_:
-        (token,) = children
-        if token.type in ("STR_REGEX", "PCRE"):
-            return tree.Literal_(_regex(token), True, _place(token))
-        return tree.Literal_(_plain(token), token.type == "STRING", _place(token))
 
-    label_value = value
-
-    def minus(self, children: list[Any]) -> tree.Literal_:
-        return tree.Literal_(str(children[0]), False, _place(children[0]))
-
-    def end(self, children: list[Any]) -> tree.Name | None:
-        (first,) = children
-        return first if isinstance(first, tree.Name) else None
-
-    def edge(self, children: list[Any]) -> tree.Clause:
-        *names, source, arrow, target = children
-        made: tree.Clause = arrow(names[0] if names else None, source, target)
-        return made
-
-    def any_edge(self, children: list[Any]) -> Any:
-        return lambda name, source, target: _edge(name, source, target, None)
-
-    def path(self, children: list[Any]) -> Any:
-        return _path
-
-    def labelled(self, children: list[Any]) -> Any:
-        return lambda name, source, target: _edge(name, source, target, children[0])
-
-    def not_labelled(self, children: list[Any]) -> Any:
-        label = tree.WholeLabel(children[0], True)
-        return lambda name, source, target: _edge(name, source, target, label)
-
-    def label_whole(self, children: list[Any]) -> tree.WholeLabel:
-        return tree.WholeLabel(children[0])
-
-    def label_regex(self, children: list[Any]) -> tree.RegexLabel:
-        return tree.RegexLabel(_regex(children[0]))
-
-    def label_parts(self, children: list[Any]) -> tree.PartLabel:
-        return tree.PartLabel(tuple(children))
-
-    def label_names(self, children: list[Any]) -> tuple[str, ...]:
-        return tuple(children)
-
-    def label_name(self, children: list[Any]) -> str:
-        return _plain(children[0])
-
-    def attention(self, children: list[Any]) -> Any:
-        written, *threshold = children
-        asked = _head(written)
-        sign = str(threshold[0]) if threshold else None
-        least = float(threshold[1]) if threshold else None
-        place = _place(written)
-
-        def made(name: Any, source: Any, target: Any) -> tree.Attends:
-            if source is None and target is None:
-                raise RequestError(place, "an edge has a node at one end at least.")
-            return tree.Attends(name, source, target, asked, sign, least, place)  # type: ignore[arg-type]
-
-        return made
-
-    def order(self, children: list[Any]) -> tree.Order:
-        left, sign, right = children
-        signs = {">": "<", ">>": "<<"}
-        if str(sign) in signs:
-            return tree.Order(right, signs[str(sign)], left, _place(sign))  # type: ignore[arg-type]
-        return tree.Order(left, str(sign), right, _place(sign))  # type: ignore[arg-type]
-
-    def operator(self, children: list[Any]) -> Any:
-        return children[0]
-
-    def reference(self, children: list[Any]) -> tree.Reference:
-        owner, feature = children
-        return tree.Reference(owner, str(feature), owner.place)
-
-    def measure(self, children: list[Any]) -> tree.Measure:
-        kind, *names = children
-        if str(kind) == "proj_size":
-            if len(names) != 1:
-                raise RequestError(_place(kind), "proj_size is of one node.", "Write proj_size(A).")
-            names *= 2
-        if len(names) != 2:
-            raise RequestError(_place(kind), f"{kind} is of two nodes.", f"Write {kind}(A, B).")
-        return tree.Measure(str(kind), names[0], names[1], _place(kind))
-
-    def looks(self, children: list[Any]) -> tree.Looks:
-        kind, written, *rest = children
-        names = [each for each in rest if isinstance(each, tree.Name)]
-        features = [str(each) for each in rest[len(names) :]]
-        asked = _head(written)
-        if asked.layer is None or asked.head is None:
-            raise RequestError(
-                _place(written), f"{kind} is of one head.", f"Write {kind}(3-1, ..)."
-            )
-        if str(kind) == "weight":
-            if len(names) != 2 or features:
-                raise RequestError(
-                    _place(kind), "weight is between two nodes.", "Write weight(3-1, A, B)."
-                )
-            return tree.Looks("weight", asked, names[0], names[1], "weight", _place(kind))
-        if len(names) != 1:
-            raise RequestError(_place(kind), "looks_at is of one node.", "Write looks_at(3-1, A).")
-        feature = features[0] if features else "form"
-        return tree.Looks("looks_at", asked, names[0], None, feature, _place(kind))
-
-    def comparison(self, children: list[Any]) -> tree.Comparison:
-        left, operator, right = children
-        if str(operator) not in ("=", "<>", "<", "<=", ">", ">="):
-            raise RequestError(_place(operator), f"{operator} is between two nodes or edges.")
-        return tree.Comparison(left, str(operator), right, left.place)  # type: ignore[arg-type]
-
-    def is_present(self, children: list[Any]) -> tree.Presence:
-        return tree.Presence(children[0], True, children[0].place)
-
-    def is_absent(self, children: list[Any]) -> tree.Presence:
-        return tree.Presence(children[0], False, children[0].place)
-
-    def coreference(self, children: list[Any]) -> tree.Corefers:
-        one, other = children
-        near = one or other
-        if near is None:
-            raise RequestError(Place(1, 1), "~ has a node at one side at least.")
-        return tree.Corefers(one, other, near.place)
+_ACTIONS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(
+        ("start", "clauses", "global_clauses", "structure", "values", "label_names",
+         "label_parts"), lambda *children: children,
+    ),
+    "pattern": partial(tree.Block, "pattern"),
+    "without": partial(tree.Block, "without"),
+    "with_": partial(tree.Block, "with"),
+    "global_": partial(tree.Block, "global", ()),
+    # nodes
+    "name": _name,
+    "node": lambda name, *alternatives: tree.Node(name, alternatives),
+    "equal": partial(_test, "equal"),
+    "different": partial(_test, "different"),
+    "present": lambda feature, *star: _test("present", feature),
+    "absent": partial(_test, "absent"),
+    "otherwise": _otherwise,
+    "value": _constant,
+    "label_value": _constant,
+    "minus": lambda token: tree.Constant(str(token), False, _place(token)),
+    # edges: an arrow becomes a function of the edge's name and its two ends
+    "edge": lambda *parts: parts[-2](parts[0] if len(parts) > 3 else None, parts[-3], parts[-1]),
+    "end": lambda end: end if isinstance(end, tree.Name) else None,
+    "any_edge": lambda: partial(_edge, ()),
+    "path": lambda: _path,
+    "labelled": lambda label: partial(_edge, label),
+    "not_labelled": lambda names: partial(_edge, _whole("different", *names)),
+    "attention": lambda head, sign=None, number=None: partial(_attends, head, sign, number),
+    "label_whole": lambda names: _whole("equal", *names),
+    "label_regex": lambda token: _whole("equal", _regex(token)),
+    "label_name": _plain,
+    # what ties nodes and edges to each other
+    "coreference": _coreference,
+    "order": _order,
+    "comparison": _comparison,
+    "operator": lambda sign: sign,
+    "is_present": partial(tree.Presence, is_present=True),
+    "is_absent": partial(tree.Presence, is_present=False),
+    "reference": lambda owner, first, *others: tree.Reference(
+        owner, str(first), tuple(map(str, others))
+    ),
+    "sum": _sum,
+    "measure": _measure,
+    # keys
+    "keys": _keys,
+    "nested": _nested,
+    "attention_key": _attention_key,
+    "arrangement": _arrangement,
+    "relation": tree.Relation,
+    "mutual": partial(tree.Relation, is_mutual=True),
+    "bound": _bound,
+    "interval": _interval,
+}  # fmt: skip
+"""What each rule of the grammar becomes: a function of what its parts have become."""

@@ -5,11 +5,16 @@ In the examples below, a name in capitals, such as `A` or `V`, is the name of a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Literal, TypeVar
+
+from attnbank.sql.errors import CallError
+
+_LONGEST = 240
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Place:
     """Where something is in the text of a request; line and column count from 1."""
 
@@ -17,50 +22,73 @@ class Place:
     column: int
 
 
-@dataclass(frozen=True)
-class Name:
-    """The name of a node or an edge. Names with the same text are equal, whatever their places.
+class RequestError(CallError):
+    """A request that cannot be read or is not supported; `place` says where, in `within`."""
 
-    A node whose name ends in `$` may be the same word as another node.
-    """
+    def __init__(
+        self, place: Place, fact: str, remedy: str = "", within: str = "the request"
+    ) -> None:
+        if len(fact) > _LONGEST:  # it may quote a name or a value of any length
+            fact = f"{fact[: _LONGEST // 2]} … {fact[-_LONGEST // 2 :]}"
+        super().__init__(f"Line {place.line}, column {place.column} of {within}: {fact}", remedy)
+        self.place = place
+        self._raw = fact
 
-    text: str
-    place: Place = field(compare=False)
+    def of_keys(self) -> RequestError:
+        """The same error, whose place is in the keys (--columns, --sort, --by)."""
+        return RequestError(self.place, self._raw, self.remedy, "the keys")
 
-    def __str__(self) -> str:
-        return self.text
+
+class Name(str):
+    """The name of a node or an edge; a node whose name ends in `$` may be another one's word."""
+
+    place: Place
+
+    def __new__(cls, text: str, place: Place) -> Name:
+        """The name as it was written at a place."""
+        made = super().__new__(cls, text)
+        made.place = place
+        return made
 
 
 @dataclass(frozen=True)
 class Regex:
-    """A regular expression as it was written: `re"..."` (Str) or `/.../` (PCRE).
-
-    `columns` has the distance of each character of `text` from `place`, in columns, for errors.
-    """
+    """`re"..."` (Str) or `/.../` (PCRE); `columns` are the characters' distances from `place`."""
 
     text: str
     dialect: Literal["str", "pcre"]
-    ignores_case: bool = False
-    place: Place = field(default=Place(1, 1), compare=False)
-    columns: tuple[int, ...] = field(default=(), compare=False)
+    ignores_case: bool
+    place: Place = field(compare=False)
+    columns: tuple[int, ...] = field(compare=False)
 
 
 Value = str | Regex
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+Kind = Literal["equal", "different", "present", "absent"]
 
 
 @dataclass(frozen=True)
 class Test:
-    """What a feature of a node, a part of a label or a key of the metadata must be.
+    """What a feature of a node, a label, a part of one or a key of the metadata must be.
 
-    `kind` is one of: equal (one of the values), different (present, and none of the values),
-    present, absent.
+    equal is one of the values; different is present, and none of them. In `[ExtPos=ADV/upos=ADV]`,
+    `otherwise` is the test of upos, which counts where there is no ExtPos.
     """
 
     feature: str
-    kind: Literal["equal", "different", "present", "absent"]
+    kind: Kind
     values: tuple[Value, ...]
     place: Place = field(compare=False)
+    otherwise: Test | None = None
+
+
+WHOLE = ""
+"""The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
+
+Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
+"""
+ENHANCED = "E:"
+"""What a label of the enhanced graph begins with."""
 
 
 @dataclass(frozen=True)
@@ -72,48 +100,42 @@ class Node:
 
 
 @dataclass(frozen=True)
-class WholeLabel:
-    """`-[a|b]->`: one of these labels; with `is_negated`, `-[^a|b]->`, any other label."""
+class Tie:
+    """What ties two nodes to each other. An end that is None is a star, that is, any word."""
 
-    names: tuple[str, ...]
-    is_negated: bool = False
-
-
-@dataclass(frozen=True)
-class RegexLabel:
-    """`-[re".."]->`: a label that the regular expression matches."""
-
-    regex: Regex
-
-
-@dataclass(frozen=True)
-class PartLabel:
-    """`-[1=a, 2=b]->`: tests of the part before the first colon (1) and after it (2)."""
-
-    tests: tuple[Test, ...]
-
-
-Label = WholeLabel | RegexLabel | PartLabel
-
-
-@dataclass(frozen=True)
-class Edge:
-    """`e: A -[..]-> B`: A is the head of B. An end that is None is a star, that is, any word."""
-
-    name: Name | None
     source: Name | None
     target: Name | None
-    label: Label | None
-    place: Place = field(compare=False)
+
+    @property
+    def ends(self) -> tuple[Name, ...]:
+        """The names of its ends, without stars."""
+        return tuple(each for each in (self.source, self.target) if each is not None)
 
 
 @dataclass(frozen=True)
-class Path:
-    """`A ->> B`: A is an ancestor of B in the tree."""
+class Edge(Tie):
+    """`e: A -[..]-> B`: A is the head of B, and all the tests of the label hold.
+
+    With `is_enhanced` it is an edge of the enhanced graph, `-[E:obj]->` or `-[enhanced=yes]->`,
+    and `label` is without `E:` and `enhanced`.
+    """
+
+    name: Name | None
+    label: tuple[Test, ...]
+    is_enhanced: bool
+
+    @property
+    def place(self) -> Place:
+        """The place of its first node."""
+        return self.ends[0].place
+
+
+@dataclass(frozen=True)
+class Path(Tie):
+    """`A ->> B`: A is an ancestor of B in the tree. Neither end is a star."""
 
     source: Name
     target: Name
-    place: Place = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -124,54 +146,39 @@ class Head:
     head: int | None
 
     def __str__(self) -> str:
-        if self.layer is None and self.head is None:
-            return "*"
-        return "-".join("*" if each is None else str(each) for each in (self.layer, self.head))
+        named = "-".join("*" if each is None else str(each) for each in (self.layer, self.head))
+        return "*" if named == "*-*" else named
 
 
 @dataclass(frozen=True)
-class Attends:
-    """`A =[3-1]=> B`: B is the word that A attends to most in the head 3-1.
+class LooseTie(Tie):
+    """A tie that is not of the tree, so that its ends may be in different sentences."""
 
-    With a sign and a threshold, `A =[3-1 > 0.5]=> B`: the weight from A to B is above 0.5. An end
-    that is called `SEP` or `CLS` is a special token, unless a node has that name. An end that is
-    None is a star, that is, any word.
+
+@dataclass(frozen=True)
+class AttentionEdge(LooseTie):
+    """`A =[3-1]=> B`: the head 3-1 attends most to B; `A =[3-1 > 0.5]=> B`: with such a weight.
+
+    An end that is called `SEP` or `CLS` is a special token, unless a node has that name.
     """
 
     name: Name | None
-    source: Name | None
-    target: Name | None
     head: Head
     sign: Operator | None
     threshold: float | None
     place: Place = field(compare=False)
 
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The names of its ends, without stars."""
-        return tuple(end.text for end in (self.source, self.target) if end is not None)
-
 
 @dataclass(frozen=True)
-class Corefers:
-    """`A ~ B`: head words of two mentions of the same entity. An end that is None is a star."""
-
-    one: Name | None
-    other: Name | None
-    place: Place = field(compare=False)
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The names of its ends, without stars."""
-        return tuple(end.text for end in (self.one, self.other) if end is not None)
+class Corefers(LooseTie):
+    """`A ~ B`: head words of two mentions of the same entity."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """`A < B` (B is the next word), `A << B` (B is later); for edges `<<`, `><` and `<>`.
+    """`A < B` (B is the next word), `A << B` (B is later).
 
-    `e << f` means that the edge e lies within f (so may a node), `e >< f` that they cross, and
-    `e <> f` that they are apart.
+    `e << f`: the edge (or node) e lies within f; `e >< f`: they cross; `e <> f`: they are apart.
     """
 
     left: Name
@@ -182,22 +189,29 @@ class Order:
 
 @dataclass(frozen=True)
 class Reference:
-    """`N.upos`, `e.label`, `meta.speaker`: a feature of a node, an edge or the metadata."""
+    """`N.upos`, `e.label`, `meta.speaker`: a feature of a node, an edge or the metadata.
+
+    `N.ExtPos/upos` is the first feature that the node has, of `feature` and then the `others`.
+    """
 
     owner: Name
     feature: str
-    place: Place = field(compare=False)
+    others: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """The place of its owner."""
+        return self.owner.place
 
     def __str__(self) -> str:
-        return f"{self.owner}.{self.feature}"
+        return f"{self.owner}.{'/'.join((self.feature, *self.others))}"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """`delta(A, B)`, `length(A, B)` and `proj_size(A)`, in words.
+    """`delta(A, B)`: the index of B minus that of A; `length(A, B)`: its absolute value.
 
-    `delta` is the index of B minus that of A, `length` its absolute value. `proj_size` is the
-    number of words, without punctuation, in the subtree of A; here `other` is A too.
+    `proj_size(A)` is the number of words, without punctuation, in the subtree of A, also `other`.
     """
 
     kind: str
@@ -206,20 +220,43 @@ class Measure:
     place: Place = field(compare=False)
 
     def __str__(self) -> str:
-        nodes = str(self.one) if self.kind == "proj_size" else f"{self.one}, {self.other}"
+        nodes = self.one if self.kind == "proj_size" else f"{self.one}, {self.other}"
         return f"{self.kind}({nodes})"
 
 
-Term = Reference | Measure
-
-
 @dataclass(frozen=True)
-class Literal_:
+class Constant:
     """A value on the right of a comparison. `is_quoted` is true for regular expressions too."""
 
     value: Value
     is_quoted: bool
     place: Place = field(compare=False)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """`delta(A, B) - delta(B, C) + 1`: terms and numbers, each with its sign."""
+
+    parts: tuple[tuple[Literal["+", "-"], Reference | Measure | Constant], ...]
+
+    @property
+    def place(self) -> Place:
+        """The place of its first part."""
+        return self.parts[0][1].place
+
+    def __str__(self) -> str:
+        return " ".join(f"{sign} {part}" for sign, part in self.parts).removeprefix("+ ")
+
+
+Term = Reference | Measure | Sum
+
+
+def parts_of(term: Term | Constant) -> tuple[Reference | Measure | Constant, ...]:
+    """The parts of a sum; of anything else only itself."""
+    return tuple(part for _, part in term.parts) if isinstance(term, Sum) else (term,)
 
 
 @dataclass(frozen=True)
@@ -228,8 +265,7 @@ class Comparison:
 
     left: Term
     operator: Operator
-    right: Term | Literal_
-    place: Place = field(compare=False)
+    right: Term | Constant
 
 
 @dataclass(frozen=True)
@@ -238,10 +274,9 @@ class Presence:
 
     reference: Reference
     is_present: bool
-    place: Place = field(compare=False)
 
 
-Clause = Node | Edge | Path | Attends | Corefers | Order | Comparison | Presence
+Clause = Node | Edge | Path | AttentionEdge | Corefers | Order | Comparison | Presence
 
 
 @dataclass(frozen=True)
@@ -253,54 +288,34 @@ class Block:
     tests: tuple[Test, ...] = ()  # only in a global block, which has no clauses
 
 
-@dataclass(frozen=True)
-class Request:
-    """A whole request: its blocks, in the order in which they were written."""
-
-    blocks: tuple[Block, ...]
-
-    @property
-    def pattern(self) -> tuple[Clause, ...]:
-        """The clauses of all its `pattern` blocks, which count as one pattern."""
-        return tuple(
-            clause for block in self.blocks if block.kind == "pattern" for clause in block.clauses
-        )
+Request = tuple[Block, ...]
+"""A whole request: its blocks, in the order in which they were written."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """`{ O =[3-1]=> V }` as a key: whether a `with` block of these clauses holds.
-
-    `text` is what was written, with each run of white space replaced by one space.
-    """
+    """`{ O =[3-1]=> V }` as a key: whether these clauses hold; `text` is what was written."""
 
     clauses: tuple[Clause, ...] = field(compare=False)
     text: str
-    place: Place = field(compare=False)
 
     def __str__(self) -> str:
         return self.text
 
 
 @dataclass(frozen=True)
-class Looks:
-    """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, as a key.
+class AttentionKey:
+    """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, which has no target, as a key.
 
-    The first is the weight from A to B in the head. The second is the word that A attends to most
-    in it: its form, another of its features, or the weight on it (`looks_at(3-1, A).weight`).
+    The first is the weight from A to B. The second is the form or another feature of the word that
+    A attends to most, or the weight on it (`looks_at(3-1, A).weight`).
     """
 
-    kind: Literal["weight", "looks_at"]
     head: Head
     source: Name
     target: Name | None
     feature: str
     place: Place = field(compare=False)
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The names of its nodes."""
-        return tuple(each.text for each in (self.source, self.target) if each is not None)
 
     def __str__(self) -> str:
         if self.target is not None:
@@ -309,4 +324,64 @@ class Looks:
         return f"looks_at({self.head}, {self.source}){asked}"
 
 
-Key = Term | Nested | Looks
+@dataclass(frozen=True)
+class Arrangement:
+    """`V#S#O` as a key: the order in which its nodes stand, `S << V << O`."""
+
+    names: tuple[Name, ...]
+
+    def __str__(self) -> str:
+        return "#".join(self.names)
+
+
+NO_RELATION = "__none__"
+"""The value of a Relation where no edge of the tree connects the nodes, as in Grew."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """`X -> Y` as a key: the label of the edge of the tree from X to Y, or NO_RELATION.
+
+    With `is_mutual`, `X <-> Y`, an edge from Y to X counts too; its label begins with `-`.
+    """
+
+    source: Name
+    target: Name
+    is_mutual: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.source} {'<->' if self.is_mutual else '->'} {self.target}"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """`N.f[gap=100, min=0, max=500]` as a key: the interval that a number is in, `[100, 200[`.
+
+    Below `least` and from `most` on there is one interval each, if these are given.
+    """
+
+    term: Reference | Measure
+    gap: int
+    least: int | None
+    most: int | None
+
+    def __str__(self) -> str:
+        given = (("gap", self.gap), ("min", self.least), ("max", self.most))
+        told = ", ".join(f"{name}={value}" for name, value in given if value is not None)
+        return f"{self.term}[{told}]"
+
+
+Key = Term | Nested | AttentionKey | Arrangement | Relation | Interval
+
+_Part = TypeVar("_Part")
+
+
+def parts(kind: type[_Part], *trees: object) -> Iterator[_Part]:
+    """Every part of a kind in some trees, in the order in which they were written."""
+    for each in trees:
+        if isinstance(each, kind):
+            yield each
+        if isinstance(each, tuple | list):
+            yield from parts(kind, *each)
+        elif is_dataclass(each):
+            yield from parts(kind, *(getattr(each, one.name) for one in fields(each)))

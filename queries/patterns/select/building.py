@@ -1,4 +1,4 @@
-"""A request as one SELECT, built as a tree of sqlglot, in which text of the user is only a literal.
+"""A request as one SELECT, in which text of the user is only a literal or a quoted name.
 
 The nodes of the pattern are joined on their sentence and on `head_index`; `with` and `without`
 become `exists` and `not exists`. By construction a hit is one row, so no `distinct` is needed.
@@ -6,46 +6,25 @@ become `exists` and `not exists`. By construction a hit is one row, so no `disti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from sqlglot import exp
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked
-from attnbank.queries.patterns.select import attention, clauses, looks, sentences, terms
-from attnbank.queries.patterns.select.attention import RunFacts
+from attnbank.queries.patterns.language.checking import Checked, Scope
+from attnbank.queries.patterns.select import clauses, values
 from attnbank.queries.patterns.select.scopes import Aliases, Condition, Planned, Source, plan
-from attnbank.queries.patterns.select.sentences import TABLE
-from attnbank.queries.patterns.select.terms import column
-
-_WORD_OR_ANCHOR = (
-    "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
-    "space_after", "head_index", "deprel",
-)  # fmt: skip
+from attnbank.queries.patterns.select.values import SENTENCE, every
+from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.runs import Run
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of a result that are nodes and that are named edges, in order."""
+class HitOptions:
+    """Which hits are returned: of one `corpus`, at most `limit`, or a random `sample`, by `seed`.
 
-    nodes: tuple[str, ...]
-    edges: tuple[str, ...]
-
-
-def columns_of(checked: Checked) -> Columns:
-    """The nodes and the named edges of a request, which are columns of its result."""
-    return Columns(tuple(checked.pattern.nodes), tuple(checked.pattern.named))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which hits are returned, and how.
-
-    They are of one `corpus`, or of all if it is None; at most `limit`; or a random `sample` of that
-    many, the same for the same `seed`. With `keys` there is also a column `sentence` with the id of
-    the sentence, before the nodes. With `is_wide`, nodes that only attention or coreference
-    connects may be in different sentences, and a column `N.sent_id` names that of each. `run` is
-    the run whose attention is read.
+    With `keys` there is a column `sentence` with the id of the sentence. `cross_sentence`
+    lets nodes that only attention or coreference connects be in different sentences, and adds a
+    column `N.sent_id` for each. `run` is the run whose attention is read.
     """
 
     corpus: str | None = None
@@ -53,316 +32,247 @@ class Choice:
     sample: int | None = None
     seed: int = 0
     keys: bool = False
-    is_wide: bool = False
-    run: RunFacts | None = None
+    cross_sentence: bool = False
+    run: Run | None = None
 
 
-def select_of(checked: Checked, choice: Choice | None = None) -> exp.Select:
+def select_of(checked: Checked, options: HitOptions) -> str:
     """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
-    return _Builder(checked, choice or Choice()).select()
+    made = _Builder(checked, options)
+    select = f"{made.hits()} order by {', '.join(made.order())}"
+    limit = options.limit if options.sample is None else options.sample
+    return made.with_expressions() + select + _limited(limit)
 
 
-def counts_of(checked: Checked, choice: Choice) -> exp.Select:
-    """The SELECT that counts a request's hits by its keys.
+def counts_of(checked: Checked, options: HitOptions) -> str:
+    """The SELECT that counts hits: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
+    made = _Builder(checked, options)
+    hits = made.hits()
+    keys = [f"hit.{quoted(each)}" for each in dict.fromkeys(map(str, checked.keys))]
+    share = "cast(count(*) as double) / nullif(sum(count(*)) over (), 0) as share"
+    columns = [*keys, "count(*) as n", share]
+    if options.run is not None:
+        columns.append(f"{literal(options.run.name)} as run")
+    grouped = f" group by {', '.join(keys)}" if keys else ""
+    order = ", ".join(["n desc", *keys])  # n by its name: Spark sorts by no aggregate and window
+    return (
+        f"{made.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
+        f" from hit{grouped} order by {order}{_limited(options.limit)}"
+    )
 
-    Its columns are the keys, `n`, and `share` in [0, 1], then `run` if one is read.
+
+def pairs_of(
+    checked: Checked, options: HitOptions, dependent: str, head: str, apart: int = 1
+) -> str:
+    """The SELECT of the pairs of two nodes: word, head_word (both word.id), and the keys.
+
+    The words are at least `apart` apart (neighbours are 1 apart), and none is the node before the
+    first word. The options have `keys`.
     """
-    hits = _Builder(checked, replace(choice, limit=None)).select()
-    hits.set("order", None)
-    with_ = hits.args.get("with_") or exp.With(expressions=[])
-    hits.set("with_", None)
-    with_.append(
-        "expressions", exp.CTE(this=hits, alias=exp.TableAlias(this=terms.identifier("hit")))
-    )
-    names = list(dict.fromkeys(map(str, checked.keys)))
-    keys = [exp.Column(this=exp.Identifier(this=name, quoted=True), table=terms.identifier("hit"))
-            for name in names]  # fmt: skip
-    count = exp.Count(this=exp.Star(), big_int=True)
-    total = exp.Window(this=exp.Sum(this=count.copy()))
-    every = exp.Nullif(this=total, expression=terms.number(0))
-    share = exp.Div(this=terms.plain_double(count.copy()), expression=every)
-    made = exp.Select(
-        expressions=[
-            *keys,
-            terms.named(count, "n"),
-            terms.named(share, "share"),
-        ],
-        from_=exp.From(this=terms.table("hit")),
-        with_=with_,
-    )
-    if choice.run is not None:
-        made.append("expressions", terms.named(terms.text(choice.run.name), "run"))
-    if keys:
-        made.set("group", exp.Group(expressions=[each.copy() for each in keys]))
-    # By its name: Spark does not sort by an aggregate beside a window.
-    order = [exp.Ordered(this=exp.column(terms.identifier("n")), desc=True)]
-    made.set("order", exp.Order(expressions=order + [exp.Ordered(this=k.copy()) for k in keys]))
-    if choice.limit is not None:
-        made.set("limit", exp.Limit(expression=terms.number(choice.limit)))
-    return made
+    made = _Builder(checked, options)
+    hits = made.hits()
+    keys = "".join(f", hit.{quoted(str(each))}" for each in checked.keys)
+    rows = f"({made.with_expressions()}{hits}) as hit"
+    for alias, node in (("dependent_word", dependent), ("governing_word", head)):
+        sentence = quoted(f"{node}.sentence" if options.cross_sentence else "sentence")
+        rows += f" inner join word as {alias} on {alias}.sentence = hit.{sentence}"
+        rows += f" and {alias}.index = hit.{quoted(node)}"
+    # ids of words go by the order of the text, across sentences too
+    distance = f" where abs(dependent_word.id - governing_word.id) >= {apart}" if apart > 1 else ""
+    columns = f"dependent_word.id as word, governing_word.id as head_word{keys}"
+    return f"select distinct {columns} from {rows}{distance}"
+
+
+def _limited(limit: int | None) -> str:
+    return "" if limit is None else f" limit {limit}"
 
 
 class _Builder:
-    """Builds one SELECT.
-
-    `_with` are its common table expressions; `_words` is the one that has the words and the nodes
-    before the first word, if a node needs it; `_of_group` has, for each sentence that a hit is in,
-    the alias of a row in that sentence.
-    """
-
-    def __init__(self, checked: Checked, choice: Choice) -> None:
+    def __init__(self, checked: Checked, options: HitOptions) -> None:
         self._checked = checked
-        self._choice = choice
+        self._options = options
         self._aliases = Aliases()
-        self._with: list[exp.CTE] = []
-        self._words: str | None = None
-        self._of_group: dict[int, str] = {}
+        self._with: list[str] = []  # the common table expressions
+        self._words: str | None = None  # the one of words and anchors, if a node needs it
+        self._of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
+        self._pattern = self._planned(checked.pattern, None)
 
-    def select(self) -> exp.Select:
-        checked, choice = self._checked, self._choice
-        pattern = plan(checked, checked.pattern, None, self._aliases, is_wide=choice.is_wide)
-        self._add_clauses(pattern)
-        conditions = [each.expression for each in self._loose(pattern)]
-        self._place(pattern)
-        for scope in checked.blocks:
-            block = plan(checked, scope, pattern, self._aliases, is_wide=choice.is_wide)
-            self._add_clauses(block)
-            found = self._exists(block)
-            conditions.append(found if scope.kind == "with" else terms.never(found))
-        conditions += sentences.conditions(checked.sentence_tests)
-        if checked.attends:
-            assert choice.run is not None
-            for group in self._of_group:
-                read = exp.Subquery(this=attention.read_sentences(choice.run))
-                conditions.append(exp.In(this=self._sentence(group), query=read))
-        if choice.corpus is not None:
-            conditions.append(terms.equal(column("corpus", "name"), terms.text(choice.corpus)))
-        joins, _ = self._joins(pattern, {})
-        joins += self._sentence_joins(has_base=bool(pattern.sources))
-        made = exp.Select(expressions=self._columns(pattern))
-        if not pattern.sources:
-            made.set("from_", exp.From(this=terms.table("sentence", TABLE)))
-        else:
-            made.set("from_", exp.From(this=self._source(pattern.sources[0])))
-        if joins:
-            made.set("joins", joins)
-        if conditions:
-            made.set("where", exp.Where(this=terms.every(conditions)))
-        made.set("order", exp.Order(expressions=self._order(pattern)))
-        limit = choice.limit if choice.sample is None else choice.sample
-        if limit is not None:
-            made.set("limit", exp.Limit(expression=terms.number(limit)))
-        if self._with:
-            is_recursive = any(isinstance(each.this, exp.Union) for each in self._with)
-            made.set("with_", exp.With(expressions=self._with, recursive=is_recursive))
-        return made
+    def with_expressions(self, *more: str) -> str:
+        """The common table expressions that the hits read, and `more`, before the SELECT."""
+        made = ", ".join([*self._with, *more])
+        paths = (path for scope in self._checked.scopes() for path in scope.of(tree.Path))
+        is_recursive = any(path.source != path.target for path in paths)
+        return f"with {'recursive ' * is_recursive}{made} " if made else ""
 
-    def _add_clauses(self, planned: Planned) -> None:
-        self._with += attention.add(
-            planned, self._aliases, self._choice.run, is_wide=self._choice.is_wide
-        )
-        self._with += clauses.add(planned, self._aliases)
-        planned.sources.sort(key=lambda source: not source.has_sentence)
-
-    def _place(self, pattern: Planned) -> None:
-        """Remember one row of each sentence that the nodes of the pattern are in."""
+    def hits(self) -> str:
+        """The SELECT of the hits, in no order."""
+        checked, options, pattern = self._checked, self._options, self._pattern
+        conditions = [each.expression for each in _loose(pattern)]
         for source in pattern.sources:
             if source.has_sentence:
                 self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
         if not pattern.sources:
-            self._of_group[0] = TABLE
+            self._of_group[0] = SENTENCE
+        for scope in checked.blocks:
+            is_with = scope.kind == "with"
+            holds = self._holds(scope, is_filter=is_with)
+            conditions.append(holds if is_with else f"not {holds}")
+        conditions += map(values.metadata_test, checked.sentence_tests)
+        if checked.attention():
+            assert options.run is not None
+            read = clauses.read_sentences(options.run)
+            conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]
+        if options.corpus is not None:
+            conditions.append(f"corpus.name = {literal(options.corpus)}")
+        rows = [f"sentence as {SENTENCE}"]
+        if pattern.sources:
+            rows = self._joined(pattern, {})[0]
+            for group in self._of_group:
+                name = _of_sentence(group)
+                rows.append(f"sentence as {name} on {name}.id = {self._sentence(group)}")
+        if options.corpus is not None or values.reads_document(checked):
+            rows.append(f"document on document.id = {SENTENCE}.document")
+        if options.corpus is not None:
+            rows.append("corpus on corpus.id = document.corpus")
+        made = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
+        return f"{made} where {every(conditions)}" if conditions else made
 
-    def _sentence(self, group: int) -> exp.Expr:
-        """The id of the sentence that has this number in the pattern."""
+    def _planned(self, scope: Scope, outer: Planned | None) -> Planned:
+        wide = self._options.cross_sentence
+        planned = plan(self._checked, scope, outer, self._aliases, cross_sentence=wide)
+        self._with += clauses.add(planned, self._options.run)
+        planned.sources.sort(key=lambda source: not source.has_sentence)
+        return planned
+
+    def _sentence(self, group: int) -> str:
         row = self._of_group[group]
-        return column(row, "id" if row == TABLE else "sentence")
+        return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
 
-    def _columns(self, pattern: Planned) -> list[exp.Expr]:
-        """The columns of the result, in order."""
-        found = [terms.named(column(TABLE, "name"), "sent_id")]
-        if self._choice.keys or self._choice.sample is not None:
-            found.append(terms.named(column(TABLE, "id"), "sentence"))
-        found += [
-            terms.named(pattern.bound[name].index(), name) for name in self._checked.pattern.nodes
-        ]
-        found += [
-            terms.named(clauses.label_of(pattern, name), name)
-            for name in self._checked.pattern.named
-        ]
-        found += [
-            terms.named(self._key_value(pattern, key), str(key)) for key in self._checked.keys
-        ]
-        if self._choice.is_wide:
-            found += [
-                terms.named(column(_table(pattern.group[name]), "name"), f"{name}.sent_id")
-                for name in self._checked.pattern.nodes
-            ]
-        if self._choice.is_wide and self._choice.keys:
-            found += [
-                terms.named(column(_table(pattern.group[name]), "id"), f"{name}.sentence")
-                for name in self._checked.pattern.nodes
-            ]
-        if self._choice.run is not None:
-            found.append(terms.named(terms.text(self._choice.run.name), "run"))
+    def _columns(self) -> list[str]:
+        checked, options, pattern = self._checked, self._options, self._pattern
+        found = [f"{SENTENCE}.name as sent_id"]
+        if options.keys or options.sample is not None:
+            found.append(f"{SENTENCE}.id as sentence")
+        named = {name: pattern.bound[name].index for name in pattern.scope.nodes}
+        named |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
+        found += [f"{each} as {quoted(name)}" for name, each in named.items()]
+        found += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
+        suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
+        for column, suffix in suffixes.items() if options.cross_sentence else ():
+            for name in pattern.scope.nodes:
+                of = _of_sentence(pattern.group[name])
+                found.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
+        if options.run is not None:
+            found.append(f"{literal(options.run.name)} as run")
         return found
 
-    def _key_value(self, pattern: Planned, key: tree.Key) -> exp.Expr:
-        """The value of a key: a feature, a distance, or whether a nested pattern holds."""
-        if isinstance(key, tree.Looks):
-            assert self._choice.run is not None
-            return looks.key_value(pattern, key, self._choice.run)
-        if not isinstance(key, tree.Nested):
-            return clauses.key_value(pattern, key)
-        scope = self._checked.nested[key]
-        block = plan(self._checked, scope, pattern, self._aliases, is_wide=self._choice.is_wide)
-        self._add_clauses(block)
-        return exp.Coalesce(this=self._exists(block), expressions=[exp.false()])
+    def _key_value(self, key: tree.Key) -> str:
+        if isinstance(key, tree.Nested):
+            return self._holds(self._checked.nested[key])
+        return clauses.key_value(self._pattern, key, self._options.run)
 
-    def _order(self, pattern: Planned) -> list[exp.Expr]:
-        """The sort keys of the result: those asked for, then the order of the text.
-
-        A sample is sorted by a digest of the seed and the hit, which is as good as random.
-        """
-        keys: list[exp.Expr] = [column(_table(group), "id") for group in self._of_group]
-        keys += [pattern.bound[name].index() for name in self._checked.pattern.nodes]
-        keys += [column(alias, "index") for alias in pattern.hidden]
+    def order(self) -> list[str]:
+        """The keys asked for, then the order of the text; of a sample a digest of seed and hit."""
+        pattern, options = self._pattern, self._options
+        keys = [f"{_of_sentence(group)}.id" for group in self._of_group]
+        keys += [pattern.bound[name].index for name in pattern.scope.nodes]
+        keys += [f"{alias}.index" for alias in pattern.hidden]
         keys += [
             clauses.label_of(pattern, name)
-            for name, edge in self._checked.pattern.named.items()
-            if isinstance(edge, tree.Attends)
+            for name, edge in pattern.scope.named.items()
+            if isinstance(edge, tree.AttentionEdge) or edge.is_enhanced
         ]
-        if self._choice.sample is not None:
-            parts = [exp.Cast(this=each, to=exp.DataType(this=exp.DType.VARCHAR)) for each in keys]
-            seeded = [terms.text(f"{self._choice.seed}"), *parts]
-            joined = exp.ConcatWs(expressions=[terms.text(" "), *seeded])
-            keys = [exp.MD5(this=joined), *(each.copy() for each in keys)]
-        else:
-            keys = [self._key_value(pattern, key) for key in self._checked.sort] + keys
-        return [exp.Ordered(this=each) for each in keys]
+        if options.sample is None:
+            return [*map(self._key_value, self._checked.sort), *keys]
+        parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
+        return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
 
-    def _source(self, source: Source) -> exp.Table:
+    def _table(self, source: Source) -> str:
         if not source.may_be_anchor:
-            return terms.table(source.table, source.alias)
+            return f"{source.table} as {source.alias}"
         if self._words is None:
             self._words = self._aliases.new("word_or_anchor")
-            self._with.insert(0, _words_and_anchors(self._words))
-        return terms.table(self._words, source.alias)
+            self._with.insert(0, f"{self._words} as not materialized ({_WORDS_AND_ANCHORS})")
+        return f"{self._words} as {source.alias}"
 
-    def _joins(
-        self, planned: Planned, around: dict[int, exp.Expr]
-    ) -> tuple[list[exp.Join], list[exp.Expr]]:
-        """The joins of all rows after the first, each joined to an earlier row that it is tied to.
+    def _joined(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
+        """All rows, each joined to an earlier row that it is tied to, so that none is a product.
 
-        So no join is a cross product, if the request connects its nodes. `around` has the sentences
-        of the pattern around a block; the second value ties the first row of each sentence to them.
+        `around` has the sentences of the pattern around a block; the second value ties the first
+        row of each sentence to them.
         """
         ties = [each for each in planned.conditions if each.is_tie]
         waiting = list(planned.sources)
         placed: list[str] = []
-        joins, outward = [], []
+        rows: list[str] = []
+        outward: list[str] = []
         while waiting:
             source = next(
                 (each for each in waiting if _tied_to(each.alias, placed, ties)), waiting[0]
             )
             waiting.remove(source)
-            on = []
+            on: list[str] = []
             if source.has_sentence:
                 group = planned.row_group[source.alias]
                 same = [each for each in placed if planned.row_group.get(each) == group]
                 near = _tied_to(source.alias, same, ties) or next(iter(same), None)
-                own = column(source.alias, "sentence")
                 if near is not None:
-                    on.append(terms.equal(own, column(near, "sentence")))
+                    on.append(f"{source.alias}.sentence = {near}.sentence")
                 elif group in around:
-                    outward.append(terms.equal(own, around[group].copy()))
+                    outward.append(f"{source.alias}.sentence = {around[group]}")
             placed.append(source.alias)
-            for tie in ties:
-                if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1:
-                    on.append(tie.expression)
-            if len(placed) > 1:
-                table = self._source(source)
-                joins.append(exp.Join(this=table, kind="INNER", on=terms.every(on)))
-        return joins, outward
+            on += [
+                tie.expression for tie in ties
+                if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1
+            ]  # fmt: skip
+            table = self._table(source)
+            rows.append(f"{table} on {every(on)}" if rows else table)
+        return rows, outward
 
-    def _loose(self, planned: Planned) -> list[Condition]:
-        """The conditions of the `where`: all except ties between rows of this scope."""
-        own = {each.alias for each in planned.sources}
-        return [
-            each
-            for each in planned.conditions
-            if not (each.is_tie and each.rows <= own and len(each.rows) > 1)
-        ]
-
-    def _exists(self, block: Planned) -> exp.Expr:
-        """That a block holds: an `exists` over its rows, or only its conditions if it has none."""
-        conditions = [each.expression for each in self._loose(block)]
+    def _holds(self, scope: Scope, *, is_filter: bool = False) -> str:
+        """That a block holds; never null, unless it `is_filter`, where null is as good as false."""
+        block = self._planned(scope, self._pattern)
+        conditions = [each.expression for each in _loose(block)]
         if not block.sources:
-            return exp.Paren(this=terms.every(conditions))
-        joins, outward = self._joins(
-            block, {group: self._sentence(group) for group in self._of_group}
-        )
-        select = exp.Select(
-            expressions=[terms.number(1)],
-            from_=exp.From(this=self._source(block.sources[0])),
-            where=exp.Where(this=terms.every([*outward, *conditions])),
-        )
-        if joins:
-            select.set("joins", joins)
-        return exp.Exists(this=select)
-
-    def _sentence_joins(self, *, has_base: bool) -> list[exp.Join]:
-        """The joins of the tables above the words: sentence, document and corpus."""
-        joins = []
-        has_corpus = self._choice.corpus is not None
-        if has_base:
-            for group in self._of_group:
-                name = _table(group)
-                on = terms.equal(column(name, "id"), self._sentence(group))
-                joins.append(_join("sentence", on, name))
-        if has_corpus or sentences.read_document(self._checked):
-            on = terms.equal(column("document", "id"), column(TABLE, "document"))
-            joins.append(_join("document", on))
-        if has_corpus:
-            on = terms.equal(column("corpus", "id"), column("document", "corpus"))
-            joins.append(_join("corpus", on))
-        return joins
+            return every(conditions) if is_filter else f"coalesce({every(conditions)}, false)"
+        around = {group: self._sentence(group) for group in self._of_group}
+        rows, outward = self._joined(block, around)
+        where = every([*outward, *conditions])
+        return f"exists(select 1 from {' inner join '.join(rows)} where {where})"
 
 
-def _table(group: int) -> str:
-    """The alias of table `sentence` for one of the sentences of a hit."""
-    return TABLE if group == 0 else f"{TABLE}_{group + 1}"
+def _of_sentence(group: int) -> str:
+    return SENTENCE if group == 0 else f"{SENTENCE}_{group + 1}"
 
 
-def _join(table: str, on: exp.Expr, alias: str | None = None) -> exp.Join:
-    return exp.Join(this=terms.table(table, alias), kind="INNER", on=on)
+def _loose(planned: Planned) -> list[Condition]:
+    """The conditions of the `where`: all except ties between rows of this scope."""
+    own = {each.alias for each in planned.sources}
+    return [
+        each for each in planned.conditions
+        if not (each.is_tie and each.rows <= own and len(each.rows) > 1)
+    ]  # fmt: skip
 
 
-def _tied_to(alias: str, placed: list[str], ties: list[Condition]) -> str | None:
-    for tie in ties:
-        if alias in tie.rows:
-            for other in placed:
-                if other in tie.rows and other != alias:
-                    return other
-    return None
+def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
+    """The first of the placed rows that the first tie to any of them connects with a row."""
+    found = (
+        other for tie in ties if alias in tie.rows
+        for other in placed if other in tie.rows and other != alias
+    )  # fmt: skip
+    return next(found, None)
 
 
-def _words_and_anchors(name: str) -> exp.CTE:
-    """The words, and for each sentence the node before its first word, which has only a form."""
-    own = {
-        "sentence": column("sentence", "id"),
-        "index": terms.small(0),
-        "form": terms.text("__0__"),
-        "space_after": exp.true(),
-    }
-    words = exp.Select(
-        expressions=[column("word", each) for each in _WORD_OR_ANCHOR],
-        from_=exp.From(this=terms.table("word")),
-    )
-    anchors = exp.Select(
-        expressions=[terms.named(own.get(each, exp.Null()), each) for each in _WORD_OR_ANCHOR],
-        from_=exp.From(this=terms.table("sentence")),
-    )
-    union = exp.Union(this=words, expression=anchors, distinct=False)
-    alias = exp.TableAlias(this=terms.identifier(name))
-    # Otherwise DuckDB would materialize all words before it applies any condition.
-    return exp.CTE(this=union, alias=alias, materialized=False)
+_WORDS_AND_ANCHORS = """
+select
+    word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
+    word.surface, word.misc, word.space_after, word.head_index, word.deprel
+from word
+union all
+select
+    null as id, sentence.id as sentence, cast(0 as smallint) as index, '__0__' as form,
+    null as lemma, null as upos, null as xpos, null as feats, null as surface, null as misc,
+    true as space_after, null as head_index, null as deprel
+from sentence
+"""
+"""The words, and for each sentence the node before its first word, which has only a form."""

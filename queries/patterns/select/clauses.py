@@ -1,355 +1,539 @@
-"""The clauses that tie nodes and edges to each other: order, comparisons, paths."""
+"""The clauses that tie nodes and edges to each other, as SQL; and keys.
+
+Paths, edges of the enhanced graph, attention and coreference become common table expressions of
+pairs of words, to which the nodes are joined. A star is a word that is joined too, but not a column
+of the result. A tie that can hold in several ways (by any head of a layer) must not multiply the
+hits, unless it has a name. So without a name it becomes an `exists` in the pattern; within a `with`
+or `without`, which are `exists` themselves, it makes no difference.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from sqlglot import exp
+from collections.abc import Iterator
+from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.faults import RequestError
-from attnbank.queries.patterns.select import sentences, terms, values
-from attnbank.queries.patterns.select.scopes import Aliases, Bound, Planned, Source
-from attnbank.queries.patterns.select.terms import column
+from attnbank.queries.patterns.language.checking import SPECIAL
+from attnbank.queries.patterns.language.tree import RequestError
+from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.select.scopes import (
+    Bound,
+    NamedEdge,
+    Planned,
+    exists,
+    is_reflexive,
+    tests_of,
+)
+from attnbank.queries.patterns.select.values import every
+from attnbank.sql.quoting import literal, value
+from attnbank.sql.runs import Run
 
 Ends = tuple[Bound, Bound]
 """The word where an edge begins and the one where it ends."""
 
 
-def add(planned: Planned, aliases: Aliases) -> list[exp.CTE]:
-    """Add the conditions of order, comparisons, presences and paths of a scope to `planned`.
+def add(planned: Planned, run: Run | None) -> Iterator[str]:
+    """Add what a scope has beside the tree and tests of nodes; yields common table expressions.
 
-    Returns the common table expressions that they read. Raises RequestError for an edge of
-    attention to a special token where words are needed, and for a value that cannot be compared.
+    Raises RequestError for a special token where words are needed, or values not to be compared.
     """
-    made = [_add_path(planned, path, aliases) for path in planned.scope.paths]
-    for order in planned.scope.orders:
+    scope = planned.scope
+    for attends in scope.of(tree.AttentionEdge):
+        assert run is not None  # finding.py refuses a request about attention without a run
+        yield _add_attention(planned, attends, run)
+    for pair in scope.of(tree.Corefers):
+        name = planned.aliases.new("coreferent")
+        ties = {"source": pair.source, "target": pair.target}
+        _add_pairs(planned, name, ties, None, is_one=True)
+        yield _inlined(
+            name,
+            "select distinct one_mention.head_word as source, other_mention.head_word as target"
+            " from mention as one_mention inner join mention as other_mention"
+            " on other_mention.entity = one_mention.entity and other_mention.id <> one_mention.id",
+        )
+    for path in scope.of(tree.Path):
+        if path.source != path.target:
+            yield _add_path(planned, path)
+    for edge in scope.enhanced:
+        yield _add_enhanced(planned, edge)
+    for order in scope.of(tree.Order):
         _add_order(planned, order)
-    for comparison in planned.scope.comparisons:
+    for comparison in scope.of(tree.Comparison):
         _add_comparison(planned, comparison)
-    for presence in planned.scope.presences:
-        _add_presence(planned, presence)
-    return made
+    for presence in scope.of(tree.Presence):
+        _add_test(planned, presence.reference, "present" if presence.is_present else "absent")
+
+
+def _inlined(name: str, select: str) -> str:
+    """A common table expression of which DuckDB does not make all rows before any condition."""
+    return f"{name} as not materialized ({select})"
+
+
+def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
+    """`A =[3-1]=> B`: the pairs of table `peak`; with a sign, those that meet the threshold.
+
+    Words that share a position attend, and are attended to, alike, but not to each other.
+    """
+    name = planned.aliases.new("attended")
+    ends = {"source": edge.source, "target": edge.target}
+    special = {end: node for end, node in ends.items() if node and not planned.scope.has_node(node)}
+    if edge.sign is None:
+        for token in special.values():
+            source, target = edge.source or "*", edge.target or "*"
+            raise RequestError(
+                token.place,
+                f"{token} is a special token, and the most attended words are words only.",
+                f"Ask for a weight: {source} =[{edge.head} > 0.5]=> {target}.",
+            )
+        table, weight = "peak", "peak.most_attended_weight"
+        reaches = "target.position = peak.most_attended"
+    else:
+        table, weight = "attention", _WEIGHT
+        reaches = f"cast({weight} as double) {edge.sign} {value(edge.threshold)}"
+        if not special:
+            reaches += f" and {_NOT_ITSELF}"
+    rows = {end: "position" if end in special else "word_position" for end in ends}
+    kinds = "".join(
+        f" and {end}.kind = {literal(SPECIAL[token])}" for end, token in special.items()
+    )
+    ties = {end: node for end, node in ends.items() if end not in special}
+    is_one = None not in (edge.head.layer, edge.head.head) and not special
+    _add_pairs(planned, name, ties, edge.name, is_one=is_one)
+    return _inlined(
+        name,
+        "select source.word as source, target.word as target,"
+        f" concat(cast({table}.layer as varchar), '-', cast({table}.head as varchar)) as label,"
+        f" cast({weight} as double) as weight"
+        f" {_attention(run, edge.head, table, reaches, **rows)}{kinds}",
+    )
+
+
+_WEIGHT = "list_extract(attention.weights, target.position + 1)"
+_NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
+
+
+def _attention(
+    run: Run, head: tree.Head, table: str, reaches: str, *,
+    source: str = "word_position", target: str = "word_position", joined: str = "",
+) -> str:  # fmt: skip
+    """The `from` and `where` of what some heads look at, by weight (attention) or most (peak)."""
+    place = "position" if table == "peak" else "from_position"
+    named = (("layer", head.layer), ("head", head.head))
+    wanted = [f"{table}.{column} = {each}" for column, each in named if each is not None]
+    return (
+        f"from sequence inner join {table} on {table}.sequence = sequence.id"
+        f" inner join {source} as source on source.sequence = {table}.sequence"
+        f" and source.position = {table}.{place}"
+        f" inner join {target} as target on target.sequence = {table}.sequence and {reaches}"
+        f"{joined} where {every([f'sequence.run = {run.id}', *wanted])}"
+    )
+
+
+def read_sentences(run: Run) -> str:
+    """The SELECT of the ids of the sentences that the run has read, even in part."""
+    return (
+        "select distinct word.sentence from sequence"
+        " inner join position on position.sequence = sequence.id"
+        f" inner join word on word.id = position.word where sequence.run = {run.id}"
+    )
+
+
+def _add_pairs(
+    planned: Planned, pairs: str, ties: dict[str, tree.Name | None], name: tree.Name | None,
+    *, is_one: bool,
+) -> None:  # fmt: skip
+    """Tie nodes to the rows of a table of pairs: `ties` has the node of each of its columns.
+
+    None is a star, any word. `is_one` says that two given words are in one row at most.
+    """
+    alias = planned.aliases.new(f"{pairs}_row")
+    bound = {end: planned.bound[node] for end, node in ties.items() if node is not None}
+    near = next(iter(bound.values()))
+    found = {end: f"{alias}.{end} = {each.row}.id" for end, each in bound.items()}
+    star = next((end for end, node in ties.items() if node is None), None)
+    any_word = Bound(planned.aliases.new("star"))
+    if name is None and planned.scope.outer is None and not (is_one and star is None):
+        joined = ""
+        if star is not None:
+            joined = f" inner join word as {any_word.row} on {alias}.{star} = {any_word.row}.id"
+            if not planned.cross_sentence:
+                joined += f" and {any_word.sentence} = {near.sentence}"
+        planned.add(
+            f"exists(select 1 from {pairs} as {alias}{joined} where {every(found.values())})",
+            *(each.row for each in bound.values()),
+        )
+        return
+    if star is not None:
+        bound[star] = any_word
+        found[star] = f"{alias}.{star} = {any_word.row}.id"
+        planned.join(any_word.row, None if planned.cross_sentence else planned.row_group[near.row])
+        planned.hidden.append(any_word.row)
+    planned.join(alias, None, pairs)
+    for end, each in bound.items():
+        planned.add(found[end], alias, each.row, is_tie=True)
+    if name is not None:
+        ends = (bound["source"], bound["target"]) if len(bound) > 1 else None
+        planned.edges[name] = NamedEdge(alias, ends)
+
+
+_LIES = {
+    "inside": "{begin} < {index} and {index} < {end}",
+    "<>": "({end} <= {other_begin} or {other_end} <= {begin})",
+    "><": "({begin} < {other_begin} and {other_begin} < {end} and {end} < {other_end}"
+    " or {other_begin} < {begin} and {begin} < {other_end} and {other_end} < {end})",
+    "<<": "{other_begin} <= {begin} and {end} <= {other_end}"
+    " and ({begin} <> {other_begin} or {end} <> {other_end})",
+}
+"""How the span of an edge lies to a word, and the spans of two edges to each other."""
 
 
 def _add_order(planned: Planned, order: tree.Order) -> None:
-    """Add the condition of an order between two nodes, two edges, or a node and an edge."""
-    scope = planned.scope
-    left, right = order.left.text, order.right.text
-    if scope.is_edge(left):
+    if planned.scope.is_edge(order.left):
         one, other = _ends(planned, order.left), _ends(planned, order.right)
-        lie = [*_in_one_sentence(planned, *one, *other), _edges_lie(order.sign, one, other)]
-        planned.add(terms.every(lie), *(end.row for end in (*one, *other)))
-        return
-    first = planned.bound[left]
-    if scope.is_edge(right):
-        edge = _ends(planned, order.right)
-        inside = [
-            *_in_one_sentence(planned, first, *edge),
-            exp.LT(this=sentences.begin(*edge), expression=first.index()),
-            exp.LT(this=first.index(), expression=sentences.end(*edge)),
-        ]
-        planned.add(terms.every(inside), first.row, *(end.row for end in edge))
-        return
-    second = planned.bound[right]
-    if order.sign == "<":
-        following = exp.Add(this=first.index(), expression=terms.number(1))
-        tie = terms.equal(second.index(), following)
-        planned.add(tie, first.row, second.row, is_tie=True)
+        words = [*one, *other]
+        lie = _LIES[order.sign].format(**_span(one), **_span(other, "other_"))
+    elif planned.scope.is_edge(order.right):
+        words = [planned.bound[order.left], *_ends(planned, order.right)]
+        lie = _LIES["inside"].format(index=words[0].index, **_span((words[1], words[2])))
     else:
-        before = exp.LT(this=first.index(), expression=second.index())
-        planned.add(before, first.row, second.row)
+        first, second = planned.bound[order.left], planned.bound[order.right]
+        if order.sign == "<":
+            planned.add(f"{second.index} = {first.index} + 1", first.row, second.row, is_tie=True)
+        else:
+            planned.add(f"{first.index} < {second.index}", first.row, second.row)
+        return
+    planned.add(every([*_in_one_sentence(planned, *words), lie]), *(each.row for each in words))
+
+
+def _span(ends: Ends, name: str = "") -> dict[str, str]:
+    """The indexes of the left and the right end of an edge, by the names in _LIES."""
+    both = f"({ends[1].index}, {ends[0].index})"
+    return {f"{name}begin": f"least{both}", f"{name}end": f"greatest{both}"}
 
 
 def _ends(planned: Planned, name: tree.Name) -> Ends:
-    """The two words of a named edge. Raises RequestError if one of them is a special token."""
-    if isinstance(planned.scope.edge(name.text), tree.Edge):
-        row = planned.edges[name.text]
-        return Bound(row, is_head=True), Bound(row)
-    found = planned.ends[name.text]
+    found = planned.edges[name].ends
     if found is None:
         raise RequestError(
-            name.place, f"one end of {name} is a special token, which has no place among words.",
+            name.place,
+            f"one end of {name} is a special token, which has no position among the words.",
             "Ask for its label (3-1) or its weight.",
         )  # fmt: skip
     return found
 
 
-def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[exp.Expr]:
-    """The conditions that words are in one sentence, unless that is already known."""
+def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[str]:
+    """That words are in one sentence, unless that is already known."""
     number = planned.row_group.get(first.row)
     return [
-        terms.equal(each.sentence(), first.sentence())
+        f"{each.sentence} = {first.sentence}"
         for each in others
         if number is None or planned.row_group.get(each.row) != number
     ]
 
 
-def _edges_lie(sign: str, first: Ends, second: Ends) -> exp.Expr:
-    """How the spans of two edges lie: `<>` apart, `><` crossing, `<<` the first in the second."""
-    one, other = "one", "other"
-    ends = {one: first, other: second}
-
-    def begin(edge: str) -> exp.Expr:
-        return sentences.begin(*ends[edge])
-
-    def end(edge: str) -> exp.Expr:
-        return sentences.end(*ends[edge])
-
-    if sign == "<>":
-        apart = [
-            exp.LTE(this=end(one), expression=begin(other)),
-            exp.LTE(this=end(other), expression=begin(one)),
-        ]
-        return exp.Paren(this=terms.either(apart))
-    if sign == "><":
-        crosses = [
-            terms.every(
-                [
-                    exp.LT(this=begin(left), expression=begin(right)),
-                    exp.LT(this=begin(right), expression=end(left)),
-                    exp.LT(this=end(left), expression=end(right)),
-                ]
-            )
-            for left, right in ((one, other), (other, one))
-        ]
-        return exp.Paren(this=terms.either(crosses))
-    return terms.every(
-        [
-            exp.LTE(this=begin(other), expression=begin(one)),
-            exp.LTE(this=end(one), expression=end(other)),
-            exp.Paren(
-                this=terms.either(
-                    [terms.unequal(begin(one), begin(other)), terms.unequal(end(one), end(other))]
-                )
-            ),
-        ]
-    )
-
-
-def _add_path(planned: Planned, path: tree.Path, aliases: Aliases) -> exp.CTE:
+def _add_path(planned: Planned, path: tree.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
-    name, start, above = aliases.new("climb"), aliases.new("start"), aliases.new("above")
-    tests = [
-        terms.either(
-            terms.every(values.feature_test(test, start) for test in alternative)
-            for alternative in group
-        )
-        for group in planned.scope.tests.get(path.target.text, ())
-        if any(group)
-    ]
-    first = exp.Select(
-        expressions=[
-            column(start, "sentence"),
-            terms.named(column(start, "index"), "descendant"),
-            terms.named(column(start, "head_index"), "ancestor"),
-        ],
-        from_=exp.From(this=terms.table("word", start)),
-        where=exp.Where(
-            this=terms.every([terms.not_null(column(start, "head_index")), *tests]),
-        ),
+    upper, lower = planned.bound[path.source], planned.bound[path.target]
+    climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
+    tests = every(tests_of(planned.scope, path.target, "start"))
+    if is_reflexive(path):  # and so may be empty
+        found = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
+        climbed = exists(climb, step, lower.sentence, found)
+        planned.add(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
+    else:
+        planned.join(step, planned.group[path.target], climb)
+        for end, bound in (("descendant", lower), ("ancestor", upper)):
+            planned.add(f"{step}.{end} = {bound.index}", step, bound.row, is_tie=True)
+    return (
+        f"{climb} as (select start.sentence, start.index as descendant,"
+        " start.head_index as ancestor"
+        f" from word as start where start.head_index is not null and {tests} union all"
+        f" select {climb}.sentence, {climb}.descendant, above.head_index from {climb}"
+        f" inner join word as above"
+        f" on above.sentence = {climb}.sentence and above.index = {climb}.ancestor)"
     )
-    on = [
-        terms.equal(column(above, "sentence"), column(name, "sentence")),
-        terms.equal(column(above, "index"), column(name, "ancestor")),
-    ]
-    further = exp.Select(
-        expressions=[
-            column(name, "sentence"),
-            column(name, "descendant"),
-            column(above, "head_index"),
-        ],
-        from_=exp.From(this=terms.table(name)),
-        joins=[exp.Join(this=terms.table("word", above), kind="INNER", on=terms.every(on))],
+
+
+def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
+    """`A -[E:obj]-> B`: rows with columns of `word`; without a name one for several edges."""
+    name, row = planned.aliases.new("enhanced"), planned.aliases.new("enhanced_row")
+    ends = {"head_index": edge.source, "index": edge.target}
+    bound = {end: planned.bound[node] for end, node in ends.items() if node is not None}
+    ties = {end: f"{row}.{end} = {each.index}" for end, each in bound.items()}
+    near = next(iter(bound.values()))
+    if edge.name is None and len(bound) == 1:
+        planned.add(exists(name, row, near.sentence, ties.values()), near.row)
+    else:
+        planned.join(row, planned.row_group[near.row], name)
+        for end, each in bound.items():
+            planned.add(ties[end], row, each.row, is_tie=True)
+        if len(bound) == 1:
+            planned.hidden.append(row)
+        if edge.name is not None:
+            planned.edges[edge.name] = NamedEdge(row, (Bound(row, is_head=True), Bound(row)))
+    relation = "enhanced_dependency.relation"
+    if any(test.feature == tree.WHOLE for test in edge.label) and any(
+        tree.parts(tree.Regex, edge.label)
+    ):  # it is written for the whole label
+        relation = f"concat('E:', {relation})"
+    tests = [values.label_test(test, relation) for test in edge.label]
+    more = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
+    return _inlined(
+        name,
+        "select distinct enhanced_dependency.sentence,"
+        f" enhanced_dependency.dependent_index as index, enhanced_dependency.head_index{more}"
+        f" from enhanced_dependency where {every(tests)}",
     )
-    step = aliases.new("path")
-    upper, lower = planned.bound[path.source.text], planned.bound[path.target.text]
-    planned.sources.append(Source(step, table=name))
-    planned.row_group[step] = planned.group[path.target.text]
-    for end, bound in (("descendant", lower), ("ancestor", upper)):
-        tie = terms.equal(column(step, end), bound.index())
-        planned.add(tie, step, bound.row, is_tie=True)
-    union = exp.Union(this=first, expression=further, distinct=False)
-    return exp.CTE(this=union, alias=exp.TableAlias(this=terms.identifier(name)))
 
 
 def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
     """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
-    is_ordered = operator not in ("=", "<>")
-    if (
-        isinstance(right, tree.Literal_)
-        and isinstance(left, tree.Reference)
-        and not (is_ordered or _is_number(planned, left))
-    ):
-        kind: Literal["equal", "different"] = "equal" if operator == "=" else "different"
-        test = tree.Test(left.feature, kind, (right.value,), left.place)
-        planned.add(_test(planned, left, test), *_rows(planned, left))
+    is_number = operator not in ("=", "<>") or any(_is_number(planned, e) for e in (left, right))
+    if isinstance(right, tree.Constant) and isinstance(left, tree.Reference) and not is_number:
+        _add_test(planned, left, "equal" if operator == "=" else "different", right.value)
         return
-    ordered = is_ordered or any(_is_number(planned, each) for each in (left, right))
-    sides = [_side(planned, each, ordered) for each in (left, right)]
     rows = {*_rows(planned, left), *_rows(planned, right)}
-    compared = terms.compared(operator, *sides)
-    if len(rows) > 1 and any(map(_is_looked_up, sides)):
-        # DuckDB would compute each side for every word before the join, if it were a plain
-        # comparison of two rows; inside coalesce it is computed only for the rows that are joined.
-        compared = exp.Coalesce(this=compared, expressions=[exp.false()])
-    planned.add(compared, *rows)
+    one, other = (_side(planned, each, is_number) for each in (left, right))
+    found = f"{one} {operator} {other}"
+    # DuckDB would compute a side that is found by a regular expression for every word before the
+    # join, if it were a plain comparison of two rows; inside coalesce it is computed only for the
+    # rows that are joined.
+    is_slow = len(rows) > 1 and "regexp_extract(" in found
+    planned.add(f"coalesce({found}, false)" if is_slow else found, *rows)
 
 
-def _is_looked_up(value: exp.Expr) -> bool:
-    """Whether a value is slow: it is found by a regular expression, not read from a column."""
-    return value.find(exp.RegexpExtract) is not None
-
-
-def label_of(planned: Planned, name: str) -> exp.Expr:
+def label_of(planned: Planned, name: str) -> str:
     """The label of a named edge: the relation, or for attention the head (3-1)."""
-    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
-    return column(planned.edges[name], "deprel" if is_tree else "label")
+    edge = planned.scope.edge(name)
+    is_tree = isinstance(edge, tree.Edge) and not edge.is_enhanced
+    return f"{planned.edges[name].row}.{'deprel' if is_tree else 'label'}"
 
 
-def key_value(planned: Planned, key: tree.Term) -> exp.Expr:
-    """The value of a key: a feature, or a distance in words."""
+def key_value(planned: Planned, key: tree.Key, run: Run | None) -> str:
+    """The value of a key that is not a pattern."""
+    if isinstance(key, tree.AttentionKey):
+        assert run is not None
+        return _looked_at(planned, key, run)
+    if isinstance(key, tree.Arrangement):
+        return _arranged(planned, key)
+    if isinstance(key, tree.Relation):
+        return _relation(planned, key)
+    if isinstance(key, tree.Interval):
+        return _interval(key, _side(planned, key.term, True))
+    assert isinstance(key, tree.Term)
     return _side(planned, key, False)
 
 
-def _side(planned: Planned, side: tree.Term | tree.Literal_,
-          is_number: bool) -> exp.Expr:  # fmt: skip
-    """One side of a comparison; with `is_number` as a number. Raises RequestError if it is none."""
-    if isinstance(side, tree.Literal_):
+def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
+    """The value of `weight(3-1, A, B)` or `looks_at(3-1, A).upos`; null if the run has no A.
+
+    It is an aggregate, because Spark requires that of a subquery, over one row or several: special
+    tokens of a kind, whose weights are added, or words at one position, whose values are joined
+    (ADP+DET). Between words of one position there is no weight: it would be its own on itself.
+    """
+    if key.target is None:
+        if key.feature == "weight":
+            found = "min(cast(peak.most_attended_weight as double))"
+        elif key.feature == "__id__":  # a number: of several words the first one's
+            found = "min(looked_at.index)"
+        else:
+            is_label = key.feature == "deprel"
+            own = "looked_at.deprel" if is_label else values.feature(key.feature, "looked_at")
+            found = f"string_agg({own}, '+' order by looked_at.id nulls last)"
+        joined = " inner join word as looked_at on looked_at.id = target.word"
+        reaches = "target.position = peak.most_attended"
+        rows = _attention(run, key.head, "peak", reaches, joined=joined)
+    else:
+        found = f"sum(cast({_WEIGHT} as double))"
+        if planned.scope.has_node(key.target):
+            reaches = f"target.word = {planned.bound[key.target].row}.id and {_NOT_ITSELF}"
+            rows = _attention(run, key.head, "attention", reaches)
+        else:
+            reaches = f"target.kind = {literal(SPECIAL[key.target])}"
+            rows = _attention(run, key.head, "attention", reaches, target="position")
+    return f"(select {found} {rows} and source.word = {planned.bound[key.source].row}.id)"
+
+
+def _arranged(planned: Planned, key: tree.Arrangement) -> str:
+    """`S << V << O`: at each place the node that has as many nodes before it."""
+    bound = [planned.bound[name] for name in key.names]
+
+    def rank(at: int, own: Bound) -> str:
+        before = [
+            f"cast({each.sentence} < {own.sentence} or ({each.sentence} = {own.sentence}"
+            f" and ({each.index} < {own.index} or {str(other < at).lower()}"
+            f" and {each.index} = {own.index})) as integer)"
+            for other, each in enumerate(bound) if other != at
+        ]  # fmt: skip
+        return " + ".join(["0", *before])
+
+    ranks = [rank(at, own) for at, own in enumerate(bound)]
+    places = [
+        " ".join(
+            f"when {each} = {place} then {literal(name)}"
+            for each, name in zip(ranks, key.names, strict=True)
+        )
+        for place in range(len(bound))
+    ]
+    return f"concat_ws(' << ', {', '.join(f'case {each} end' for each in places)})"
+
+
+def _relation(planned: Planned, key: tree.Relation) -> str:
+    source, target = planned.bound[key.source], planned.bound[key.target]
+    together = f"{target.sentence} = {source.sentence}"
+    back = (
+        f" when {together} and {source.row}.head_index = {target.index}"
+        f" then concat('-', {source.row}.deprel)"
+    )
+    return (
+        f"case when {together} and {target.row}.head_index = {source.index}"
+        f" then {target.row}.deprel{back if key.is_mutual else ''}"
+        f" else {literal(tree.NO_RELATION)} end"
+    )
+
+
+def _interval(key: tree.Interval, number: str) -> str:
+    """`[100, 200[`, the interval that a number is in; null if there is no number."""
+    least, most, gap = key.least or 0, key.most, key.gap
+    begin = (
+        f"({least} + try_cast(floor(cast({number} - {least} as double) / {gap}) as bigint) * {gap})"
+    )
+    end = f"{begin} + {gap}"
+    cases = f"when {begin} is null then null"
+    if key.least is not None:
+        cases += f" when {number} < {least} then {literal(f']-∞, {least}[')}"
+    if most is not None:
+        end = f"least({end}, {most})"
+        cases += f" when {number} >= {most} then {literal(f'[{most}, +∞[')}"
+    within = f"concat('[', cast({begin} as varchar), ', ', cast({end} as varchar), '[')"
+    return f"case {cases} else {within} end"
+
+
+def _side(planned: Planned, side: tree.Term | tree.Constant, is_number: bool) -> str:
+    """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
+    if isinstance(side, tree.Sum):
+        parts = [f"{sign} {_side(planned, each, True)}" for sign, each in side.parts]
+        is_whole = all(
+            isinstance(each, tree.Measure)
+            or (isinstance(each, tree.Constant) and _is_integer(str(each.value)))
+            or (isinstance(each, tree.Reference) and each.feature in ("__id__", "length", "delta"))
+            for each in tree.parts_of(side)
+        )
+        kind = "bigint" if is_whole else "double"
+        return f"cast({' '.join(parts).removeprefix('+ ')} as {kind})"
+    if isinstance(side, tree.Constant):
         if not isinstance(side.value, str):
-            raise RequestError(side.place, "a number is not compared with a regular expression.")
+            raise RequestError(side.place, "a number cannot be compared with a regular expression.")
         if not is_number:
-            return terms.text(side.value)
+            return literal(side.value)
         try:
             float(side.value)
         except ValueError:
-            raise RequestError(side.place, f"{side.value} is no number.") from None
+            raise RequestError(side.place, f"{side.value} is not a number.") from None
         if _is_integer(side.value):
-            return terms.number(int(side.value))
-        return terms.double(side.value)
+            return str(int(side.value))
+        return f"cast({literal(side.value)} as double)"
     if isinstance(side, tree.Measure):
-        one, other = planned.bound[side.one.text], planned.bound[side.other.text]
-        if side.kind == "proj_size":
-            return _size(one)
-        distance = exp.Sub(this=other.index(), expression=one.index())
-        return exp.Abs(this=distance) if side.kind == "length" else exp.Paren(this=distance)
-    value = _value(planned, side)
-    return terms.as_double(value) if is_number and not _is_number(planned, side) else value
-
-
-def _size(node: Bound) -> exp.Expr:
-    """The number of words, without punctuation, in the subtree of a node.
-
-    Each word climbs to the root, one head at a time, and counts for every node on its way.
-    """
-    is_punctuation = exp.NullSafeEQ(this=column("start", "upos"), expression=terms.text("PUNCT"))
-    first = exp.Select(
-        expressions=[
-            column("start", "sentence"),
-            terms.named(column("start", "index"), "ancestor"),
-        ],
-        from_=exp.From(this=terms.table("word", "start")),
-        where=exp.Where(this=exp.Not(this=is_punctuation)),
-    )
-    on = [
-        terms.equal(column("above", "sentence"), column("climb", "sentence")),
-        terms.equal(column("above", "index"), column("climb", "ancestor")),
-        terms.not_null(column("above", "head_index")),
-    ]
-    further = exp.Select(
-        expressions=[column("climb", "sentence"), column("above", "head_index")],
-        from_=exp.From(this=terms.table("climb")),
-        joins=[exp.Join(this=terms.table("word", "above"), kind="INNER", on=terms.every(on))],
-    )
-    union = exp.Union(this=first, expression=further, distinct=False)
-    climb = exp.CTE(this=union, alias=exp.TableAlias(this=terms.identifier("climb")))
-    same = [
-        terms.equal(column("climb", "sentence"), node.sentence()),
-        terms.equal(column("climb", "ancestor"), node.index()),
-    ]
-    count = exp.Select(
-        expressions=[exp.Count(this=exp.Star(), big_int=True)],
-        from_=exp.From(this=terms.table("climb")),
-        where=exp.Where(this=terms.every(same)),
-        with_=exp.With(expressions=[climb], recursive=True),
-    )
-    # The node before the first word counts too, but is no row of `word`.
-    is_anchor = terms.equal(node.index(), terms.number(0))
-    itself = exp.Case(ifs=[exp.If(this=is_anchor, true=terms.number(1))], default=terms.number(0))
-    return exp.Paren(this=exp.Add(this=exp.Subquery(this=count), expression=itself))
+        one, other = planned.bound[side.one], planned.bound[side.other]
+        return _size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
+    found = _value(planned, side)
+    needs_cast = is_number and not _is_number(planned, side)
+    return f"try_cast({found} as double)" if needs_cast else found
 
 
 def _is_integer(text: str) -> bool:
+    """Whether a text is an integer that SQL takes as one."""
     return text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10
 
 
-def _is_number(planned: Planned, side: tree.Term | tree.Literal_) -> bool:
-    if isinstance(side, tree.Measure):
-        return True
+def _distance(kind: str, one: Bound, other: Bound) -> str:
+    return f"{'abs' if kind == 'length' else ''}({other.index} - {one.index})"
+
+
+def _size(node: Bound) -> str:
+    """The words in a node's subtree without punctuation: each climbs to the root, and counts."""
+    return (
+        "((with recursive subtree as (select start.sentence, start.index as ancestor"
+        " from word as start where start.upos is distinct from 'PUNCT' union all"
+        " select subtree.sentence, above.head_index from subtree inner join word as above"
+        " on above.sentence = subtree.sentence and above.index = subtree.ancestor"
+        " and above.head_index is not null)"
+        " select count(*) from subtree"
+        f" where subtree.sentence = {node.sentence} and subtree.ancestor = {node.index})"
+        f" + case when {node.index} = 0 then 1 else 0 end)"
+    )
+
+
+def _is_number(planned: Planned, side: tree.Term | tree.Constant) -> bool:
     if not isinstance(side, tree.Reference):
-        return False
-    if planned.scope.has_node(side.owner.text):
+        return isinstance(side, tree.Measure | tree.Sum)
+    if planned.scope.has_node(side.owner):
         return side.feature == "__id__"
-    return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner.text)
+    return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 
-def _rows(planned: Planned, side: tree.Term | tree.Literal_) -> list[str]:
-    if isinstance(side, tree.Measure):
-        return [planned.bound[side.one.text].row, planned.bound[side.other.text].row]
-    if isinstance(side, tree.Literal_):
-        return []
-    if planned.scope.has_node(side.owner.text):
-        return [planned.bound[side.owner.text].row]
-    if planned.scope.is_edge(side.owner.text):
-        edge = side.owner.text
-        ends = planned.ends.get(edge) or ()
-        return [planned.edges[edge], *(end.row for end in ends)]
-    return []
+def _rows(planned: Planned, side: tree.Term | tree.Constant) -> list[str]:
+    """The aliases of the rows that a side of a comparison reads; none for metadata."""
+    rows: list[str] = []
+    for name in tree.parts(tree.Name, side):
+        if planned.scope.has_node(name):
+            rows.append(planned.bound[name].row)
+        elif planned.scope.is_edge(name):
+            edge = planned.edges[name]
+            rows += [edge.row, *(end.row for end in edge.ends or ())]
+    return rows
 
 
-def _value(planned: Planned, reference: tree.Reference) -> exp.Expr:
+def _value(planned: Planned, reference: tree.Reference) -> str:
     """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
-    name, feature = reference.owner.text, reference.feature
+    name, feature = reference.owner, reference.feature
+    if reference.others:
+        found = [
+            _value(planned, replace(reference, feature=each, others=()))
+            for each in (feature, *reference.others)
+        ]
+        return f"coalesce({', '.join(found)})"
     if planned.scope.has_node(name):
         bound = planned.bound[name]
-        return bound.index() if feature == "__id__" else values.feature(feature, bound.row)
-    if not planned.scope.is_edge(name):
-        return sentences.metadata(feature)
-    row = planned.edges[name]
+        return bound.index if feature == "__id__" else values.feature(feature, bound.row)
+    edge = planned.scope.edge(name)
+    if edge is None:
+        return values.metadata(feature)
     if feature in ("length", "delta"):
-        one, other = _ends(planned, reference.owner)
-        distance: exp.Expr = exp.Sub(this=other.index(), expression=one.index())
-        distance = exp.Abs(this=distance) if feature == "length" else exp.Paren(this=distance)
+        one, other = _ends(planned, name)
+        distance = _distance(feature, one, other)
         together = _in_one_sentence(planned, one, other)
-        return exp.Case(ifs=[exp.If(this=together[0], true=distance)]) if together else distance
-    if isinstance(planned.scope.edge(name), tree.Attends):
-        if feature not in ("label", "weight"):
+        return f"case when {together[0]} then {distance} end" if together else distance
+    if feature == "label":
+        return label_of(planned, name)
+    row = planned.edges[name].row
+    if isinstance(edge, tree.AttentionEdge):
+        if feature != "weight":
             raise RequestError(
                 reference.place, f"an edge of attention has no {feature}.",
                 "It has a label (3-1), a weight, a length and a delta.",
             )  # fmt: skip
-        return column(row, feature)
-    return values.label_part(feature, row)
+        return f"{row}.weight"
+    if feature == "enhanced" and edge.is_enhanced:
+        return literal("yes")
+    return values.label_part(feature, f"{row}.deprel")
 
 
-def _test(planned: Planned, reference: tree.Reference, test: tree.Test) -> exp.Expr:
-    name = reference.owner.text
-    if planned.scope.has_node(name) and reference.feature != "__id__":
-        return values.feature_test(test, planned.bound[name].row)
-    is_tree = isinstance(planned.scope.edge(name), tree.Edge)
-    if planned.scope.is_edge(name) and is_tree and reference.feature in ("1", "2"):
-        (found,) = values.label_test(tree.PartLabel((test,)), planned.edges[name])
-        return found
-    return values.fits(test, lambda: _value(planned, reference))
-
-
-def _add_presence(planned: Planned, presence: tree.Presence) -> None:
-    reference = presence.reference
-    test = tree.Test(
-        reference.feature, "present" if presence.is_present else "absent", (), reference.place
-    )
-    name = reference.owner.text
-    is_own = planned.scope.has_node(name) or planned.scope.is_edge(name)
-    found = _test(planned, reference, test) if is_own else sentences.condition(test)
+def _add_test(
+    planned: Planned, reference: tree.Reference, kind: tree.Kind, *wanted: tree.Value
+) -> None:
+    """Add a test of what a reference is to; a simple one needs no extraction."""
+    name, feature, scope = reference.owner, reference.feature, planned.scope
+    test = tree.Test(feature, kind, wanted, reference.place)
+    edge = None if scope.has_node(name) or reference.others else scope.edge(name)
+    if scope.is_metadata(reference):
+        found = values.metadata_test(test)
+    elif scope.has_node(name) and feature != "__id__" and not reference.others:
+        found = values.feature_test(test, planned.bound[name].row)
+    elif isinstance(edge, tree.Edge) and feature in ("1", "2"):
+        found = values.label_test(test, f"{planned.edges[name].row}.deprel")
+    else:
+        found = values.fits(test, _value(planned, reference))
     planned.add(found, *_rows(planned, reference))

@@ -7,20 +7,19 @@ another one, it needs no row at all: its index is the `head_index` of its depend
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
-
-from sqlglot import exp
+from itertools import chain, combinations, product
+from typing import NamedTuple
 
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, Scope
-from attnbank.queries.patterns.select import terms, values
-from attnbank.queries.patterns.select.groups import groups
-from attnbank.queries.patterns.select.terms import column
+from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.select.values import either, every
+from attnbank.sql.quoting import quoted
 
 _ROOTS = ("root", "ROOT")
 """The names of the relation of a root."""
-_WORD = ("form", "lemma", "upos", "xpos", "feats", "surface", "misc")
 
 
 @dataclass(frozen=True)
@@ -30,303 +29,306 @@ class Bound:
     row: str
     is_head: bool = False
 
-    def index(self) -> exp.Expr:
+    @property
+    def index(self) -> str:
         """Its index in the sentence, which counts from 1; 0 for the anchor."""
-        return column(self.row, "head_index" if self.is_head else "index")
+        return f"{self.row}.{'head_index' if self.is_head else 'index'}"
 
-    def sentence(self) -> exp.Expr:
+    @property
+    def sentence(self) -> str:
         """The id of its sentence."""
-        return column(self.row, "sentence")
+        return f"{self.row}.sentence"
 
 
-@dataclass
-class Condition:
-    """What must hold, and the aliases of the rows that it is about.
+class NamedEdge(NamedTuple):
+    """The alias of the row that has an edge's label, and its words; None for a special token."""
 
-    A tie is an equality by which one of its rows can be found from the other; it becomes the
-    condition of a join.
-    """
+    row: str
+    ends: tuple[Bound, Bound] | None
 
-    expression: exp.Expr
+
+class Condition(NamedTuple):
+    """What must hold, and the aliases of the rows that it is about; a tie can join these rows."""
+
+    expression: str
     rows: frozenset[str]
-    is_tie: bool = False
+    is_tie: bool
 
 
-@dataclass
-class Source:
-    """A row that a scope reads, of `word` or of a common table expression.
-
-    `may_be_anchor` says whether it can be the node before the first word, `has_sentence` whether
-    it has a column `sentence` by which it must be joined too.
-    """
+class Source(NamedTuple):
+    """A row that a scope reads; if it `has_sentence`, it is joined by that column too."""
 
     alias: str
-    may_be_anchor: bool = False
-    table: str = "word"
-    has_sentence: bool = True
+    table: str
+    may_be_anchor: bool
+    has_sentence: bool
 
 
-@dataclass
-class Planned:
-    """A scope as tables and conditions; `bound` says where each node is found."""
-
-    scope: Scope
-    bound: dict[str, Bound]
-    sources: list[Source] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
-    edges: dict[str, str] = field(default_factory=dict)
-    """The alias of the dependent of each named edge of the tree, or of the pair of attention."""
-    ends: dict[str, tuple[Bound, Bound] | None] = field(default_factory=dict)
-    """The two words of each named edge of attention; None if one is a special token."""
-    group: dict[str, int] = field(default_factory=dict)
-    """The number of the sentence of each node (see groups.py)."""
-    row_group: dict[str, int] = field(default_factory=dict)
-    """The number of the sentence of each row that has one, by alias."""
-    hidden: list[str] = field(default_factory=list)
-    """The aliases of stars, which are joined but are no columns of the result."""
-
-    def add(self, expression: exp.Expr, *rows: str, is_tie: bool = False) -> None:
-        """Add a condition on the rows with these aliases."""
-        self.conditions.append(Condition(expression, frozenset(rows), is_tie))
+_FIXED = frozenset({
+    "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge", "right_edge",
+    "loose", "sequence", "position", "word_position", "peak", "attention", "source", "target",
+    "looked_at", "mention", "one_mention", "other_mention", "enhanced_dependency", "subtree",
+    "previous", "start", "above",
+})  # fmt: skip
+"""Tables and aliases of our own that are the same in every SELECT, and so of no node."""
 
 
 class Aliases:
     """Unique aliases. Names that differ only in capitals count as equal, as in SQL."""
 
     def __init__(self) -> None:
-        self._taken = {
-            "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge",
-            "right_edge", "loose", "sequence", "position", "word_position", "peak",
-            "attention", "source", "target", "mention", "one_mention", "other_mention",
-            "read_sentence",
-        }  # fmt: skip
+        self._taken = set(_FIXED)
 
-    def new(self, wanted: str) -> str:
-        """The wanted name, with a number appended if it is taken."""
+    def new(self, wanted: str, *, is_own: bool = True) -> str:
+        """The wanted name, with a number appended if it is taken; in quotes unless it `is_own`."""
         found, number = wanted, 1
         while found.casefold() in self._taken:
             number += 1
             found = f"{wanted}_{number}"
         self._taken.add(found.casefold())
-        return found
+        return found if is_own else quoted(found)
 
 
-def needs_row(checked: Checked, scope: Scope, name: str) -> bool:
-    """Whether more than the index is needed of a node that the scope declares."""
-    if scope.outer is None and any(
-        (isinstance(key, tree.Reference) and key.owner.text == name)
-        or (isinstance(key, tree.Looks) and name in key.ends)
-        for key in (*checked.keys, *checked.sort)
-    ):
-        return True
-    for each in checked.scopes():
-        if each is not scope and each.outer is not scope:
-            continue
-        if each is not scope and name in each.nodes:
-            continue
-        if any(any(alternative) for group in each.tests.get(name, ()) for alternative in group):
-            return True
-        if any(edge.target is not None and edge.target.text == name for edge in each.edges):
-            return True
-        if any(name in attends.ends for attends in each.attends):
-            return True
-        if any(name in pair.ends for pair in each.corefers):
-            return True
-        if any(
-            reference.owner.text == name and reference.feature != "__id__"
-            for reference in each.references()
-        ):
-            return True
-    return False
+@dataclass
+class Planned:
+    """A scope as tables and conditions; `bound` and `edges` say where nodes and edges are found.
 
-
-def may_be_anchor(scope: Scope, name: str) -> bool:
-    """Whether a node that the scope declares can be the one before the first word.
-
-    Only what is certain counts: if it is hard to tell, the answer is True.
+    `group` has the number of the sentence of each node (see `_groups`), `row_group` that of each
+    row that has one, by alias. `hidden` are the aliases of stars, which are not columns of the
+    result. Aliases are as SQL has them, in quotes where a user may have chosen them.
     """
-    if any(edge.target is not None and edge.target.text == name for edge in scope.edges):
-        return False
-    if any(path.target.text == name for path in scope.paths):
-        return False
-    if any(name in attends.ends for attends in scope.attends):
-        return False
-    if any(name in pair.ends for pair in scope.corefers):
-        return False
-    for order in scope.orders:
-        if order.right.text == name and scope.has_node(order.left.text):
-            return False
-        if order.left.text == name and scope.is_edge(order.right.text):
-            return False
-    for edge in scope.edges:
-        if edge.source is not None and edge.source.text == name:
-            label = edge.label
-            if not any(values.label_can_be(label, each) for each in _ROOTS):
-                return False
-    for comparison in scope.comparisons:
-        for each in (comparison.left, comparison.right):
-            is_own = isinstance(each, tree.Reference) and each.owner.text == name
-            if is_own and each.feature not in ("form", "__id__"):  # type: ignore[union-attr]
-                return False
-    return all(
-        any(all(values.anchor_can(test) for test in alternative) for alternative in group)
-        for group in scope.tests.get(name, ())
-    )
+
+    scope: Scope
+    aliases: Aliases
+    cross_sentence: bool
+    bound: dict[str, Bound]
+    edges: dict[str, NamedEdge]
+    group: dict[str, int]
+    row_group: dict[str, int]
+    sources: list[Source] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+
+    def add(self, expression: str, *rows: str, is_tie: bool = False) -> None:
+        """Add a condition on the rows with these aliases."""
+        self.conditions.append(Condition(expression, frozenset(rows), is_tie))
+
+    def join(
+        self, alias: str, group: int | None, table: str = "word", *, may_be_anchor: bool = False
+    ) -> None:
+        """Add a row of a table, in the sentence with that number; None if it has no sentence."""
+        self.sources.append(Source(alias, table, may_be_anchor, group is not None))
+        if group is not None:
+            self.row_group[alias] = group
+
+
+def is_reflexive(path: tree.Path) -> bool:
+    """Whether the two ends of `A ->> B` may be one node, which is its own ancestor, as in Grew."""
+    return path.source == path.target or any(end.endswith("$") for end in path.ends)
 
 
 def plan(
-    checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases, *, is_wide: bool
+    checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases, *, cross_sentence: bool
 ) -> Planned:
-    """The tables and conditions of a scope, given `outer`, the pattern around it, if any.
+    """The tables and conditions of a scope; `outer` is the pattern around it, if any.
 
-    Attention, coreference, order, comparisons and paths are added later (attention.py,
-    clauses.py). With `is_wide`, nodes that no tree connects may be in different sentences of a
-    document.
+    What clauses.py adds comes later: attention, coreference, order, comparisons and paths.
     """
-    planned = Planned(scope, dict(outer.bound) if outer else {})
+    groups = _groups(scope, outer.group if outer else {}, cross_sentence=cross_sentence)
+    planned = Planned(scope, aliases, cross_sentence, {}, {}, groups, {})
     if outer:
-        planned.edges.update(outer.edges)
-        planned.ends.update(outer.ends)
-        planned.row_group.update(outer.row_group)
-    planned.group = groups(scope, outer.group if outer else {}, is_wide=is_wide)
-    rows = [name for name in scope.nodes if not _is_bare_head(checked, scope, name)]
-    for name in rows:
-        alias = aliases.new(name)
-        planned.bound[name] = Bound(alias)
-        planned.row_group[alias] = planned.group[name]
-        planned.sources.append(Source(alias, may_be_anchor(scope, name)))
+        planned.bound |= outer.bound
+        planned.edges |= outer.edges
+        planned.row_group |= outer.row_group
+    # A node whose only part is to be the head of another needs no row of its own.
+    dependents = {
+        edge.source: edge.target
+        for edge in reversed(scope.edges)
+        if edge.source is not None and edge.target is not None and edge.source != edge.target
+    }
+    bare = {name for name in dependents if not _needs_row(checked, scope, name)}
     for name in scope.nodes:
-        if name not in rows:
-            edge = _edge_from(scope, name)
-            assert edge.target is not None
-            planned.bound[name] = Bound(planned.bound[edge.target.text].row, is_head=True)
+        if name not in bare:
+            alias = aliases.new(name, is_own=False)
+            planned.bound[name] = Bound(alias)
+            planned.join(alias, groups[name], may_be_anchor=_may_be_anchor(scope, name))
+    for name, dependent in dependents.items():
+        if name in bare and name in scope.nodes:
+            planned.bound[name] = Bound(planned.bound[dependent].row, is_head=True)
     for edge in scope.edges:
-        _add_edge(planned, edge, aliases)
-    _add_tests(planned)
+        _add_edge(planned, edge)
+    for name in scope.tests:
+        row = planned.bound[name].row
+        for condition in tests_of(scope, name, row):
+            planned.add(condition, row)
     _add_distinctness(planned)
     return planned
 
 
-def _edge_from(scope: Scope, name: str) -> tree.Edge:
-    return next(
-        edge
-        for edge in scope.edges
-        if edge.source is not None and edge.source.text == name and edge.target is not None
+def tests_of(scope: Scope, node: str, row: str) -> list[str]:
+    """The conditions that each `N [..]|[..]` of a node sets on the word in a row."""
+    return [
+        either(every(values.feature_test(test, row) for test in tests) for tests in alternatives)
+        for alternatives in scope.tests.get(node, ())
+        if any(alternatives)
+    ]
+
+
+def _needs_row(checked: Checked, scope: Scope, name: str) -> bool:
+    in_keys = (tree.Reference, tree.AttentionKey, tree.Relation)
+    names = tree.parts(tree.Name, *map(checked.keys_of, in_keys))
+    if scope.outer is None and name in set(names):
+        return True
+    return any(
+        any(tree.parts(tree.Test, each.tests.get(name)))
+        or any(edge.target == name for edge in each.edges)
+        or any(name in tie.ends for tie in each.of(tree.LooseTie))
+        or any(ref.owner == name and ref.feature != "__id__" for ref in each.references())
+        for each in checked.scopes()
+        if each is scope or (each.outer is scope and name not in each.nodes)
     )
 
 
-def _is_bare_head(checked: Checked, scope: Scope, name: str) -> bool:
-    """Whether the `head_index` of its dependent is all that is needed of a node."""
-    has_dependent = any(
-        edge.source is not None
-        and edge.target is not None
-        and edge.source.text == name
-        and edge.target.text != name
-        for edge in scope.edges
-    )
-    return has_dependent and not needs_row(checked, scope, name)
+def _may_be_anchor(scope: Scope, name: str) -> bool:
+    """Whether a node can be the one before the first word; True if that is hard to tell."""
+    edges = scope.of(tree.Edge)
+    orders = scope.of(tree.Order)
+    compared = [
+        {each.feature, *each.others}
+        for each in tree.parts(tree.Reference, scope.of(tree.Comparison)) if each.owner == name
+    ]  # fmt: skip
+    if (
+        any(edge.target == name for edge in edges)
+        or any(each.target == name and not is_reflexive(each) for each in scope.of(tree.Path))
+        or any(name in tie.ends for tie in scope.of(tree.LooseTie))
+        or any(each.right == name and scope.has_node(each.left) for each in orders)
+        or any(each.left == name and scope.is_edge(each.right) for each in orders)
+        or any(features.isdisjoint({"form", "__id__"}) for features in compared)
+    ):
+        return False
+    return all(
+        any(values.label_can_be(edge.label, each) for each in _ROOTS)
+        for edge in edges if edge.source == name
+    ) and all(
+        any(all(map(values.anchor_can, alternative)) for alternative in group)
+        for group in scope.tests.get(name, ())
+    )  # fmt: skip
 
 
-def _add_edge(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
+def _add_edge(planned: Planned, edge: tree.Edge) -> None:
     """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
+    head = None if edge.source is None else planned.bound[edge.source]
     if edge.target is None:
-        _add_star(planned, edge, aliases)
-        return
-    dependent = planned.bound[edge.target.text].row
-    if edge.name is not None:
-        planned.edges[edge.name.text] = dependent
-    if edge.source is None:
-        planned.add(terms.not_null(column(dependent, "head_index")), dependent)
+        assert head is not None and edge.source is not None
+        dependent = planned.aliases.new("dependent")
+        tie = f"{dependent}.head_index = {head.index}"
+        tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
+        # `A -[x]-> *` is some dependent; without a name it must not multiply the pattern's hits.
+        if edge.name is None and planned.scope.outer is None:
+            planned.add(exists("word", dependent, head.sentence, [tie, *tests]), head.row)
+            return
+        planned.join(dependent, planned.group[edge.source])
+        planned.hidden.append(dependent)
+        planned.add(tie, dependent, head.row, is_tie=True)
     else:
-        head = planned.bound[edge.source.text]
-        if head == Bound(dependent, is_head=True):
-            if edge.label is None:
-                planned.add(terms.not_null(column(dependent, "head_index")), dependent)
-        else:
-            tie = terms.equal(column(dependent, "head_index"), head.index())
+        dependent = planned.bound[edge.target].row
+        is_own_head = head == Bound(dependent, is_head=True)
+        if head is None or (is_own_head and not edge.label):
+            planned.add(f"{dependent}.head_index is not null", dependent)
+        elif not is_own_head:
+            tie = f"{dependent}.head_index = {head.index}"
             planned.add(tie, dependent, head.row, is_tie=True)
-    if edge.label is not None:
-        for test in values.label_test(edge.label, dependent):
-            planned.add(test, dependent)
-
-
-def _add_star(planned: Planned, edge: tree.Edge, aliases: Aliases) -> None:
-    """`A -[x]-> *`: some dependent. Without a name it must not multiply the hits of the pattern."""
-    assert edge.source is not None
-    head = planned.bound[edge.source.text]
-    star = aliases.new("dependent")
-    tie = terms.equal(column(star, "head_index"), head.index())
-    tests = [] if edge.label is None else values.label_test(edge.label, star)
-    if edge.name is None and planned.scope.outer is None:
-        same = terms.equal(column(star, "sentence"), head.sentence())
-        found = exists([terms.table("word", star)], [same, tie, *tests])
-        planned.add(found, head.row)
-        return
-    planned.sources.append(Source(star))
-    planned.row_group[star] = planned.group[edge.source.text]
-    planned.hidden.append(star)
-    planned.add(tie, star, head.row, is_tie=True)
+        tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
     for test in tests:
-        planned.add(test, star)
+        planned.add(test, dependent)
     if edge.name is not None:
-        planned.edges[edge.name.text] = star
+        ends = Bound(dependent, is_head=True), Bound(dependent)
+        planned.edges[edge.name] = NamedEdge(dependent, ends)
 
 
-def exists(tables: list[exp.Table], conditions: list[exp.Expr]) -> exp.Expr:
-    """That the first of the tables has rows for which the conditions hold."""
-    select = exp.Select(
-        expressions=[terms.number(1)],
-        from_=exp.From(this=tables[0]),
-        where=exp.Where(this=terms.every(conditions)),
-    )
-    return exp.Exists(this=select)
-
-
-def _add_tests(planned: Planned) -> None:
-    for name, tests in planned.scope.tests.items():
-        bound = planned.bound[name]
-        for group in tests:
-            if not any(group):
-                continue
-            alternatives = [
-                terms.every(values.feature_test(test, bound.row) for test in alternative)
-                for alternative in group
-            ]
-            planned.add(terms.either(alternatives), bound.row)
+def exists(table: str, alias: str, sentence: str, conditions: Iterable[str]) -> str:
+    """That a table has a row in a sentence for which the conditions hold."""
+    within = every([f"{alias}.sentence = {sentence}", *conditions])
+    return f"exists(select 1 from {table} as {alias} where {within})"
 
 
 def _add_distinctness(planned: Planned) -> None:
     """Add that nodes are different words, except those whose name ends in `$`."""
     scope = planned.scope
-    apart = _known_apart(scope)
+    apart = set(_known_apart(scope))
     others = scope.outer.nodes if scope.outer else []
-    pairs = [*combinations(scope.nodes, 2)]
-    pairs += [(new, old) for new in scope.nodes for old in others]
-    for one, other in pairs:
+    for one, other in chain(combinations(scope.nodes, 2), product(scope.nodes, others)):
         if one.endswith("$") or other.endswith("$") or frozenset((one, other)) in apart:
             continue
         left, right = planned.bound[one], planned.bound[other]
         if left.is_head != right.is_head and left.row == right.row:
             continue  # no word is its own head
-        apart_here: exp.Expr = terms.unequal(left.index(), right.index())
+        is_other = f"{left.index} <> {right.index}"
         if planned.group[one] != planned.group[other]:
-            elsewhere = terms.unequal(left.sentence(), right.sentence())
-            apart_here = exp.Paren(this=terms.either([elsewhere, apart_here]))
-        planned.add(apart_here, left.row, right.row)
+            is_other = either([f"{left.sentence} <> {right.sentence}", is_other])
+        planned.add(is_other, left.row, right.row)
 
 
-def _known_apart(scope: Scope) -> set[frozenset[str]]:
+def _known_apart(scope: Scope | None) -> Iterator[frozenset[str]]:
     """The pairs of nodes that an edge, a path or their order makes different words already."""
-    found: set[frozenset[str]] = set()
-    each: Scope | None = scope
-    while each is not None:
-        for edge in each.edges:
-            if edge.source is not None and edge.target is not None:
-                found.add(frozenset((edge.source.text, edge.target.text)))
-        for path in each.paths:
-            found.add(frozenset((path.source.text, path.target.text)))
-        for order in each.orders:
-            if each.has_node(order.left.text) and each.has_node(order.right.text):
-                found.add(frozenset((order.left.text, order.right.text)))
-        each = each.outer
-    return found
+    while scope is not None:
+        for tie in (*scope.edges, *scope.of(tree.Path)):
+            if not (isinstance(tie, tree.Path) and is_reflexive(tie)):
+                yield frozenset(tie.ends)
+        for order in scope.of(tree.Order):
+            if scope.has_node(order.left) and scope.has_node(order.right):
+                yield frozenset((order.left, order.right))
+        scope = scope.outer
+
+
+def _groups(scope: Scope, outer: dict[str, int], *, cross_sentence: bool) -> dict[str, int]:
+    """The number of the sentence of each node of a scope, after those of `outer`, which are kept.
+
+    Without `cross_sentence` all are 0. What nothing connects goes with the first node.
+    """
+    names = [*outer, *(name for name in scope.nodes if name not in outer)]
+    if not cross_sentence:
+        return dict.fromkeys(names, 0)
+    # `tied` has a set for the nodes of each sentence, `linked` one for what anything connects.
+    # The pattern's own call has connected its nodes, and given those of a sentence one number.
+    new = {name: at for at, name in enumerate(names, start=len(names))}
+    tied = new | outer
+    linked = new | dict.fromkeys(outer, 0)
+    for pair in _tree_ties(scope):
+        _unite(tied, *pair)
+        _unite(linked, *pair)
+    for tie in scope.of(tree.LooseTie):
+        _unite(linked, *filter(scope.has_node, tie.ends))
+    for name in names:
+        if linked[name] != linked[names[0]]:
+            _unite(tied, names[0], name)
+            _unite(linked, names[0], name)
+    numbers = {tied[name]: number for name, number in outer.items()}
+    for name in names:
+        numbers.setdefault(tied[name], max(numbers.values(), default=-1) + 1)
+    return {name: numbers[tied[name]] for name in names}
+
+
+def _unite(sets: dict[str, int], *names: str) -> None:
+    """Make one set of those that the names are in; `sets` has the number of each name's."""
+    joined = {sets[name] for name in names}
+    for name, number in sets.items():
+        if number in joined:
+            sets[name] = min(joined)
+
+
+def _tree_ties(scope: Scope) -> Iterator[tuple[str, ...]]:
+    """The nodes that an edge, a path, an order or a distance puts into one sentence."""
+    for tie in (*scope.of(tree.Edge), *scope.of(tree.Path)):
+        yield tie.ends
+    for order in scope.of(tree.Order):
+        yield (*_nodes_of(scope, order.left), *_nodes_of(scope, order.right))
+    for measure in tree.parts(tree.Measure, scope.of(tree.Comparison)):
+        yield measure.one, measure.other
+
+
+def _nodes_of(scope: Scope, name: str) -> tuple[str, ...]:
+    if scope.has_node(name):
+        return (name,)
+    edge = scope.edge(name)
+    return edge.ends if isinstance(edge, tree.Edge) else ()

@@ -1,20 +1,20 @@
 """What a request asks of a value, as SQL: features, labels, metadata, regular expressions.
 
-A plain comparison is used wherever it can replace a regular expression, since it is faster. A
-missing value (null) fits no value that is asked for.
+What a user wrote becomes part of a statement only as a literal or as a quoted name (quoting.py).
+Conditions are texts that can stand beside `and`. A plain comparison is used wherever it can replace
+a regular expression, since it is faster. A missing value (null) fits no value that is asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-from sqlglot import exp
+from collections.abc import Iterable
+from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns.language.checking import SHAPES, Checked
 from attnbank.queries.patterns.language.regexes import translated
-from attnbank.queries.patterns.select import terms
-from attnbank.queries.patterns.select.terms import column, text
+from attnbank.sql.quoting import literal
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
 """Features that are columns of table `word`."""
@@ -24,16 +24,30 @@ ANCHOR = "__0__"
 """The form of the node before the first word."""
 _MANY = 2
 """Up to so many values of a label's first part are compared; for more, the part is extracted."""
+SENTENCE = "this_sentence"
+"""The alias of table `sentence`, because `word` has a column that is called `sentence`."""
+SENTENCE_COLUMNS = {"sent_id": "name", "text": "text"}
+"""Keys of metadata that are columns of table `sentence`, and the names of these columns."""
 
-Maker = Callable[[], exp.Expr]
-"""Makes a new copy of an expression each time, since a node can be in only one place of a tree."""
+
+def every(conditions: Iterable[str]) -> str:
+    """All of the conditions; true if there are none."""
+    return " and ".join(conditions) or "true"
 
 
-def matches(value: Maker, wanted: Sequence[tree.Value]) -> exp.Expr:
-    """Whether a value is one of those that are wanted; never true if it is null."""
+def either(conditions: Iterable[str]) -> str:
+    """At least one of the conditions; false if there are none."""
+    found = list(conditions)
+    return f"({' or '.join(found)})" if len(found) > 1 else "".join(found) or "false"
+
+
+def fits(test: tree.Test, value: str) -> str:
+    """The condition for a test of a value; a missing value must be null."""
+    if test.kind in ("present", "absent"):
+        return f"{value} is {'not ' * (test.kind == 'present')}null"
     texts: list[str] = []
-    others: list[exp.Expr] = []
-    for each in wanted:
+    found: list[str] = []
+    for each in test.values:
         if isinstance(each, str):
             texts.append(each)
             continue
@@ -41,253 +55,197 @@ def matches(value: Maker, wanted: Sequence[tree.Value]) -> exp.Expr:
         if pattern.literals is not None:
             texts.extend(pattern.literals)
         elif pattern.affix is not None:
-            others.append(_with_affix(value, *pattern.affix))
+            found.append(_with_affix(value, *pattern.affix))
         else:
-            found = terms.extracted(value(), pattern.text)
-            others.append(terms.equal(found, value()))
-    texts = list(dict.fromkeys(texts))
-    if texts or not others:
-        others.insert(0, terms.among(value(), texts))
-    return terms.either(others) if len(others) == 1 else exp.Paren(this=terms.either(others))
+            found.append(f"regexp_extract({value}, {literal(pattern.text)}, 0) = {value}")
+    wanted = [literal(each) for each in dict.fromkeys(texts)]
+    is_different = test.kind == "different"
+    if len(wanted) == 1 and not found:
+        return f"{value} {'<>' if is_different else '='} {wanted[0]}"
+    if len(wanted) == 1:
+        found.insert(0, f"{value} = {wanted[0]}")
+    elif wanted:
+        found.insert(0, f"{value} in ({', '.join(wanted)})")
+    return f"not ({either(found)})" if is_different else either(found)
 
 
-def _with_affix(value: Maker, before: bool, after: bool, inner: str) -> exp.Expr:
+def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
     if not inner:
-        return terms.not_null(value())
-    if before and after:
-        return exp.Contains(this=value(), expression=text(inner))
-    kind = exp.EndsWith if before else exp.StartsWith
-    return kind(this=value(), expression=text(inner))
+        return f"{value} is not null"
+    name = "contains" if before and after else "ends_with" if before else "starts_with"
+    return f"{name}({value}, {literal(inner)})"
 
 
-def fits(test: tree.Test, value: Maker) -> exp.Expr:
-    """The condition for a test of a value; a missing value must be null."""
-    if test.kind == "present":
-        return terms.not_null(value())
-    if test.kind == "absent":
-        return terms.is_null(value())
-    found = matches(value, test.values)
-    return found if test.kind == "equal" else _other_than(value, test.values, found)
-
-
-def _other_than(value: Maker, wanted: Sequence[tree.Value], found: exp.Expr) -> exp.Expr:
-    if len(wanted) == 1 and isinstance(wanted[0], str):
-        return terms.unequal(value(), text(wanted[0]))
-    return exp.Not(this=found)
-
-
-def feature_test(test: tree.Test, row: str) -> exp.Expr:
+def feature_test(test: tree.Test, row: str) -> str:
     """The condition for a test of a feature of the word in the row with that alias."""
     name = test.feature
-    if name in COLUMNS or name in ("textform", "wordform", "SpaceAfter"):
-        return fits(test, lambda: feature(name, row))
+    if test.otherwise is not None:
+        first = feature_test(replace(test, otherwise=None), row)
+        missing = feature_test(tree.Test(name, "absent", (), test.place), row)
+        return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
     if name in MENTIONS:
-        return _mention_test(test, row)
+        # A word may be the head of several mentions: it is enough that one of them fits.
+        asked = replace(test, kind="present") if test.kind == "absent" else test
+        found = fits(asked, f"mention.{MENTIONS[name]}")
+        found = f"exists(select 1 from mention where mention.head_word = {row}.id and {found})"
+        return f"not {found}" if test.kind == "absent" else found
+    if (
+        name in COLUMNS or name in _FEATURES
+        or any(isinstance(each, tree.Regex) for each in test.values)
+    ):  # fmt: skip
+        return fits(test, feature(name, row))
+    has = _has(row, f"|{in_source(name)}=")
     if test.kind == "present":
-        return _has(row, f"|{_in_source(name)}=")
+        return has
     if test.kind == "absent":
-        return terms.never(_has(row, f"|{_in_source(name)}="))
-    if any(isinstance(each, tree.Regex) for each in test.values):
-        return fits(test, lambda: feature(name, row))
+        return f"not coalesce({has}, false)"
     # No value in FEATS contains a bar: a wanted value with one would match two features at once.
     wanted = [each for each in test.values if isinstance(each, str) and "|" not in each]
-    texts = [f"|{_in_source(name)}={each}|" for each in wanted]
-    one_of = terms.either(each for each in (_has(row, part) for part in texts))
-    if test.kind == "equal":
-        return one_of if len(texts) == 1 else exp.Paren(this=one_of)
-    return exp.And(
-        this=_has(row, f"|{_in_source(name)}="), expression=exp.Not(this=exp.Paren(this=one_of))
-    )
+    one_of = either(_has(row, f"|{in_source(name)}={each}|") for each in wanted)
+    return one_of if test.kind == "equal" else f"{has} and not {one_of}"
 
 
-def _mention_test(test: tree.Test, row: str) -> exp.Expr:
-    """The condition for a test of the mentions whose head is the word in the row.
-
-    A word may be the head of several mentions: it is enough that the test holds for one of them.
-    """
-    some = _mentioned(row, terms.not_null(column("mention", MENTIONS[test.feature])))
-    if test.kind == "present":
-        return some
-    if test.kind == "absent":
-        return exp.Not(this=some)
-    return _mentioned(row, fits(test, lambda: column("mention", MENTIONS[test.feature])))
-
-
-def _mentioned(row: str, condition: exp.Expr) -> exp.Expr:
-    return exp.Exists(
-        this=exp.Select(
-            expressions=[terms.number(1)],
-            from_=exp.From(this=terms.table("mention")),
-            where=exp.Where(
-                this=terms.every(
-                    [terms.equal(column("mention", "head_word"), column(row, "id")), condition]
-                )
-            ),
-        )
-    )
-
-
-def _has(row: str, part: str) -> exp.Expr:
+def _has(row: str, part: str) -> str:
     """Whether FEATS or MISC contains a part, each with a bar added before and after it."""
-    found = [
-        exp.Contains(
-            this=terms.joined(text("|"), column(row, name), text("|")), expression=text(part)
-        )
-        for name in ("feats", "misc")
-    ]
-    return exp.Paren(this=terms.either(found))
+    return either(
+        f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
+        for source in ("feats", "misc")
+    )
 
 
-def _in_source(name: str) -> str:
+def in_source(name: str) -> str:
     """The name of a feature as CoNLL-U writes it: Number[psor] for Number__psor."""
     base, layer, of = name.partition("__")
     return f"{base}[{of}]" if layer and base and of else name
 
 
-def feature(name: str, row: str) -> exp.Expr:
+_FEATURES = {
+    "wordform": "case when {0}.index <> 0 then {0}.form end",
+    # Of the words of a multiword token only the first has its form.
+    "textform": (
+        "case when {0}.index = 0 then null when {0}.surface is not null and exists(select 1"
+        " from word as previous where previous.sentence = {0}.sentence"
+        " and previous.index = {0}.index - 1 and previous.surface = {0}.surface"
+        " and not previous.space_after) then '_' else coalesce({0}.surface, {0}.form) end"
+    ),
+    "SpaceAfter": "case when not {0}.space_after and {0}.surface is null then 'No' end",
+}
+
+
+def feature(name: str, row: str) -> str:
     """The value of a feature of the word in a row; null if the word does not have it."""
     if name in COLUMNS:
-        return column(row, name)
+        return f"{row}.{name}"
     if name == "__id__":
-        return column(row, "index")
-    is_anchor = terms.equal(column(row, "index"), terms.number(0))
-    if name == "wordform":
-        return exp.Case(ifs=[exp.If(this=exp.Not(this=is_anchor), true=column(row, "form"))])
-    if name == "textform":
-        is_later = terms.every([terms.not_null(column(row, "surface")), _continues(row)])
-        return exp.Case(
-            ifs=[exp.If(this=is_anchor, true=exp.Null()), exp.If(this=is_later, true=text("_"))],
-            default=exp.Coalesce(this=column(row, "surface"), expressions=[column(row, "form")]),
-        )
-    if name == "SpaceAfter":
-        closed = terms.every(
-            [exp.Not(this=column(row, "space_after")), terms.is_null(column(row, "surface"))]
-        )
-        return exp.Case(ifs=[exp.If(this=closed, true=text("No"))])
+        return f"{row}.index"
+    if name in _FEATURES:
+        return _FEATURES[name].format(row)
     if name in MENTIONS:
-        select = exp.Select(
-            expressions=[exp.Min(this=column("mention", MENTIONS[name]))],
-            from_=exp.From(this=terms.table("mention")),
-            where=exp.Where(this=terms.equal(column("mention", "head_word"), column(row, "id"))),
+        least = f"min(mention.{MENTIONS[name]})"
+        return f"(select {least} from mention where mention.head_word = {row}.id)"
+    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", in_source(name)) + "=([^|]*)"
+    source = f"concat('|', {row}.feats, '|', {row}.misc)"
+    return f"nullif(regexp_extract({source}, {literal(pattern)}, 1), '')"
+
+
+def label_test(test: tree.Test, relation: str) -> str:
+    """The condition for a test of a label or a part of one; simple tests need no extraction."""
+    plain = [each for each in test.values if isinstance(each, str)]
+    if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
+        return either(
+            f"({relation} = {literal(each)} or starts_with({relation}, {literal(f'{each}:')}))"
+            for each in plain
         )
-        return exp.Subquery(this=select)
-    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", _in_source(name)) + "=([^|]*)"
-    both = terms.joined(text("|"), column(row, "feats"), text("|"), column(row, "misc"))
-    return terms.or_null(terms.extracted(both, pattern, 1))
-
-
-def _continues(row: str) -> exp.Expr:
-    """Whether the word before belongs to the same multiword token."""
-    previous = f"{row}_previous"
-    same = [
-        terms.equal(column(previous, "sentence"), column(row, "sentence")),
-        terms.equal(
-            column(previous, "index"),
-            exp.Sub(this=column(row, "index"), expression=terms.number(1)),
-        ),
-        terms.equal(column(previous, "surface"), column(row, "surface")),
-        exp.Not(this=column(previous, "space_after")),
-    ]
-    select = exp.Select(
-        expressions=[terms.number(1)],
-        from_=exp.From(this=terms.table("word", previous)),
-        where=exp.Where(this=terms.every(same)),
-    )
-    return exp.Exists(this=select)
-
-
-def label_test(label: tree.Label, row: str) -> list[exp.Expr]:
-    """The conditions that a label sets on the relation of the dependent in the row."""
-    if isinstance(label, tree.WholeLabel):
-        found = terms.among(column(row, "deprel"), label.names)
-        return [_not_among(row, label.names) if label.is_negated else found]
-    if isinstance(label, tree.RegexLabel):
-        return [matches(lambda: column(row, "deprel"), [label.regex])]
-    return [_part_test(test, row) for test in label.tests]
-
-
-def _not_among(row: str, names: Sequence[str]) -> exp.Expr:
-    if len(names) == 1:
-        return terms.unequal(column(row, "deprel"), text(names[0]))
-    return exp.Not(this=terms.among(column(row, "deprel"), names))
-
-
-def _part_test(test: tree.Test, row: str) -> exp.Expr:
-    """The condition for a test of one part of a label; simple tests need no extraction."""
-    values = test.values
-    if test.feature == "1" and test.kind == "equal" and len(values) <= _MANY:
-        either = []
-        for each in values:
-            if not isinstance(each, str):
-                break
-            whole = terms.equal(column(row, "deprel"), text(each))
-            begins = exp.StartsWith(this=column(row, "deprel"), expression=text(f"{each}:"))
-            either += [whole, begins]
-        else:
-            return exp.Paren(this=terms.either(either))
     if test.feature == "2" and test.kind in ("present", "absent"):
-        has = exp.Contains(this=column(row, "deprel"), expression=text(":"))
-        return has if test.kind == "present" else exp.Not(this=has)
-    return fits(test, lambda: label_part(test.feature, row))
+        return f"{'not ' * (test.kind == 'absent')}contains({relation}, ':')"
+    return fits(test, label_part(test.feature, relation))
 
 
-def label_part(feature: str, row: str) -> exp.Expr:
-    """The whole label (label), or its part before (1) or after (2) the first colon; else null."""
-    if feature == "label":
-        return column(row, "deprel")
+def label_part(feature: str, relation: str) -> str:
+    """The whole relation, or its part before (1) or after (2) the first colon; else null."""
+    if feature == tree.WHOLE:
+        return relation
     if feature == "1":
-        return terms.or_null(terms.extracted(column(row, "deprel"), "^[^:]*"))
+        return f"nullif(regexp_extract({relation}, '^[^:]*', 0), '')"
     if feature == "2":
-        return terms.or_null(terms.extracted(column(row, "deprel"), "^[^:]*:(.*)$", 1))
-    return exp.Cast(this=exp.Null(), to=exp.DataType(this=exp.DType.VARCHAR))
+        return f"nullif(regexp_extract({relation}, '^[^:]*:(.*)$', 1), '')"
+    return "cast(null as varchar)"
 
 
 def anchor_can(test: tree.Test) -> bool:
     """Whether the node before the first word can pass a test of a feature."""
-    if test.feature != "form":
-        return test.kind == "absent"
+    if test.otherwise is not None:
+        return anchor_can(test.otherwise) or anchor_can(replace(test, otherwise=None))
+    return _can_be(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
+
+
+def label_can_be(label: Iterable[tree.Test], whole: str) -> bool:
+    """Whether a label can be `whole`, which has no subtype; True if that is hard to tell."""
+    return all(
+        _can_be(test, whole) if test.feature in (tree.WHOLE, "1") else test.kind == "absent"
+        for test in label
+    )
+
+
+def _can_be(test: tree.Test, value: str) -> bool:
+    """Whether a value can pass a test; True if that is hard to tell."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
-    found = _is_one_of(test.values, ANCHOR)
-    return found is None or found == (test.kind == "equal")
+    found = [
+        each == value if isinstance(each, str) else translated(each).fits(value)
+        for each in test.values
+    ]
+    if True in found:
+        return test.kind == "equal"
+    return None in found or test.kind == "different"
 
 
-def label_can_be(label: tree.Label | None, whole: str) -> bool:
-    """Whether a label can be `whole`, which has no subtype; True if that is hard to tell."""
-    if label is None:
-        return True
-    if isinstance(label, tree.WholeLabel):
-        return (whole in label.names) != label.is_negated
-    if isinstance(label, tree.RegexLabel):
-        return _is_one_of([label.regex], whole) is not False
-    for test in label.tests:
-        if test.feature != "1":
-            if test.kind != "absent":
-                return False
-        elif test.kind == "absent":
-            return False
-        elif test.kind != "present":
-            found = _is_one_of(test.values, whole)
-            if found is not None and found != (test.kind == "equal"):
-                return False
-    return True
+def metadata_test(test: tree.Test) -> str:
+    """The condition for a test of the metadata or of the tree's shape."""
+    if test.kind == "present" and test.feature in SHAPES:
+        negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
+        return f"{'not ' if negated else ''}{_SHAPES[shape]}"
+    return fits(test, metadata(test.feature))
 
 
-def _is_one_of(wanted: Sequence[tree.Value], value: str) -> bool | None:
-    """Whether `value` is one of those that are wanted; None if that is hard to tell."""
-    found = [_is(each, value) for each in wanted]
-    return True if True in found else None if None in found else False
+def metadata(key: str) -> str:
+    """The metadata of a sentence, or else of its document, under a key; null if neither has it."""
+    if key in SENTENCE_COLUMNS:
+        return f"{SENTENCE}.{SENTENCE_COLUMNS[key]}"
+    quoted = literal(key)
+    return f"coalesce({SENTENCE}.metadata[{quoted}], document.metadata[{quoted}])"
 
 
-def _is(wanted: tree.Value, value: str) -> bool | None:
-    if isinstance(wanted, str):
-        return wanted == value
-    pattern = translated(wanted)
-    if pattern.literals is not None:
-        return value in pattern.literals
-    if pattern.affix is not None:
-        before, after, inner = pattern.affix
-        if before and after:
-            return inner in value
-        return value.endswith(inner) if before else value.startswith(inner)
-    return None
+def reads_document(checked: Checked) -> bool:
+    """Whether a request reads metadata that may be the document's."""
+    keys = {test.feature for test in checked.sentence_tests}
+    for scope in checked.scopes():
+        keys |= {each.feature for each in scope.references() if scope.is_metadata(each)}
+    references = checked.keys_of(tree.Reference)
+    keys |= {each.feature for each in references if checked.pattern.is_metadata(each)}
+    return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
+
+
+_SHAPES = {
+    # Ingest keeps only whole trees, so a sentence either has a tree or has no edges at all; without
+    # edges it is a forest of single words.
+    "forest": "true",
+    "cyclic": "false",
+    "tree": (
+        "not exists(select 1 from word as loose"
+        " where loose.sentence = this_sentence.id and loose.head_index is null)"
+    ),
+    "projective": """not exists(
+        select 1
+        from word as left_edge
+        inner join word as right_edge
+            on right_edge.sentence = left_edge.sentence
+            and least(left_edge.index, left_edge.head_index)
+                < least(right_edge.index, right_edge.head_index)
+            and least(right_edge.index, right_edge.head_index)
+                < greatest(left_edge.index, left_edge.head_index)
+            and greatest(left_edge.index, left_edge.head_index)
+                < greatest(right_edge.index, right_edge.head_index)
+        where left_edge.sentence = this_sentence.id)""",
+}
+"""Whether the tree of a sentence has a shape."""

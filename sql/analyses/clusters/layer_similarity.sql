@@ -5,14 +5,11 @@
 -- formula: within_layer(l) = mean of δ(a, b) over the pairs of different heads a, b of layer l
 -- formula: between_layers(l) = mean of δ(a, b) over the heads a of layer l and the heads b of every other layer
 -- formula: ratio = within_layer / between_layers
--- run: favours=pair/token
+-- run: needs=sums favours=pair/token
 -- plot: lines x=layer y=within_layer,between_layers
 -- note: distances are those of head_distance divided by the number of tokens, so that runs can be compared; at most
 --   ln 2 = 0.69. A pair of heads of different layers counts in the rows of both layers.
--- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code:
---   0.001)
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
+-- param smoothing
 -- column layer smallint: 1-based layer; null for all pairs of heads
 -- column within_layer double: mean distance between two heads of the layer, in nats per token; null where it has one
 --   head
@@ -20,13 +17,8 @@
 -- column ratio double: within_layer divided by between_layers: below 1 where heads of the layer are alike
 -- column pairs_within bigint: pairs of heads that within_layer is over
 -- column pairs_between bigint: pairs of heads that between_layers is over
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
-),
 
 pair as (
     select distance.layer_a, distance.layer_b, distance.js_divergence / distance.n_tokens as distance

@@ -10,34 +10,10 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;
 --   best_coreference_head_held_out shows what that is worth. Equal heads: the lowest layer, then the lowest head.
--- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
---   document is judged. A run that was ingested with --truncate has only the first one.
--- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
--- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column kind varchar: all, pronoun, proper or nominal
--- column n bigint: mentions with an antecedent in their input
--- column layer smallint: 1-based layer of the best head
--- column head smallint: 1-based number of the best head in its layer
--- column accuracy double: share of the mentions whose antecedent it finds, in [0, 1]
--- column low double: lower end of the 95 % Wilson interval of accuracy
--- column high double: upper end of the 95 % Wilson interval of accuracy
--- column nearest double: share that the nearest earlier mention finds, in [0, 1]
--- column head_match double: share that the nearest earlier mention with the same head word finds
--- column rule_based double: share that the sieves find: same text, same head word, agreement, any
--- column run varchar: name of the run that answered
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- param kind, candidates, singletons
+-- column kind, n, layer, head, accuracy, low, high, nearest, head_match, rule_based, run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
-        reads_weights := $candidates = 'mentions'
-    ) as chosen
-),
 
 best as (
     select scored.kind, scored.n, scored.layer, scored.head, scored.correct, scored.accuracy
@@ -74,4 +50,4 @@ select
     (select chosen_run.name from chosen_run) as run
 from best
 inner join rule on rule.kind = best.kind
-order by case best.kind when 'all' then 1 when 'pronoun' then 2 when 'proper' then 3 else 4 end
+order by kind_place(best.kind)

@@ -13,54 +13,20 @@
 --   the candidates are: mentions takes the head words of the mentions that start earlier, words every other word.
 -- note: whole documents as inputs (--context document) are the default; a run of single sentences can be named, and
 --   then judges the few mentions whose antecedent stands in the same sentence.
--- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
---   document is judged. A run that was ingested with --truncate has only the first one.
--- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
--- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
--- column kind varchar: all, pronoun, proper or nominal
--- column accuracy double: share of the mentions whose antecedent it finds, in [0, 1]
--- column correct bigint: mentions whose antecedent it finds
--- column n bigint: mentions with an antecedent in their input
--- column run varchar: name of the run that answered
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- param kind, candidates, singletons
+-- column layer, head, kind, accuracy, correct, n, run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
-        reads_weights := $candidates = 'mentions'
-    ) as chosen
-),
-
-hit as (
+per_kind as (
     select
         prediction.layer,
         prediction.head,
-        prediction.kind,
+        coalesce(prediction.kind, 'all') as kind,
         count(*) filter (where prediction.is_right) as correct,
         count(*) as n
     from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
-    group by prediction.layer, prediction.head, prediction.kind
-),
-
-per_kind as (
-    select hit.layer, hit.head, hit.kind, hit.correct, hit.n
-    from hit
-    union all
-    select
-        hit.layer,
-        hit.head,
-        'all' as kind,
-        cast(sum(hit.correct) as bigint) as correct,
-        cast(sum(hit.n) as bigint) as n
-    from hit
-    group by hit.layer, hit.head
+    group by grouping sets ((prediction.layer, prediction.head, prediction.kind), (prediction.layer, prediction.head))
 )
 
 select
@@ -73,7 +39,4 @@ select
     (select chosen_run.name from chosen_run) as run
 from per_kind
 where $kind is null or per_kind.kind = $kind
-order by
-    per_kind.layer,
-    per_kind.head,
-    case per_kind.kind when 'all' then 1 when 'pronoun' then 2 when 'proper' then 3 else 4 end
+order by per_kind.layer, per_kind.head, kind_place(per_kind.kind)

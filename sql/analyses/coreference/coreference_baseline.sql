@@ -10,49 +10,19 @@
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong
 --   where there is none; rule_based the nearest one of the first sieve that lets any through: the same text, the same
 --   head word, agreement in number, gender and person, any. Judged as the heads are, by the head word of what is taken.
--- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
---   document is judged. A run that was ingested with --truncate has only the first one.
--- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column baseline varchar: nearest, head_match or rule_based
--- column kind varchar: all, pronoun, proper or nominal
--- column accuracy double: share of the mentions whose antecedent it finds, in [0, 1]
--- column correct bigint: mentions whose antecedent it finds
--- column n bigint: mentions with an antecedent in their input
--- column run varchar: name of the run that answered
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- param kind, singletons
+-- column baseline, kind, accuracy, correct, n, run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
-    ) as chosen
-),
-
-hit as (
+per_kind as (
     select
         prediction.baseline,
-        prediction.kind,
+        coalesce(prediction.kind, 'all') as kind,
         count(*) filter (where prediction.is_right) as correct,
         count(*) as n
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
-    group by prediction.baseline, prediction.kind
-),
-
-per_kind as (
-    select hit.baseline, hit.kind, hit.correct, hit.n
-    from hit
-    union all
-    select
-        hit.baseline,
-        'all' as kind,
-        cast(sum(hit.correct) as bigint) as correct,
-        cast(sum(hit.n) as bigint) as n
-    from hit
-    group by hit.baseline
+    group by grouping sets ((prediction.baseline, prediction.kind), (prediction.baseline))
 )
 
 select
@@ -64,6 +34,4 @@ select
     (select chosen_run.name from chosen_run) as run
 from per_kind
 where $kind is null or per_kind.kind = $kind
-order by
-    case per_kind.baseline when 'nearest' then 1 when 'head_match' then 2 else 3 end,
-    case per_kind.kind when 'all' then 1 when 'pronoun' then 2 when 'proper' then 3 else 4 end
+order by baseline_place(per_kind.baseline), kind_place(per_kind.kind)

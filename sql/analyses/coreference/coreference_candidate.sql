@@ -1,29 +1,28 @@
 -- title: Every mention with an antecedent, beside each earlier mention that could be it
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
--- formula: C(m) = {c : c starts before m in the same input, and has its head word at another position}
+-- formula: C(m) = {c : c starts before m in the same input, and has its head word at another position, of a causal model
+--   at one before it}
 -- formula: A(m) = {c ∈ C(m) : entity(c) = entity(m)}; a row for every c ∈ C(m) of every m whose A(m) is not empty
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.
 --   An antecedent is a mention of the same entity that starts earlier in the same input. A mention that shares the
---   other's head word, or the position of it in a multiword token that is read as written, is no candidate.
+--   other's head word, or the position of it in a multiword token that is read as written, is not a candidate.
 -- note: nearness goes by the start; of equal starts the longest is the nearest.
+-- note: a causal model sees only what stands before a word, so that no mention is a candidate whose head word comes later
+--   (the German company, for German), and neither is one whose head word is a first word that is set apart
+--   (run.first_word). The baselines choose among the same candidates.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
 --   its subject's), else, unless the corpus is of another language, from the view english_pronoun. A mention that is no
 --   pronoun is of third person.
 --   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
--- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
---   document is judged. A run that was ingested with --truncate has only the first one.
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column sequence integer: sequence.id of the input
--- column document integer: document.id
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- param singletons
+-- column sequence, document
 -- column mention integer: mention.id of the mention whose antecedent is sought
 -- column entity integer: its entity
--- column kind varchar: its kind: pronoun, proper or nominal
--- column position smallint: position of its head word
+-- column kind, position
 -- column candidate integer: mention.id of the candidate
 -- column candidate_position smallint: position of the candidate's head word
 -- column nearness bigint: place of the candidate among them: 1 for the nearest, 2 for the next
@@ -32,16 +31,13 @@
 -- column same_text boolean: whether all words of the two are the same but for case
 -- column same_head boolean: whether their head words are the same but for case
 -- column agrees boolean: whether they agree in number, gender and person
--- column run varchar: name of the run that answered
+-- column run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name, coalesce(corpus.language, 'en') as language
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
-    ) as chosen
-    inner join corpus on corpus.id = chosen.corpus
+english_text as (
+    select coalesce(corpus.language = 'en' or starts_with(corpus.language, 'en-'), true) as is_english
+    from chosen_run
+    inner join corpus on corpus.id = chosen_run.corpus
 ),
 
 mentions_of_entity as (
@@ -83,16 +79,7 @@ mention_text as (
 
 described_mention as (
     select
-        placed_mention.sequence,
-        placed_mention.document,
-        placed_mention.mention,
-        placed_mention.entity,
-        placed_mention.kind,
-        placed_mention.first_word,
-        placed_mention.last_word,
-        placed_mention.head_word,
-        placed_mention.position,
-        placed_mention.head_form,
+        placed_mention.*,
         mention_text.text,
         case feature(placed_mention.feats, 'Number')
             when 'Ptan' then 'Plur'
@@ -110,11 +97,11 @@ described_mention as (
         on mention_text.sequence = placed_mention.sequence
         and mention_text.mention = placed_mention.mention
     inner join mentions_of_entity on mentions_of_entity.entity = placed_mention.entity
-    cross join chosen_run
+    cross join english_text
     left join english_pronoun as pronoun
         on pronoun.form = placed_mention.head_form
         and placed_mention.kind = 'pronoun'
-        and (chosen_run.language = 'en' or starts_with(chosen_run.language, 'en-'))
+        and english_text.is_english
 ),
 
 pair as (
@@ -135,38 +122,22 @@ pair as (
         bool_or(earlier.entity = later.entity) over (
             partition by later.sequence, later.mention, earlier.position
         ) as is_right,
-        bool_or(earlier.entity = later.entity) over (
-            partition by later.sequence, later.mention
-        ) as has_antecedent,
         earlier.text = later.text as same_text,
         earlier.head_form = later.head_form as same_head,
         coalesce(earlier.number = later.number, true)
             and coalesce(earlier.gender = later.gender, true)
             and coalesce(earlier.person = later.person, true) as agrees
-    from described_mention as later
+    from chosen_run
+    cross join described_mention as later
     inner join described_mention as earlier
         on earlier.sequence = later.sequence
         and earlier.first_word < later.first_word
         and earlier.position <> later.position
+        and (not chosen_run.is_causal or earlier.position < later.position)
     where $singletons or earlier.is_in_chain
+    qualify bool_or(earlier.entity = later.entity) over (partition by later.sequence, later.mention)
 )
 
-select
-    pair.sequence,
-    pair.document,
-    pair.mention,
-    pair.entity,
-    pair.kind,
-    pair.position,
-    pair.candidate,
-    pair.candidate_position,
-    pair.nearness,
-    pair.is_antecedent,
-    pair.is_right,
-    pair.same_text,
-    pair.same_head,
-    pair.agrees,
-    (select chosen_run.name from chosen_run) as run
+select pair.*, (select chosen_run.name from chosen_run) as run
 from pair
-where pair.has_antecedent
 order by pair.sequence, pair.mention, pair.nearness

@@ -11,38 +11,19 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- note: the paper cuts each document to its first 128 tokens, and judges one input per document; here every input of a
---   document is judged. A run that was ingested with --truncate has only the first one.
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
 -- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number
 -- param bounds integer[] = [1, 6, 11, 21, 41]: where the ranges begin
--- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
+-- param candidates, singletons
 -- column shortest integer: the shortest distance of the range
 -- column longest integer: the longest one; null where the range has no end
 -- column n bigint: mentions whose nearest antecedent is that far away
--- column layer smallint: 1-based layer of the head
--- column head smallint: 1-based number of the head in its layer
+-- column layer, head
 -- column accuracy double: share of those mentions whose antecedent the head finds, in [0, 1]
--- column low double: lower end of the 95 % Wilson interval of accuracy
--- column high double: upper end of the 95 % Wilson interval of accuracy
--- column nearest double: share that the nearest earlier mention finds
--- column head_match double: share that the nearest earlier mention with the same head word finds
--- column rule_based double: share that the sieves find: same text, same head word, agreement, any
--- column run varchar: name of the run that answered
+-- column low, high, nearest, head_match, rule_based, run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
-        reads_weights := $candidates = 'mentions'
-    ) as chosen
-),
 
 lower_bound as (
     select distinct listed.shortest
@@ -50,9 +31,7 @@ lower_bound as (
 ),
 
 distance_range as (
-    select
-        lower_bound.shortest,
-        lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
+    select lower_bound.shortest, lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
     from lower_bound
 ),
 
@@ -93,12 +72,9 @@ best as (
 rule as (
     select
         judged.shortest,
-        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
-            filter (where found.baseline = 'nearest') as nearest,
-        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
-            filter (where found.baseline = 'head_match') as head_match,
-        avg(case when found.is_right then cast(1 as double) else cast(0 as double) end)
-            filter (where found.baseline = 'rule_based') as rule_based
+        share_of(case when found.baseline = 'nearest' then found.is_right end) as nearest,
+        share_of(case when found.baseline = 'head_match' then found.is_right end) as head_match,
+        share_of(case when found.baseline = 'rule_based' then found.is_right end) as rule_based
     from judged
     inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as found
         on found.sequence = judged.sequence

@@ -7,16 +7,10 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: these are the mentions that heads and baselines are judged on; see coreference_candidate for what counts as
 --   an antecedent, and for nearness.
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column sequence integer: sequence.id of the input
--- column document integer: document.id
--- column split varchar: split of the document
--- column mention integer: mention.id
--- column kind varchar: pronoun, proper or nominal
+-- param singletons
+-- column sequence, document, split, mention, kind
 -- column form varchar: its head word as it is written
--- column position smallint: position of its head word
+-- column position
 -- column entity integer: its entity
 -- column antecedents bigint: earlier mentions of the same entity
 -- column candidates bigint: earlier mentions of any entity
@@ -24,16 +18,8 @@
 -- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is one
 -- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
 -- column candidate_positions smallint[]: positions of the heads of its candidates, in order
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document'
-    ) as chosen
-),
 
 gathered as (
     select

@@ -12,38 +12,21 @@
 --   paper does not say what the candidates are: mentions takes the head words of the mentions that start earlier,
 --   words every other word of the input, later ones and punctuation too.
 -- note: a head that attends to no candidate at all (all weights are 0) predicts nothing and is wrong.
--- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
+-- param candidates
 -- param layer smallint = null: only this layer
 -- param head smallint = null: only the head of this number in its layer
--- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks none
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
--- column sequence integer: sequence.id of the input
--- column document integer: document.id
--- column mention integer: mention.id
--- column kind varchar: pronoun, proper or nominal
--- column position smallint: position of its head word
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- param singletons
+-- column sequence, document, mention, kind, position, layer, head
 -- column predicted_position smallint: position that the head points at; null where it points nowhere
 -- column is_right boolean: whether the head of an antecedent stands there
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
-        reads_weights := $candidates = 'mentions'
-    ) as chosen
-),
 
 -- One row per sequence, and out of it its mentions again: an engine that expects too many of them puts the
 -- weights, not the mentions, into the hash table of the join below, which takes four times as long.
 mentions_of_sequence as (
     select
-        mention.sequence as sequence,
+        mention.sequence,
         list({
             'document': mention.document,
             'mention': mention.mention,
@@ -56,74 +39,33 @@ mentions_of_sequence as (
     group by mention.sequence
 ),
 
-unpacked as (
-    select
-        mentions_of_sequence.sequence as sequence,
-        unnest(mentions_of_sequence.mentions) as mention
-    from mentions_of_sequence
-),
-
 sought as (
-    select
-        unpacked.sequence as sequence,
-        unpacked.mention.document as document,
-        unpacked.mention.mention as mention,
-        unpacked.mention.kind as kind,
-        unpacked.mention.position as position,
-        unpacked.mention.antecedent_positions as antecedent_positions,
-        unpacked.mention.candidate_positions as candidate_positions
-    from unpacked
-),
-
-weighed as (
-    select
-        sought.sequence,
-        sought.document,
-        sought.mention,
-        sought.kind,
-        sought.position,
-        sought.antecedent_positions,
-        attention.layer,
-        attention.head,
-        sought.candidate_positions,
-        weights_to(attention.weights, sought.candidate_positions) as weights
-    from sought
-    inner join attention
-        on attention.sequence = sought.sequence
-        and attention.from_position = sought.position
-    where $candidates = 'mentions'
-        and ($layer is null or attention.layer = $layer)
-        and ($head is null or attention.head = $head)
+    select mentions_of_sequence.sequence, unnest(mentions_of_sequence.mentions) as mention
+    from mentions_of_sequence
 ),
 
 predicted as (
     select
-        weighed.sequence,
-        weighed.document,
-        weighed.mention,
-        weighed.kind,
-        weighed.position,
-        weighed.antecedent_positions,
-        weighed.layer,
-        weighed.head,
-        at_largest(weighed.candidate_positions, weighed.weights) as predicted_position
-    from weighed
+        sought.*,
+        attention.layer,
+        attention.head,
+        at_largest(
+            sought.mention.candidate_positions, weights_to(attention.weights, sought.mention.candidate_positions)
+        ) as predicted_position
+    from sought
+    inner join attention
+        on attention.sequence = sought.sequence
+        and attention.from_position = sought.mention.position
+    where $candidates = 'mentions'
+        and ($layer is null or attention.layer = $layer)
+        and ($head is null or attention.head = $head)
     union all
-    select
-        sought.sequence,
-        sought.document,
-        sought.mention,
-        sought.kind,
-        sought.position,
-        sought.antecedent_positions,
-        peak.layer,
-        peak.head,
-        -- Of all other words: the antecedents' heads are among them, the own head word is not.
-        peak.most_attended as predicted_position
+    -- Of all other words: the antecedents' heads are among them, the own head word is not.
+    select sought.*, peak.layer, peak.head, peak.most_attended as predicted_position
     from sought
     inner join peak
         on peak.sequence = sought.sequence
-        and peak.position = sought.position
+        and peak.position = sought.mention.position
     where $candidates = 'words'
         and ($layer is null or peak.layer = $layer)
         and ($head is null or peak.head = $head)
@@ -131,14 +73,16 @@ predicted as (
 
 select
     predicted.sequence,
-    predicted.document,
-    predicted.mention,
-    predicted.kind,
-    predicted.position,
+    predicted.mention.document as document,
+    predicted.mention.mention as mention,
+    predicted.mention.kind as kind,
+    predicted.mention.position as position,
     predicted.layer,
     predicted.head,
     predicted.predicted_position,
-    coalesce(list_contains(predicted.antecedent_positions, predicted.predicted_position), false) as is_right,
+    coalesce(
+        list_contains(predicted.mention.antecedent_positions, predicted.predicted_position), false
+    ) as is_right,
     (select chosen_run.name from chosen_run) as run
 from predicted
-order by predicted.sequence, predicted.mention, predicted.layer, predicted.head
+order by predicted.sequence, predicted.mention.mention, predicted.layer, predicted.head

@@ -3,7 +3,7 @@
 -- grain: one row per (classification, class, layer, head)
 -- formula: received(c) = mean over inputs of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_i α(i, j)
 -- formula: given(c) = mean over inputs of 1/|P_c| Σ_{i ∈ P_c} 1/|W − {i}| Σ_{j ∈ W − {i}} α(i, j)
--- formula: chance(c) = mean over inputs of 1/n
+-- formula: chance(c) = mean over inputs of 1/n, or of a causal model of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_{i ≥ j} 1/i
 -- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
 --   not empty
 -- run: favours=pair/token
@@ -15,96 +15,89 @@
 --   take the largest where an input has several tokens of a class; received is their mean, which chance can be held
 --   against. They have no measure like given. Their negation is a list of words (neither, nor, not, never, none, don't,
 --   nothing, nowhere, ...).
--- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs.
+-- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs. A
+--   position of a causal model sees only those before it and itself: there early positions get more, and the other words
+--   of given are those before.
+-- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
---   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls and sep by kind of
---   position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read.
+--   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by kind
+--   of position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read.
 --   A piece of a word has the word's classes; a position of several words, a multiword token that is read as written,
 --   those of each.
 -- param classification varchar = null {upos, relation, class}: how words are classed; by default all three ways
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
 -- column classification varchar: upos, relation or class: the named ones
 -- column class varchar: the part of speech, the relation or the name of the class
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column received double: mean weight on a position of the class
 -- column given double: mean weight from a position of the class to another word (token); null where no input has
 --   another
 -- column chance double: what uniform attention would give
 -- column positions bigint: positions of the class
 -- column sequences bigint: inputs that have one
--- column run varchar: name of the run that answered
+-- column run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
-),
-
-placed as (
+-- Two words of one position may be of one class.
+of_class as (
     select
         position.sequence,
         position.position,
-        position.kind,
         cast(sequence.positions as double) as length,
-        word.upos,
-        case when $subtypes then word.deprel else without_subtype(word.deprel) end as relation,
-        word.upos in ('NOUN', 'PROPN') or (word.upos is null and word.xpos like 'NN%') as is_noun,
-        word.upos = 'VERB' or (word.upos is null and word.xpos like 'VB%') as is_verb,
-        word.upos = 'PRON' or (word.upos is null and word.xpos like 'PRP%') as is_pronoun,
-        word.deprel like 'nsubj%' or word.deprel like 'csubj%' as is_subject,
-        without_subtype(word.deprel) in ('obj', 'dobj', 'iobj') as is_object,
-        word.deprel = 'neg'
-        or coalesce(word.feats, '') like '%Polarity=Neg%'
-        or lower(word.form) in ('not', 'n''t', 'n’t') as is_negation
+        unnest([
+            {'classification': 'upos', 'class': word.upos},
+            {
+                'classification': 'relation',
+                'class': case when $subtypes then word.deprel else without_subtype(word.deprel) end
+            },
+            {
+                'classification': 'class',
+                'class': case when position.kind in ('cls', 'sep', 'first') then position.kind end
+            },
+            {
+                'classification': 'class',
+                'class': case
+                    when word.upos in ('NOUN', 'PROPN') or (word.upos is null and word.xpos like 'NN%') then 'noun'
+                    when word.upos = 'VERB' or (word.upos is null and word.xpos like 'VB%') then 'verb'
+                    when word.upos = 'PRON' or (word.upos is null and word.xpos like 'PRP%') then 'pronoun'
+                end
+            },
+            {
+                'classification': 'class',
+                'class': case
+                    when word.deprel like 'nsubj%' or word.deprel like 'csubj%' then 'subject'
+                    when without_subtype(word.deprel) in ('obj', 'dobj', 'iobj') then 'object'
+                end
+            },
+            {
+                'classification': 'class',
+                'class': case
+                    when word.deprel = 'neg'
+                        or word.feats like '%Polarity=Neg%'
+                        or lower(word.form) in ('not', 'n''t', 'n’t')
+                        then 'negation'
+                end
+            }
+        ]) as member
     from position
     inner join sequence on sequence.id = position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
     left join word_position
         on word_position.sequence = position.sequence
         and word_position.position = position.position
+        and position.kind <> 'first'
     left join word on word.id = word_position.word
 ),
 
--- Each union drops what is there already: two words of one position may be of one class.
 member as (
-    select placed.sequence, placed.position, placed.length, 'upos' as classification, placed.upos as class
-    from placed
-    where placed.upos is not null
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'relation' as classification, placed.relation as class
-    from placed
-    where placed.relation is not null
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, placed.kind as class
-    from placed
-    where placed.kind in ('cls', 'sep')
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'noun' as class
-    from placed
-    where placed.is_noun
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'verb' as class
-    from placed
-    where placed.is_verb
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'pronoun' as class
-    from placed
-    where placed.is_pronoun
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'subject' as class
-    from placed
-    where placed.is_subject
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'object' as class
-    from placed
-    where placed.is_object
-    union distinct
-    select placed.sequence, placed.position, placed.length, 'class' as classification, 'negation' as class
-    from placed
-    where placed.is_negation
+    select distinct
+        of_class.sequence,
+        of_class.position,
+        of_class.length,
+        of_class.member.classification as classification,
+        of_class.member.class as class
+    from of_class
+    where of_class.member.class is not null
 ),
 
 class as (
@@ -124,7 +117,8 @@ input as materialized (
         placement.sequence,
         placement.positions,
         place_count(placement.words) as n_words,
-        mask_of(placement.words, placement.positions) as words
+        mask_of(placement.words, placement.positions) as words,
+        chosen_run.is_causal
     from placement
     inner join chosen_run on chosen_run.id = placement.run
 ),
@@ -135,7 +129,14 @@ counted as (
         member.position,
         member.length,
         class.number,
-        input.n_words - weight_at(input.words, member.position) as others,
+        case
+            when input.is_causal then weight_on(input.words, range(1, cast(member.position as bigint) + 1))
+            else input.n_words - weight_at(input.words, member.position)
+        end as others,
+        case
+            when input.is_causal then harmonic(member.length) - harmonic(member.position)
+            else cast(1 as double)
+        end as even,
         cast(1 as double) / count(*) over (partition by member.sequence, class.number) as share
     from member
     inner join class
@@ -151,16 +152,14 @@ share as materialized (
         counted.position,
         counted.number,
         counted.share / counted.length as received,
+        counted.share / counted.length * counted.even as chance,
         case when counted.others > 0 then counted.share / counted.others end as given,
         case when counted.others > 0 then counted.share end as with_others
     from counted
 ),
 
 class_total as (
-    select
-        share.number,
-        sum(share.received) as chance,
-        sum(share.with_others) as sequences_with_others
+    select share.number, sum(share.chance) as chance, sum(share.with_others) as sequences_with_others
     from share
     group by share.number
 ),

@@ -11,8 +11,6 @@
 --   without it.
 -- note: rank counts heads and layers apart, and each replacement by itself; equal losses share the lower rank.
 -- note: a run has losses where it was ingested with --ablate heads or layers.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights with losses
 -- column disabled varchar: none, head or layer
 -- column layer smallint: 1-based layer; null for none
 -- column head smallint: 1-based head; null for none and layer
@@ -21,59 +19,30 @@
 -- column increase double: loss minus that of the whole model
 -- column rank bigint: 1 for the most missed of its kind; null for none
 -- column tokens integer: masked tokens that the loss is over
--- column run varchar: name of the run that answered
+-- column run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, needs := 'losses', equipped := runs_with_losses()) as chosen
-),
-
 measured as (
-    select
-        ablation.disabled,
-        ablation.layer,
-        ablation.head,
-        ablation.replacement,
-        ablation.loss,
-        ablation.tokens
+    select ablation.*
     from ablation
     inner join chosen_run on chosen_run.id = ablation.run
-),
-
-whole as (
-    select measured.loss
-    from measured
-    where measured.disabled = 'none'
-),
-
-ranked as (
-    select
-        measured.disabled,
-        measured.layer,
-        measured.head,
-        measured.replacement,
-        measured.loss,
-        measured.loss - whole.loss as increase,
-        case
-            when measured.disabled <> 'none'
-                then rank() over (partition by measured.disabled, measured.replacement order by measured.loss desc)
-        end as rank,
-        measured.tokens,
-        case when measured.disabled = 'none' then 0 when measured.disabled = 'layer' then 1 else 2 end as part
-    from measured
-    cross join whole
 )
 
 select
-    ranked.disabled,
-    ranked.layer,
-    ranked.head,
-    ranked.replacement,
-    ranked.loss,
-    ranked.increase,
-    ranked.rank,
-    ranked.tokens,
+    measured.disabled,
+    measured.layer,
+    measured.head,
+    measured.replacement,
+    measured.loss,
+    measured.loss - whole.loss as increase,
+    case
+        when measured.disabled <> 'none'
+            then rank() over (partition by measured.disabled, measured.replacement order by measured.loss desc)
+    end as rank,
+    measured.tokens,
     (select chosen_run.name from chosen_run) as run
-from ranked
-order by ranked.part, ranked.replacement, ranked.loss desc, ranked.layer, ranked.head
+from measured
+inner join measured as whole on whole.disabled = 'none'
+order by
+    list_position(['none', 'layer', 'head'], measured.disabled), measured.replacement, measured.loss desc,
+    measured.layer, measured.head

@@ -1,7 +1,8 @@
 -- title: What the attention maps of each head look like: vertical, diagonal, both, blocks, or none of these
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
--- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP} α(i, j)
+-- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first
+--   word that is set apart (run.first_word)
 -- formula: diagonal_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ W, |i − j| ≤ 1} α(i, j); without j = i where itself
 --   is false
 -- formula: blockness = mean over inputs of (b − e) / (1 − e), with b = Σ_{i,j in the same segment} α(i, j) / Σ_{i,j
@@ -13,7 +14,8 @@
 --   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on
 --   the diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal),
 --   block (blockness over min_block), heterogeneous.
--- note: the mass on special tokens is the share of all weight that goes to [CLS] and [SEP]; on the diagonal, that
+-- note: the mass on special tokens is the share of all weight that goes to [CLS], to [SEP] and to a first word that is
+--   set apart since a causal model has nothing else before the text; on the diagonal, that
 --   goes to the word before, the word itself and the word after (special tokens left out, so that the two do not
 --   overlap).
 -- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where
@@ -24,32 +26,26 @@
 -- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal
 -- param min_block double = 0.5: blockness from which a map is made of blocks
 -- param itself boolean = true: whether the main diagonal (a word itself) is part of the diagonal
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column vertical double: share of its maps that are vertical
 -- column diagonal double: share that are diagonal
 -- column vertical_diagonal double: share that are both
 -- column block double: share that are made of blocks
 -- column heterogeneous double: share that are none of these
 -- column pattern varchar: the commonest of these (the first, of equals)
--- column vertical_mass double: mean mass on special tokens
+-- column vertical_mass double: mean mass on special tokens; null where no input has any
 -- column diagonal_mass double: mean mass on the diagonal
 -- column blockness double: mean blockness; null where no input has two segments
 -- column sequences bigint: maps of the head
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
-),
 
 input as (
     select
         placement.sequence,
-        placement.positions,
+        cast(placement.positions as double) as positions,
+        placement.first_word,
+        place_count(placement.cls) + place_count(placement.sep) + place_count(placement.first_word) as special,
         cast(place_count(placement.first_segment) as double) as first_words,
         cast(place_count(placement.second_segment) as double) as second_words
     from placement
@@ -58,8 +54,7 @@ input as (
 
 even as (
     select
-        input.sequence,
-        cast(input.positions as double) as positions,
+        input.*,
         case
             when input.first_words > 0 and input.second_words > 0
                 then (input.first_words * input.first_words + input.second_words * input.second_words)
@@ -72,7 +67,14 @@ mass as (
     select
         attention_map.layer,
         attention_map.head,
-        (attention_map.to_cls + attention_map.to_sep) / even.positions as vertical,
+        case
+            when even.special > 0
+                then (
+                    attention_map.to_cls
+                    + attention_map.to_sep
+                    + weight_on(attention_map.received, even.first_word)
+                ) / even.positions
+        end as vertical,
         (
             attention_map.word_before
             + case when $itself then attention_map.word_itself else cast(0 as double) end
@@ -88,11 +90,7 @@ mass as (
 
 labelled as (
     select
-        mass.layer,
-        mass.head,
-        mass.vertical,
-        mass.diagonal,
-        mass.block,
+        mass.*,
         case
             when mass.vertical > $min_both and mass.diagonal > $min_both then 'vertical_diagonal'
             when mass.vertical > $min_vertical then 'vertical'
@@ -107,13 +105,11 @@ share as (
     select
         labelled.layer,
         labelled.head,
-        avg(case when labelled.pattern = 'vertical' then cast(1 as double) else cast(0 as double) end) as vertical,
-        avg(case when labelled.pattern = 'diagonal' then cast(1 as double) else cast(0 as double) end) as diagonal,
-        avg(case when labelled.pattern = 'vertical_diagonal' then cast(1 as double) else cast(0 as double) end)
-            as vertical_diagonal,
-        avg(case when labelled.pattern = 'block' then cast(1 as double) else cast(0 as double) end) as block,
-        avg(case when labelled.pattern = 'heterogeneous' then cast(1 as double) else cast(0 as double) end)
-            as heterogeneous,
+        share_of(labelled.pattern = 'vertical') as vertical,
+        share_of(labelled.pattern = 'diagonal') as diagonal,
+        share_of(labelled.pattern = 'vertical_diagonal') as vertical_diagonal,
+        share_of(labelled.pattern = 'block') as block,
+        share_of(labelled.pattern = 'heterogeneous') as heterogeneous,
         avg(labelled.vertical) as vertical_mass,
         avg(labelled.diagonal) as diagonal_mass,
         avg(labelled.block) as blockness,

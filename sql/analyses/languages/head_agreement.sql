@@ -11,14 +11,14 @@
 --   fewer than min_count dependents of the relation is left out.
 -- note: control is null where the bank has no runs of random weights with the same number of layers and heads over both
 --   corpora (attnbank ingest ... --random-weights 1). What two languages share by their word order alone it shares, too.
+-- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency), and one with
+--   fewer than min_count of them in a corpus is left out of all.
 -- note: agreement is null where all heads of a corpus are equally good.
 -- param relation varchar = null: a relation; by default all dependents
--- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
+-- param corpora
 -- param min_count integer = 10: leave out corpora with fewer dependents of the relation
--- param run varchar = null: name or id of a run of the model; by default the bank's own choice, else the newest
---   finished one of trained weights over single sentences
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- column relation varchar: the relation, or all
+-- param run, subtypes
+-- column relation
 -- column corpus_a varchar: name of a corpus
 -- column corpus_b varchar: name of a later one
 -- column language_a varchar: language of corpus_a; null where it is not known
@@ -30,51 +30,46 @@
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
+corpus_run as (
+    select false as is_control, trained.*
+    from corpus_run(run := $run, corpora := $corpora) as trained
+    union all
+    select true as is_control, random.*
+    from corpus_run(run := $run, corpora := $corpora, is_control := true) as random
 ),
 
 scored as (
-    select
-        false as is_control,
-        hit.corpus,
-        hit.language,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        hit.correct
-    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes) as hit
+    select corpus_run.is_control, corpus_run.corpus, corpus_run.language, hit.*
+    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and hit.relation = coalesce($relation, 'all')
-    union all
-    select
-        true as is_control,
-        hit.corpus,
-        hit.language,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        hit.correct
-    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes, is_control := true) as hit
-    where hit.n >= $min_count
-        and hit.relation = coalesce($relation, 'all')
+),
+
+corpora as (
+    select scored.is_control, count(distinct scored.corpus) as n
+    from scored
+    group by scored.is_control
+),
+
+in_every_corpus as (
+    select scored.is_control, scored.direction
+    from scored
+    inner join corpora on corpora.is_control = scored.is_control
+    group by scored.is_control, scored.direction, corpora.n
+    having count(distinct scored.corpus) = corpora.n
 ),
 
 -- Twice the mean rank of equals, a whole number: the lowest of them plus the highest.
 ranked as (
     select
-        scored.is_control,
-        scored.corpus,
-        scored.language,
-        scored.layer,
-        scored.head,
-        scored.direction,
-        2 * rank() over (partition by scored.is_control, scored.corpus order by scored.correct)
-        + count(*) over (partition by scored.is_control, scored.corpus, scored.correct) - 1 as twice_rank
+        scored.*,
+        2 * rank() over (partition by scored.is_control, scored.corpus order by scored.accuracy)
+        + count(*) over (partition by scored.is_control, scored.corpus, scored.accuracy) - 1 as twice_rank
     from scored
+    inner join in_every_corpus
+        on in_every_corpus.is_control = scored.is_control
+        and in_every_corpus.direction = scored.direction
 ),
 
 summed as (
@@ -102,12 +97,7 @@ summed as (
 
 correlated as (
     select
-        summed.is_control,
-        summed.corpus_a,
-        summed.corpus_b,
-        summed.language_a,
-        summed.language_b,
-        summed.n,
+        summed.*,
         cast(summed.n * summed.product - summed.sum_a * summed.sum_b as double) / nullif(
             sqrt(cast(summed.n * summed.square_a - summed.sum_a * summed.sum_a as double))
             * sqrt(cast(summed.n * summed.square_b - summed.sum_b * summed.sum_b as double)),

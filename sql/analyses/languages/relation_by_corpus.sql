@@ -12,69 +12,37 @@
 -- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation has
 --   no row for it, and no say in its common head.
 -- note: each best head is picked on the words that it is scored on; universal_head says what that is worth.
+-- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency). The common
+--   head is the one that finds the largest share of all dependents, in the mean.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- param relation varchar = null: only this relation (or all); by default every one
--- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
+-- param relation, corpora
 -- param min_count integer = 10: leave out relations with fewer dependents in a corpus
--- param run varchar = null: name or id of a run of the model; by default the bank's own choice, else the newest
---   finished one of trained weights over single sentences
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets that the baseline tries
--- column relation varchar: the relation, or all
--- column corpus varchar: name of the corpus
--- column language varchar: its language; null where it is not known
--- column n bigint: dependents
--- column layer smallint: 1-based layer of the best head of the corpus
--- column head smallint: 1-based number of that head in its layer
--- column direction varchar: dependent_to_head or head_to_dependent
--- column accuracy double: share of the dependents whose head it finds, in [0, 1]
--- column low double: lower end of the 95 % Wilson interval of accuracy
--- column high double: upper end of the 95 % Wilson interval of accuracy
--- column offset integer: the best fixed offset in the corpus (the nearest, then the left one, of equals)
--- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
+-- param run, subtypes, offsets
+-- column relation, corpus, language, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy
 -- column common_layer smallint: 1-based layer of the head that is best over all the corpora
 -- column common_head smallint: 1-based number of that head in its layer
 -- column common_direction varchar: dependent_to_head or head_to_dependent
--- column common_accuracy double: share of the dependents whose head that one finds here, in [0, 1]
+-- column common_accuracy double: share of the dependents whose head that one finds here, in [0, 1]; null where its
+--   direction has fewer than min_count
+-- column findable
 -- column run varchar: name of the run over the corpus
 with
 
-chosen_run as (
-    select chosen.id
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
+corpus_run as (
+    select each.*
+    from corpus_run(run := $run, corpora := $corpora) as each
 ),
 
 scored as (
-    select
-        hit.corpus,
-        hit.language,
-        hit.run,
-        hit.relation,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        hit.correct,
-        hit.n,
-        cast(hit.correct as double) / cast(hit.n as double) as accuracy
-    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes) as hit
+    select corpus_run.corpus, corpus_run.language, corpus_run.name as run_name, hit.*
+    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and ($relation is null or hit.relation = $relation)
 ),
 
 best as (
-    select
-        scored.corpus,
-        scored.language,
-        scored.run,
-        scored.relation,
-        scored.layer,
-        scored.head,
-        scored.direction,
-        scored.correct,
-        scored.n,
-        scored.accuracy
+    select scored.*
     from scored
     qualify row_number() over (
         partition by scored.corpus, scored.relation
@@ -82,27 +50,13 @@ best as (
     ) = 1
 ),
 
-averaged as (
-    select
-        scored.relation,
-        scored.layer,
-        scored.head,
-        scored.direction,
-        avg(scored.accuracy) as accuracy
+common as (
+    select scored.relation, scored.layer, scored.head, scored.direction
     from scored
     group by scored.relation, scored.layer, scored.head, scored.direction
-),
-
-common as (
-    select averaged.relation, averaged.layer, averaged.head, averaged.direction
-    from averaged
     qualify row_number() over (
-        partition by averaged.relation
-        order by
-            round(averaged.accuracy, 12) desc,
-            averaged.layer,
-            averaged.head,
-            averaged.direction
+        partition by scored.relation
+        order by round(avg(scored.accuracy * scored.findable), 12) desc, scored.layer, scored.head, scored.direction
     ) = 1
 ),
 
@@ -130,23 +84,22 @@ select
     common.head as common_head,
     common.direction as common_direction,
     scored.accuracy as common_accuracy,
-    best.run
+    best.findable,
+    best.run_name as run
 from best
 inner join common on common.relation = best.relation
 inner join whole on whole.relation = best.relation
-inner join scored
+left join scored
     on scored.corpus = best.corpus
     and scored.relation = best.relation
     and scored.layer = common.layer
     and scored.head = common.head
     and scored.direction = common.direction
-left join corpus_offset(
-    run := $run, corpora := $corpora, subtypes := $subtypes, offsets := $offsets
+left join best_offset(
+    runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
 ) as baseline
-    on baseline.corpus = best.corpus
+    on baseline.run = best.run
     and baseline.relation = best.relation
+    and baseline.side = best.side
 where exists (select chosen_run.id from chosen_run)
-order by
-    whole.n desc,
-    best.relation,
-    best.corpus
+order by whole.n desc, best.relation, best.corpus

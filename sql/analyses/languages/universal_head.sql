@@ -14,16 +14,13 @@
 -- note: held_out_accuracy is what a head is worth in a language that did not choose it: each corpus is left out once,
 --   and the head that is best over the others is judged on it. Null for a head that no such choice falls on, and where
 --   there is one corpus only.
+-- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency), and the heads
+--   are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
 -- param relation varchar = null: a relation; by default all dependents
--- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
+-- param corpora
 -- param min_count integer = 10: leave out corpora with fewer dependents of the relation
--- param run varchar = null: name or id of a run of the model; by default the bank's own choice, else the newest
---   finished one of trained weights over single sentences
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets that the baseline tries
--- column layer smallint: 1-based layer
--- column head smallint: 1-based number of the head in its layer
--- column direction varchar: dependent_to_head or head_to_dependent
+-- param run, subtypes, offsets
+-- column layer, head, direction
 -- column corpora bigint: corpora that it is judged on
 -- column accuracy double: mean over the corpora of its accuracy, in [0, 1]
 -- column lowest double: its accuracy in the corpus where that is lowest
@@ -31,94 +28,62 @@
 -- column among_three bigint: corpora in which it is among the best three heads and directions
 -- column chosen_by bigint: corpora for which the others chose it
 -- column held_out_accuracy double: mean of its accuracy in those; null where there is none
+-- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is judged
+--   on: 1 unless the model is causal
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
+corpus_run as (
+    select each.*
+    from corpus_run(run := $run, corpora := $corpora) as each
 ),
 
 scored as (
-    select
-        hit.corpus,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        cast(hit.correct as double) / cast(hit.n as double) as accuracy,
-        rank() over (partition by hit.corpus order by hit.correct desc) as place
-    from corpus_hit(run := $run, corpora := $corpora, subtypes := $subtypes) as hit
+    select corpus_run.corpus, hit.*, rank() over (partition by hit.run order by hit.correct desc) as place
+    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and hit.relation = coalesce($relation, 'all')
 ),
 
-against_offset as (
+averaged as (
     select
-        scored.corpus,
         scored.layer,
         scored.head,
         scored.direction,
-        scored.accuracy,
-        scored.place,
-        scored.accuracy - baseline.accuracy as gain
-    from scored
-    left join corpus_offset(
-        run := $run, corpora := $corpora, subtypes := $subtypes, offsets := $offsets
-    ) as baseline
-        on baseline.corpus = scored.corpus
-        and baseline.relation = coalesce($relation, 'all')
-),
-
-averaged as (
-    select
-        against_offset.layer,
-        against_offset.head,
-        against_offset.direction,
         count(*) as corpora,
-        avg(against_offset.accuracy) as accuracy,
-        min(against_offset.accuracy) as lowest,
-        avg(against_offset.gain) as gain,
-        count(*) filter (where against_offset.place <= 3) as among_three
-    from against_offset
-    group by against_offset.layer, against_offset.head, against_offset.direction
-),
-
-elsewhere as (
-    select
-        held_out.corpus,
-        chooser.layer,
-        chooser.head,
-        chooser.direction,
-        avg(chooser.accuracy) as accuracy
-    from (select distinct scored.corpus from scored) as held_out
-    inner join scored as chooser on chooser.corpus <> held_out.corpus
-    group by held_out.corpus, chooser.layer, chooser.head, chooser.direction
+        avg(scored.accuracy) as accuracy,
+        avg(scored.accuracy * scored.findable) as found,
+        avg(scored.findable) as findable,
+        min(scored.accuracy) as lowest,
+        avg(scored.accuracy - baseline.accuracy) as gain,
+        count(*) filter (where scored.place <= 3) as among_three
+    from scored
+    left join best_offset(
+        runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
+    ) as baseline
+        on baseline.run = scored.run
+        and baseline.relation = scored.relation
+        and baseline.side = scored.side
+    group by scored.layer, scored.head, scored.direction
 ),
 
 chosen as (
-    select elsewhere.corpus, elsewhere.layer, elsewhere.head, elsewhere.direction
-    from elsewhere
+    select held_out.corpus, chooser.layer, chooser.head, chooser.direction
+    from (select distinct scored.corpus from scored) as held_out
+    inner join scored as chooser on chooser.corpus <> held_out.corpus
+    group by held_out.corpus, chooser.layer, chooser.head, chooser.direction
     qualify row_number() over (
-        partition by elsewhere.corpus
+        partition by held_out.corpus
         order by
-            round(elsewhere.accuracy, 12) desc,
-            elsewhere.layer,
-            elsewhere.head,
-            elsewhere.direction
+            round(avg(chooser.accuracy * chooser.findable), 12) desc, chooser.layer, chooser.head, chooser.direction
     ) = 1
 ),
 
 held_out as (
-    select
-        chosen.layer,
-        chosen.head,
-        chosen.direction,
-        count(*) as chosen_by,
-        avg(scored.accuracy) as accuracy
+    select chosen.layer, chosen.head, chosen.direction, count(*) as chosen_by, avg(scored.accuracy) as accuracy
     from chosen
-    inner join scored
+    left join scored
         on scored.corpus = chosen.corpus
         and scored.layer = chosen.layer
         and scored.head = chosen.head
@@ -137,14 +102,11 @@ select
     averaged.among_three,
     coalesce(held_out.chosen_by, 0) as chosen_by,
     held_out.accuracy as held_out_accuracy,
+    averaged.findable,
     (select chosen_run.name from chosen_run) as run
 from averaged
 left join held_out
     on held_out.layer = averaged.layer
     and held_out.head = averaged.head
     and held_out.direction = averaged.direction
-order by
-    round(averaged.accuracy, 12) desc,
-    averaged.layer,
-    averaged.head,
-    averaged.direction
+order by round(averaged.found, 12) desc, averaged.layer, averaged.head, averaged.direction

@@ -5,19 +5,10 @@
 -- run: needs=gradients
 -- plot: lines x=layer y=gradient color=target
 -- note: with the defaults of gradient_importance.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights with gradients
 -- column target varchar: [CLS], [SEP], . and , or other
--- column layer smallint: 1-based layer
+-- column layer
 -- column gradient double: mean absolute gradient of the loss by a weight on the target, over the heads of the layer
--- column run varchar: name of the run that answered
-with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, needs := 'gradients', equipped := runs_with_gradients()) as chosen
-)
-
+-- column run
 select
     case importance.target
         when 'cls' then '[CLS]'

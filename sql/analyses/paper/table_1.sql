@@ -7,22 +7,13 @@
 -- note: with the defaults of best_head; punctuation is left out, as in the paper.
 -- note: relations with 10 dependents or more are here; the published code prints those with 100 or more. Its baseline
 --   tries the offsets -3 to 2 and is clamped to the sentence; this one tries -3 to 3 and is not (see offset_baseline).
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
--- column relation varchar: the relation, or all
+-- note: of a causal model a head and its offset are judged on the dependents that the direction can find, so that accuracy
+--   and baseline are shares of these alone; best_head has the share of all dependents that they are (findable).
+-- column relation
 -- column head varchar: layer-head
 -- column accuracy decimal(4,1): per cent of the dependents whose head it finds
 -- column baseline varchar: per cent at the best fixed offset, and the offset
--- column run varchar: name of the run that answered
-with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
-)
-
+-- column run
 select
     best.relation,
     concat(cast(best.layer as varchar), '-', cast(best.head as varchar)) as head,

@@ -8,27 +8,15 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: with the defaults of coreference_accuracy: a head chooses among the heads of earlier mentions. The paper's row
 --   of a neural coreference system is left out.
--- note: every input of a document is judged; the paper judges only the first 128 tokens of each document (ingest
---   --truncate).
+-- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
 -- note: all is a word of SQL: write "all", or qualify it.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over documents
 -- column model varchar: the baseline, or the head as layer-head
 -- column all integer: per cent of the mentions with an antecedent for which it finds one
 -- column pronoun integer: the same for pronouns
 -- column proper integer: the same for proper names
 -- column nominal integer: the same for all other mentions
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', contexts := ['document', 'sentence'],
-        needs := 'mentions', equipped := runs_with_mentions(), usual := 'document',
-        reads_weights := true
-    ) as chosen
-),
 
 accuracy as (
     select found.layer, found.head, found.kind, found.accuracy, found.correct
@@ -45,12 +33,8 @@ best as (
 
 scored as (
     select
-        case baseline.baseline when 'nearest' then 1 when 'head_match' then 2 else 3 end as place,
-        case baseline.baseline
-            when 'nearest' then 'Nearest'
-            when 'head_match' then 'Head match'
-            else 'Rule-based'
-        end as model,
+        baseline_place(baseline.baseline) as place,
+        list_extract(['Nearest', 'Head match', 'Rule-based'], baseline_place(baseline.baseline)) as model,
         baseline.kind,
         baseline.accuracy
     from coreference_baseline(run := $run) as baseline

@@ -7,8 +7,8 @@
 -- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is the
 --   newest probe of its kind for these; random weights are the controls. Probes with ROOT at the published place are left
 --   out, and so is punctuation.
--- note: the paper's structural probe is not here: it is no probe of attention.
--- note: the training differs from the published one, and a word is no candidate for its own head: see probe_accuracy.
+-- note: the paper's structural probe is not here: it does not probe attention.
+-- note: the training differs from the published one, and a word is not a candidate for its own head: see probe_accuracy.
 -- param run varchar = null: name or id of the run that the probes are scored on; by default that of the newest probe on
 --   trained weights
 -- column probe varchar: what the probe reads
@@ -22,16 +22,21 @@ with
 described_probe as (
     select
         probe.id,
-        probe.kind,
+        case
+            when probe.kind = 'right_branching' then 'Right-branching'
+            when probe.kind = 'distance_words' then 'Distances + words'
+            else concat(
+                case when model.random_seed is null then 'Attention' else 'Random attention' end,
+                case when probe.kind = 'attention_words' then ' + words' else '' end
+            )
+        end as name,
         probe.embeddings,
         probe.test_run,
         probe.test_split,
         test_run.corpus,
         test_run.name as run,
         model.name as model,
-        model.random_seed is not null as is_random,
-        model.random_seed is not null
-            and probe.kind in ('attention', 'attention_words') as is_control
+        model.random_seed is not null as is_random
     from asked_probe() as asked
     inner join probe on probe.id = asked.id
     inner join run as test_run on test_run.id = probe.test_run
@@ -50,38 +55,19 @@ shown as (
 ),
 
 newest_probe as (
-    select
-        described_probe.id,
-        described_probe.embeddings,
-        described_probe.run,
-        case
-            when described_probe.kind = 'right_branching' then 1
-            when described_probe.kind = 'distance_words' then 2
-            when described_probe.is_control and described_probe.kind = 'attention' then 3
-            when described_probe.is_control then 4
-            when described_probe.kind = 'attention' then 5
-            else 6
-        end as place
+    select described_probe.*
     from described_probe
     inner join shown
         on shown.model = described_probe.model
         and shown.corpus = described_probe.corpus
         and shown.test_split is not distinct from described_probe.test_split
     qualify row_number() over (
-        partition by described_probe.kind, described_probe.is_control
-        order by described_probe.id desc
+        partition by described_probe.name order by described_probe.id desc
     ) = 1
 )
 
 select
-    case newest_probe.place
-        when 1 then 'Right-branching'
-        when 2 then 'Distances + words'
-        when 3 then 'Random attention'
-        when 4 then 'Random attention + words'
-        when 5 then 'Attention'
-        else 'Attention + words'
-    end as probe,
+    newest_probe.name as probe,
     newest_probe.embeddings,
     cast(100 * probe_score.uas as decimal(4, 1)) as uas,
     concat(
@@ -94,4 +80,10 @@ select
 from newest_probe
 inner join probe_score on probe_score.probe = newest_probe.id
 where probe_score.relation = 'all'
-order by newest_probe.place
+order by list_position(
+    [
+        'Right-branching', 'Distances + words', 'Random attention', 'Random attention + words', 'Attention',
+        'Attention + words'
+    ],
+    newest_probe.name
+)

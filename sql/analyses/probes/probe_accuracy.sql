@@ -8,6 +8,8 @@
 -- plot: bars x=uas y=probe,kind low=low high=high panel=relation domain=0,1
 -- empty: no probe has scores for this relation
 -- note: UAS counts words, roots included; UUAS counts the edges between two words. Punctuation is left out of both.
+-- note: a first word that is set apart (run.first_word) is judged here, and may be found, as every word: a probe finds a
+--   whole tree. So n is larger than in the analyses of single heads, where it is neither.
 -- note: the intervals are of resampled sentences of the test run; what another training run would give is not in them.
 -- note: where the training differs from the published code: it learns for one epoch, from one sentence at a time; here
 --   it goes on for up to 100 epochs, in batches of 16 sentences, until the loss of held-out documents falls no more, and
@@ -23,7 +25,7 @@
 -- column embeddings varchar: where its word vectors come from; null where it uses none
 -- column root_at varchar: where the zero vector of ROOT stands: root, or published
 -- column seed integer: seed of the training
--- column relation varchar: the relation, or all
+-- column relation
 -- column n bigint: words of that relation
 -- column uas double: share of those whose head it finds, in [0, 1]
 -- column low double: lower end of its 95 % interval

@@ -11,9 +11,7 @@
 -- param probe integer = null: number of the probe; by default the newest one that reads attention, of trained
 --   weights
 -- column rank bigint: 1 for the largest contribution (of equals the lowest layer, then the lowest head)
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
--- column direction varchar: dependent_to_head or head_to_dependent
+-- column layer, head, direction
 -- column weight double: mean weight, in nats per unit of attention
 -- column contribution double: nats by which it lifts the gold head above the other words, on average
 -- column share double: part of the contributions of all heads and directions that lift, in [0, 1]; 0 for one that does not

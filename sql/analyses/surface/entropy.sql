@@ -2,30 +2,22 @@
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (layer, head)
 -- formula: entropy = mean over inputs of 1/n Σ_i H(i), with H(i) = −Σ_j p(i, j) ln p(i, j)
--- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n
+-- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n, or of a causal model 1/n Σ_i ln i
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
--- run: favours=pair/token
+-- run: needs=sums favours=pair/token
 -- weights: $smoothing <> 0
 -- plot: grid color=entropy,entropy_from_cls
 -- note: exact by default, with 0 ln 0 = 0. The published code takes the logarithm of 0.9999 a + 0.0001 / n instead of
 --   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
+-- note: a position of a causal model can attend to those before it and to itself alone: uniform is over these.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column entropy double: mean entropy over all positions, in nats
 -- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none
--- column uniform double: mean entropy of a uniform distribution over as many positions, in nats
--- column sequences bigint: inputs that the means are over
--- column run varchar: name of the run that answered
+-- column uniform double: mean entropy of a uniform distribution over as many positions as can be seen, in nats
+-- column sequences, run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token', reads_weights := $smoothing <> 0) as chosen
-),
 
 distribution as (
     select
@@ -88,7 +80,13 @@ select
     per_sequence.head,
     avg(per_sequence.entropy) as entropy,
     avg(per_sequence.entropy_from_cls) as entropy_from_cls,
-    avg(ln(cast(per_sequence.positions as double))) as uniform,
+    avg(
+        case
+            when (select chosen_run.is_causal from chosen_run)
+                then log_factorial(per_sequence.positions) / cast(per_sequence.positions as double)
+            else ln(cast(per_sequence.positions as double))
+        end
+    ) as uniform,
     count(*) as sequences,
     (select chosen_run.name from chosen_run) as run
 from per_sequence

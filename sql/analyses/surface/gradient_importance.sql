@@ -10,20 +10,12 @@
 --   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.
 -- note: which positions count as what is in view placement. A run has gradients where it was ingested with
 --   --gradients.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights with gradients
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column target varchar: cls, sep, punctuation or other
 -- column gradient double: mean absolute gradient of the loss by the weight on a position of the target
 -- column sequences bigint: inputs that have the target
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, needs := 'gradients', equipped := runs_with_gradients()) as chosen
-),
 
 input as materialized (
     select
@@ -63,77 +55,33 @@ gradient_map as (
     group by magnitude.sequence, magnitude.layer, magnitude.head
 ),
 
-per_sequence as (
+per_target as (
     select
         gradient_map.layer,
         gradient_map.head,
         input.positions,
-        input.n_cls,
-        input.n_sep,
-        input.n_punctuation,
-        gradient_map.cls,
-        gradient_map.sep,
-        gradient_map.punctuation,
-        gradient_map.other
+        unnest([
+            {'name': 'cls', 'places': input.n_cls, 'gradient': gradient_map.cls},
+            {'name': 'sep', 'places': input.n_sep, 'gradient': gradient_map.sep},
+            {'name': 'punctuation', 'places': input.n_punctuation, 'gradient': gradient_map.punctuation},
+            {
+                'name': 'other',
+                'places': input.positions - input.n_cls - input.n_sep - input.n_punctuation,
+                'gradient': gradient_map.other
+            }
+        ]) as point
     from gradient_map
     inner join input on input.sequence = gradient_map.sequence
-),
-
-per_target as (
-    select
-        per_sequence.layer,
-        per_sequence.head,
-        'cls' as target,
-        per_sequence.cls / (per_sequence.positions * per_sequence.n_cls) as gradient
-    from per_sequence
-    where per_sequence.n_cls > 0
-    union all
-    select
-        per_sequence.layer,
-        per_sequence.head,
-        'sep' as target,
-        per_sequence.sep / (per_sequence.positions * per_sequence.n_sep) as gradient
-    from per_sequence
-    where per_sequence.n_sep > 0
-    union all
-    select
-        per_sequence.layer,
-        per_sequence.head,
-        'punctuation' as target,
-        per_sequence.punctuation / (per_sequence.positions * per_sequence.n_punctuation) as gradient
-    from per_sequence
-    where per_sequence.n_punctuation > 0
-    union all
-    select
-        per_sequence.layer,
-        per_sequence.head,
-        'other' as target,
-        per_sequence.other
-        / (
-            per_sequence.positions
-            * (per_sequence.positions - per_sequence.n_cls - per_sequence.n_sep - per_sequence.n_punctuation)
-        ) as gradient
-    from per_sequence
-    where per_sequence.positions > per_sequence.n_cls + per_sequence.n_sep + per_sequence.n_punctuation
-),
-
-averaged as (
-    select
-        per_target.layer,
-        per_target.head,
-        per_target.target,
-        avg(per_target.gradient) as gradient,
-        count(*) as sequences
-    from per_target
-    group by per_target.layer, per_target.head, per_target.target
 )
 
 select
-    averaged.layer,
-    averaged.head,
-    averaged.target,
-    averaged.gradient,
-    averaged.sequences,
+    per_target.layer,
+    per_target.head,
+    per_target.point.name as target,
+    avg(per_target.point.gradient / (per_target.positions * per_target.point.places)) as gradient,
+    count(*) as sequences,
     (select chosen_run.name from chosen_run) as run
-from averaged
-order by averaged.layer, averaged.head, averaged.target
+from per_target
+where per_target.point.places > 0
+group by per_target.layer, per_target.head, per_target.point.name
+order by per_target.layer, per_target.head, target

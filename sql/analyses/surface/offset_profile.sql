@@ -11,49 +11,27 @@
 --   positions that have a token there, and leaves out inputs that have none.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param offsets integer[] = range(-10, 11): the offsets
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column offset integer: position attended to minus position that attends: 1 is the next token
 -- column weight double: mean weight there, by the length of the input
 -- column present double: mean weight there, by the positions that have a token there; null where none has
--- column sequences bigint: inputs that the mean is over
--- column run varchar: name of the run that answered
+-- column sequences, run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run,
-        favours := 'pair/token',
-        reads_weights := list_min($offsets) < -10 or list_max($offsets) > 10
-    ) as chosen
-),
 
 tried as (
     select distinct listed."offset"
     from (select unnest($offsets) as "offset") as listed
 ),
 
-input as (
+inputs as (
     select
-        sequence.id as sequence,
         tried."offset",
-        cast(sequence.positions as double) as positions,
-        cast(sequence.positions - abs(tried."offset") as double) as present
+        count(*) as n,
+        count(*) filter (where sequence.positions > abs(tried."offset")) as n_present
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
     cross join tried
-),
-
-inputs as (
-    select
-        input."offset",
-        count(*) as n,
-        sum(case when input.present > 0 then 1 else 0 end) as n_present
-    from input
-    group by input."offset"
+    group by tried."offset"
 ),
 
 -- Inputs of one length are divided by the same numbers, so they are summed first. Sums of up to ten positions away are
@@ -87,26 +65,20 @@ summed as (
     group by attention.layer, attention.head, sequence.positions, tried."offset"
 ),
 
-of_offset as (
+total as (
     select
         summed.layer,
         summed.head,
         summed."offset",
-        cast(summed.positions as double) as positions,
-        cast(summed.positions - abs(summed."offset") as double) as present,
-        summed.weight
+        sum(coalesce(summed.weight, cast(0 as double)) / summed.positions) as weight,
+        sum(
+            case
+                when summed.positions > abs(summed."offset")
+                    then summed.weight / (summed.positions - abs(summed."offset"))
+            end
+        ) as present
     from summed
-),
-
-total as (
-    select
-        of_offset.layer,
-        of_offset.head,
-        of_offset."offset",
-        sum(coalesce(of_offset.weight, cast(0 as double)) / of_offset.positions) as weight,
-        sum(case when of_offset.present > 0 then of_offset.weight / of_offset.present end) as present
-    from of_offset
-    group by of_offset.layer, of_offset.head, of_offset."offset"
+    group by summed.layer, summed.head, summed."offset"
 )
 
 select

@@ -4,7 +4,8 @@
 -- formula: previous = mean over inputs of 1/n Σ_i α(i, i − 1)
 -- formula: self = mean over inputs of 1/n Σ_i α(i, i)
 -- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
--- formula: chance = mean over inputs of 1/n
+-- formula: chance = mean over inputs of 1/n; previous_chance, next_chance = mean over inputs of (n − 1)/n²
+-- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n, next_chance = 0
 -- run: favours=pair/token
 -- plot: grid color=previous,self,next domain=0,1
 -- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
@@ -12,34 +13,47 @@
 --   divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The legend of the published notebook's plot
 --   swaps the two.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- column layer, head
 -- column previous double: mean weight on the position before
 -- column self double: mean weight on the position itself
 -- column next double: mean weight on the position after
--- column chance double: what uniform attention puts on a position itself: the mean of 1 / length
--- column sequences bigint: inputs that the means are over
--- column run varchar: name of the run that answered
+-- column chance double: what uniform attention puts on a position itself: the mean of 1 / length, or of a causal model,
+--   whose positions see only those before them, more
+-- column previous_chance double: what it puts on the position before
+-- column next_chance double: what it puts on the position after
+-- column sequences, run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
+input as materialized (
+    select
+        sequence.id as sequence,
+        sequence.positions,
+        case
+            when chosen_run.is_causal then harmonic(sequence.positions) / sequence.positions
+            else cast(1 as double) / sequence.positions
+        end as chance,
+        case
+            when chosen_run.is_causal then (harmonic(sequence.positions) - 1) / sequence.positions
+            else cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
+        end as previous_chance,
+        case
+            when chosen_run.is_causal then cast(0 as double)
+            else cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
+        end as next_chance
+    from sequence
+    inner join chosen_run on chosen_run.id = sequence.run
 ),
 
 per_sequence as (
     select
+        input.*,
         attention_map.layer,
         attention_map.head,
-        sequence.positions,
         weight_at_offset(attention_map.offsets, -1) as previous,
         weight_at_offset(attention_map.offsets, 0) as self,
         weight_at_offset(attention_map.offsets, 1) as next
     from attention_map
-    inner join sequence on sequence.id = attention_map.sequence
-    inner join chosen_run on chosen_run.id = sequence.run
+    inner join input on input.sequence = attention_map.sequence
 )
 
 select
@@ -48,7 +62,9 @@ select
     avg(per_sequence.previous / per_sequence.positions) as previous,
     avg(per_sequence.self / per_sequence.positions) as self,
     avg(per_sequence.next / per_sequence.positions) as next,
-    avg(cast(1 as double) / per_sequence.positions) as chance,
+    avg(per_sequence.chance) as chance,
+    avg(per_sequence.previous_chance) as previous_chance,
+    avg(per_sequence.next_chance) as next_chance,
     count(*) as sequences,
     (select chosen_run.name from chosen_run) as run
 from per_sequence

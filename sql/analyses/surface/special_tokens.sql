@@ -5,7 +5,8 @@
 --   of the target
 -- formula: sep_to_sep = mean over inputs of 1/|S| Σ_{i ∈ S} Σ_{j ∈ S} α(i, j), where S are the positions of [SEP]
 -- formula: other_to_sep = mean over inputs of 1/(n − |S|) Σ_{i ∉ S} Σ_{j ∈ S} α(i, j)
--- formula: chance of a target = mean over inputs of |T| / n
+-- formula: first = the same for the first word that is set apart (run.first_word)
+-- formula: chance of a target = mean over inputs of |T| / n, or of a causal model 1/n Σ_i |{j ∈ T : j ≤ i}| / i
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is only .
@@ -14,29 +15,24 @@
 --   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An
 --   input without [SEP] has no part in these two.
 -- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
---   sep_to_sep and other_to_sep it is sep_chance.
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of token pairs before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
--- column cls double: mean weight on [CLS]
--- column sep double: mean weight on [SEP]
+--   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
+-- note: what no input has is null: cls and sep of a model without them, first of all but causal models with nothing
+--   before the text.
+-- column layer, head
+-- column cls double: mean weight on [CLS]; null where no input has it
+-- column sep double: mean weight on [SEP]; null where no input has it
 -- column punctuation double: mean weight on . and ,
 -- column other double: mean weight on everything else
+-- column first double: mean weight on a first word that is set apart, where nothing stands before it; null where none is
 -- column sep_to_sep double: mean weight of a [SEP] on itself and the other [SEP]
 -- column other_to_sep double: mean weight of every other position on [SEP]
 -- column cls_chance double: share of [CLS] among the positions
 -- column sep_chance double: share of [SEP]
 -- column punctuation_chance double: share of . and ,
 -- column other_chance double: share of everything else
--- column sequences bigint: inputs that the means are over
--- column run varchar: name of the run that answered
+-- column first_chance double: share of first words that are set apart
+-- column sequences, run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(asked := $run, favours := 'pair/token') as chosen
-),
 
 input as materialized (
     select
@@ -44,23 +40,26 @@ input as materialized (
         cast(placement.positions as double) as positions,
         cast(place_count(placement.cls) as double) as n_cls,
         cast(place_count(placement.sep) as double) as n_sep,
-        cast(place_count(placement.punctuation) as double) as n_punctuation
+        cast(place_count(placement.first_word) as double) as n_first,
+        placement.first_word,
+        even_total(placement.cls, placement.positions, chosen_run.is_causal) as even_cls,
+        even_total(placement.sep, placement.positions, chosen_run.is_causal) as even_sep,
+        even_total(placement.first_word, placement.positions, chosen_run.is_causal) as even_first,
+        even_total(placement.punctuation, placement.positions, chosen_run.is_causal) as even_punctuation
     from placement
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
 per_sequence as (
     select
+        input.*,
         attention_map.layer,
         attention_map.head,
-        input.positions,
-        input.n_cls,
-        input.n_sep,
-        input.n_punctuation,
         attention_map.to_cls as cls,
         attention_map.to_sep as sep,
         attention_map.to_punctuation as punctuation,
         attention_map.to_other as other,
+        weight_on(attention_map.received, input.first_word) as first,
         attention_map.sep_to_sep
     from attention_map
     inner join input on input.sequence = attention_map.sequence
@@ -69,10 +68,11 @@ per_sequence as (
 select
     per_sequence.layer,
     per_sequence.head,
-    avg(per_sequence.cls / per_sequence.positions) as cls,
-    avg(per_sequence.sep / per_sequence.positions) as sep,
+    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.cls / per_sequence.positions) end as cls,
+    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.sep / per_sequence.positions) end as sep,
     avg(per_sequence.punctuation / per_sequence.positions) as punctuation,
     avg(per_sequence.other / per_sequence.positions) as other,
+    case when max(per_sequence.n_first) > 0 then avg(per_sequence.first / per_sequence.positions) end as first,
     avg(case when per_sequence.n_sep > 0 then per_sequence.sep_to_sep / per_sequence.n_sep end) as sep_to_sep,
     avg(
         case
@@ -80,13 +80,17 @@ select
                 then (per_sequence.sep - per_sequence.sep_to_sep) / (per_sequence.positions - per_sequence.n_sep)
         end
     ) as other_to_sep,
-    avg(per_sequence.n_cls / per_sequence.positions) as cls_chance,
-    avg(per_sequence.n_sep / per_sequence.positions) as sep_chance,
-    avg(per_sequence.n_punctuation / per_sequence.positions) as punctuation_chance,
+    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.even_cls / per_sequence.positions) end as cls_chance,
+    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.even_sep / per_sequence.positions) end as sep_chance,
+    avg(per_sequence.even_punctuation / per_sequence.positions) as punctuation_chance,
     avg(
-        (per_sequence.positions - per_sequence.n_cls - per_sequence.n_sep - per_sequence.n_punctuation)
-        / per_sequence.positions
+        (
+            per_sequence.positions - per_sequence.even_cls - per_sequence.even_sep - per_sequence.even_punctuation
+            - per_sequence.even_first
+        ) / per_sequence.positions
     ) as other_chance,
+    case when max(per_sequence.n_first) > 0 then avg(per_sequence.even_first / per_sequence.positions) end
+        as first_chance,
     count(*) as sequences,
     (select chosen_run.name from chosen_run) as run
 from per_sequence

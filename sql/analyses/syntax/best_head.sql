@@ -5,7 +5,8 @@
 -- formula: accuracy(r) = |{d ∈ D(r) : prediction*(d) = head(d)}| / |D(r)|, where D(r) are the dependents of
 --   relation r
 -- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
--- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
+-- formula: low, high = (p + z²/2m ∓ z √(p (1 − p) / m + z²/4m²)) / (1 + z²/m), where p is accuracy, z = 1.96 and m the
+--   number of independent dependents that tell as much as n in their documents (Korn and Graubard 1998)
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy label=layer,head domain=0,1
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
@@ -13,61 +14,23 @@
 --   that is worth. Equal heads: the lowest layer, then the lowest head, then dependent_to_head.
 -- note: the published code tries the offsets -3 to 2, clamped (see offset_baseline), and prints relations with 100
 --   dependents or more (min_count := 100), punctuation and root left out.
+-- note: of a causal model the best head is the one that finds the most dependents, and it is judged, like the offset, on
+--   those that its direction can find (see gold_dependency): findable is their share.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- param relation varchar = null: only this relation (or all); by default every one
--- param min_count integer = 10: leave out relations with fewer dependents
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
--- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets that the baseline tries
--- param clamped boolean = false: the baseline takes the last word, or the root, outside the sentence (published code)
--- column relation varchar: the relation, or all
--- column n bigint: dependents
--- column layer smallint: 1-based layer of the best head
--- column head smallint: 1-based number of the best head in its layer
--- column direction varchar: dependent_to_head or head_to_dependent
--- column accuracy double: share of the dependents whose head it finds, in [0, 1]
--- column low double: lower end of the 95 % Wilson interval of accuracy
--- column high double: upper end of the 95 % Wilson interval of accuracy
--- column offset integer: the best fixed offset (the nearest, then the left one, of equals)
--- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
--- column gain double: accuracy minus offset_accuracy
--- column run varchar: name of the run that answered
+-- param relation, min_count, run, subtypes, possessive, offsets, clamped
+-- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, findable, run
 with
 
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
-),
-
 best as (
-    select scored.relation, scored.n, scored.layer, scored.head, scored.direction, scored.correct, scored.accuracy
-    from head_accuracy(
-        relation := $relation, run := $run, subtypes := $subtypes, possessive := $possessive
-    ) as scored
-    where scored.n >= $min_count
+    select hit.*
+    from pair_hit(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation), by_documents := true
+    ) as hit
+    where hit.n >= $min_count
+        and ($relation is null or hit.relation = $relation)
     qualify row_number() over (
-        partition by scored.relation
-        order by scored.correct desc, scored.layer, scored.head, scored.direction
-    ) = 1
-),
-
-best_offset as (
-    select baseline.relation, baseline."offset", baseline.accuracy
-    from offset_baseline(
-        relation := $relation,
-        offsets := $offsets,
-        clamped := $clamped,
-        run := $run,
-        subtypes := $subtypes,
-        possessive := $possessive
-    ) as baseline
-    qualify row_number() over (
-        partition by baseline.relation
-        order by baseline.correct desc, abs(baseline."offset"), baseline."offset"
+        partition by hit.relation order by hit.correct desc, hit.layer, hit.head, hit.direction
     ) = 1
 )
 
@@ -78,12 +41,18 @@ select
     best.head,
     best.direction,
     best.accuracy,
-    wilson_low(best.correct, best.n) as low,
-    wilson_high(best.correct, best.n) as high,
-    best_offset."offset",
-    best_offset.accuracy as offset_accuracy,
-    best.accuracy - best_offset.accuracy as gain,
+    wilson_low(best.accuracy * best.effective, best.effective) as low,
+    wilson_high(best.accuracy * best.effective, best.effective) as high,
+    baseline."offset",
+    baseline.accuracy as offset_accuracy,
+    best.accuracy - baseline.accuracy as gain,
+    best.findable,
     (select chosen_run.name from chosen_run) as run
 from best
-left join best_offset on best_offset.relation = best.relation
+left join best_offset(
+    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+    saved := as_saved($relation), offsets := $offsets, clamped := $clamped
+) as baseline
+    on baseline.relation = best.relation
+    and judges(best.direction, baseline.side)
 order by best.n desc, best.relation

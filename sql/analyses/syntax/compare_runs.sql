@@ -1,24 +1,35 @@
 -- title: The best head for each relation in two runs, on the words that both have
--- paper: beside Clark et al. 2019, section 4.2; the test is McNemar's, exact
+-- paper: beside Clark et al. 2019, section 4.2; the tests are McNemar's and of sign flips, both exact and two-sided
 -- grain: one row per relation, the most frequent first
 -- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same dependents
 -- formula: p_value = min(1, 2 Σ_{k=0}^{min(only_a, only_b)} C(n, k) / 2ⁿ), where n = only_a + only_b
+-- formula: p_documents = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
+--   only_a − only_b in document d of D
+-- formula: p_corrected = min(1, p_value · number of rows), for all the relations that are shown (Bonferroni);
+--   p_documents_corrected likewise
 -- plot: bars x=accuracy_a y=relation beside=accuracy_b domain=0,1
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.
--- note: each run's head is chosen on the words that it is scored on, as in best_head; p_value is of those two heads, and
---   is not corrected for the heads and the relations that were looked at.
+-- note: each run's head is chosen on the words that it is scored on, as in best_head, and the p values are of those two
+--   heads. With choose := 'half' both are chosen on every second document and compared on the others.
+-- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
+-- note: p_value takes words for independent, which those of a document seldom are: where the two differ, believe
+--   p_documents.
+-- note: where one of the models is causal, both are judged on the dependents whose heads stand on one side, the one with
+--   more of them: those to the left are found by dependent_to_head, those to the right by head_to_dependent (see
+--   gold_dependency). A model that looks both ways may find them in either direction. findable is their share.
 -- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
 --   one of trained weights over single sentences
--- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one, a random
---   control too
--- param relation varchar = null: only this relation (or all); by default every one
--- param min_count integer = 10: leave out relations with fewer dependents
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
--- column relation varchar: the relation, or all
--- column n bigint: dependents that both runs have
+-- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
+--   inputs are of the same kind (sentences, documents), a random control only of the model of run_a unless there is
+--   no other
+-- param relation, min_count
+-- param choose varchar = 'all' {all, half, train}: where the heads are chosen: on the words that they are scored on, on
+--   every second document, or on the documents whose split is train; they are scored on the others
+-- param subtypes, possessive
+-- column relation
+-- column n bigint: dependents that both runs have, and that the heads are scored on
 -- column layer_a smallint: 1-based layer of the best head of run_a
 -- column head_a smallint: 1-based number of that head in its layer
 -- column direction_a varchar: dependent_to_head or head_to_dependent
@@ -30,71 +41,81 @@
 -- column difference double: accuracy_a minus accuracy_b
 -- column only_a bigint: dependents whose head only that of run_a finds
 -- column only_b bigint: dependents whose head only that of run_b finds
--- column p_value double: how likely a split of those two at least as uneven is by chance, in [0, 1]
+-- column p_value, p_corrected, p_documents, p_documents_corrected
+-- column findable double: their share of the dependents that both have, in [0, 1]: 1 unless a model is causal
 -- column run_a varchar: name of the first run
 -- column run_b varchar: name of the second run
 with
 
 chosen_a as (
-    select chosen.id, chosen.name, chosen.corpus
+    select chosen.id, chosen.name, chosen.corpus, run.context, model.name as model
     from chosen_run(
         asked := $run_a, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
     ) as chosen
+    inner join run on run.id = chosen.id
+    inner join model on model.id = run.model
 ),
 
-candidate as (
-    select fit.id, fit.name
+other as (
+    select
+        fit.id,
+        fit.name,
+        fit.is_whole,
+        model.random_seed is null or model.name = chosen_a.model as is_trained_or_control,
+        fit.is_finished and fit.context = chosen_a.context as is_like
     from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
     inner join chosen_a on chosen_a.corpus = fit.corpus
+    inner join run on run.id = fit.id
+    inner join model on model.id = run.model
     where fit.misfit is null
         and fit.id <> chosen_a.id
-        and case
-            when $run_b is null then fit.is_finished
-            else fit.name = $run_b or cast(fit.id as varchar) = $run_b
-        end
+        and ($run_b is null or fit.name = $run_b or cast(fit.id as varchar) = $run_b)
 ),
 
 chosen_b as (
-    select candidate.id, candidate.name
-    from candidate
-    where candidate.id = (select max(candidate.id) from candidate)
+    select other.id, other.name
+    from other
+    where $run_b is not null or other.is_like
+    qualify row_number() over (
+        order by
+            case when other.is_trained_or_control then 0 else 1 end,
+            case when other.is_whole then 0 else 1 end,
+            other.id desc
+    ) = 1
 ),
 
 allowed as (
     select chosen_a.id
     from chosen_a
     where refuse_unless(
-        $run_b is null or (select count(*) from chosen_b) = 1,
-        concat(
-            'There is no other run ', $run_b, ' of words with trees over the corpus of ', chosen_a.name,
-            '. Type: attnbank info'
-        )
+        (select count(*) from chosen_b) = 1 or ($run_b is null and (select count(*) from other) = 0),
+        case
+            when $run_b is null then concat(
+                'No other finished run over the corpus of ', chosen_a.name,
+                ' has inputs of the same kind (', chosen_a.context,
+                's). Name the run to compare it with (--run-b, run_b=): ',
+                (select joined(list_sort(list(other.name))) from other)
+            )
+            else concat(
+                'There is no other run ', $run_b, ' of words with trees over the corpus of ', chosen_a.name,
+                '. Type: attnbank info'
+            )
+        end
     )
 ),
 
-gold_a as (
-    select
-        gold.dependent,
-        gold.head,
-        gold.sequence,
-        gold.position,
-        gold.head_position,
-        gold.relation,
-        gold.is_root
+gold as (
+    select 'a' as which, dependency.*
     from gold_dependency(
         run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
-    ) as gold
+    ) as dependency
     where exists (select 1 from allowed)
-),
-
-gold_b as (
-    select gold.dependent, gold.head, gold.sequence, gold.position, gold.head_position
+    union all
+    select 'b' as which, dependency.*
     from gold_dependency(
-        run := coalesce((select chosen_b.name from chosen_b), ''),
-        subtypes := $subtypes,
-        possessive := $possessive,
+        run := coalesce((select chosen_b.name from chosen_b), ''), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation)
-    ) as gold
+    ) as dependency
 ),
 
 common as (
@@ -103,45 +124,58 @@ common as (
         gold_a.head,
         gold_a.relation,
         gold_a.is_root,
-        gold_a.sequence as sequence_a,
-        gold_a.position as position_a,
-        gold_a.head_position as head_position_a,
-        gold_b.sequence as sequence_b,
-        gold_b.position as position_b,
-        gold_b.head_position as head_position_b
-    from gold_a
-    inner join gold_b
+        gold_a.cluster,
+        case
+            when $choose = 'train' then coalesce(gold_a.split, '') = 'train'
+            else $choose = 'all' or gold_a.cluster % 2 = 1
+        end as is_chosen_on,
+        case
+            when gold_a.side = gold_b.side or gold_b.side = 'both' then gold_a.side
+            when gold_a.side = 'both' then gold_b.side
+        end as side
+    from gold as gold_a
+    inner join gold as gold_b
         on gold_b.dependent = gold_a.dependent
         and coalesce(gold_b.head, 0) = coalesce(gold_a.head, 0)
-    where (gold_a.head_position is null) = (gold_b.head_position is null)
+    where gold_a.which = 'a'
+        and gold_b.which = 'b'
+        and (gold_a.head_position is null) = (gold_b.head_position is null)
+),
+
+counted as (
+    select common.side, common.is_chosen_on, unnest(counted_as(common.relation, common.is_root)) as relation
+    from common
+),
+
+-- Every dependent, judged or not.
+total as (
+    select counted.relation, count(*) as n
+    from counted
+    where $choose = 'all' or not counted.is_chosen_on
+    group by counted.relation
+),
+
+judged_side as (
+    select counted.relation, counted.side
+    from counted
+    where counted.side is not null
+    group by counted.relation, counted.side
+    qualify row_number() over (partition by counted.relation order by count(*) desc, counted.side) = 1
 ),
 
 sought as (
-    select
-        'a' as side,
-        common.dependent,
-        common.head,
-        common.relation,
-        common.is_root,
-        common.sequence_a as sequence,
-        common.position_a as position,
-        common.head_position_a as head_position
+    select common.*, gold.which as run, gold.side as found_on, gold.sequence, gold.position, gold.head_position
     from common
-    union all
-    select
-        'b' as side,
-        common.dependent,
-        common.head,
-        common.relation,
-        common.is_root,
-        common.sequence_b as sequence,
-        common.position_b as position,
-        common.head_position_b as head_position
-    from common
+    inner join gold
+        on gold.dependent = common.dependent
+        and coalesce(gold.head, 0) = coalesce(common.head, 0)
+    where common.side is not null
 ),
 
 hit as (
     select
+        sought.run,
+        sought.found_on,
         sought.side,
         sought.relation,
         sought.is_root,
@@ -154,88 +188,62 @@ hit as (
     inner join peak
         on peak.sequence = sought.sequence
         and peak.position = sought.position
-    group by sought.side, sought.relation, sought.is_root, peak.layer, peak.head
-),
-
-per_relation as (
-    select hit.side, hit.relation, hit.layer, hit.head, hit.n, hit.to_head, hit.to_dependent
-    from hit
-    where not hit.is_root
-    union all
-    select
-        hit.side,
-        'all' as relation,
-        hit.layer,
-        hit.head,
-        sum(hit.n) as n,
-        sum(hit.to_head) as to_head,
-        sum(hit.to_dependent) as to_dependent
-    from hit
-    group by hit.side, hit.layer, hit.head
+    where sought.is_chosen_on
+    group by sought.run, sought.found_on, sought.side, sought.relation, sought.is_root, peak.layer, peak.head
 ),
 
 per_direction as (
     select
-        per_relation.side,
-        per_relation.relation,
-        per_relation.layer,
-        per_relation.head,
-        'dependent_to_head' as direction,
-        per_relation.to_head as correct,
-        per_relation.n
-    from per_relation
-    union all
-    select
-        per_relation.side,
-        per_relation.relation,
-        per_relation.layer,
-        per_relation.head,
-        'head_to_dependent' as direction,
-        per_relation.to_dependent as correct,
-        per_relation.n
-    from per_relation
+        counted.run,
+        counted.side,
+        counted.counted_as as relation,
+        counted.layer,
+        counted.head,
+        judging.direction,
+        sum(found_in(judging.direction, counted.to_head, counted.to_dependent)) as correct,
+        sum(counted.n) as n
+    from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
+    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, counted.found_on)
+    group by counted.run, counted.side, counted.counted_as, counted.layer, counted.head, judging.direction
 ),
 
 best as (
-    select
-        per_direction.side,
-        per_direction.relation,
-        per_direction.layer,
-        per_direction.head,
-        per_direction.direction,
-        cast(per_direction.correct as bigint) as correct,
-        cast(per_direction.n as bigint) as n
+    select per_direction.*
     from per_direction
+    inner join judged_side
+        on judged_side.relation = per_direction.relation
+        and judged_side.side = per_direction.side
     where per_direction.n >= $min_count
         and ($relation is null or per_direction.relation = $relation)
     qualify row_number() over (
-        partition by per_direction.side, per_direction.relation
+        partition by per_direction.run, per_direction.relation
         order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction
     ) = 1
 ),
 
 judged as (
     select
-        best.side,
+        best.run,
         best.relation,
         sought.dependent,
         sought.head,
+        sought.cluster,
         coalesce(
-            case best.direction
-                when 'dependent_to_head' then peak.most_attended
-                else peak.most_attending
-            end = sought.head_position,
-            false
+            found_in(best.direction, peak.most_attended, peak.most_attending) = sought.head_position, false
         ) as is_right
     from best
-    inner join sought
-        on sought.side = best.side
-        and (best.relation = 'all' or (sought.relation = best.relation and not sought.is_root))
+    inner join (
+        select sought.*, unnest(counted_as(sought.relation, sought.is_root)) as counted_as from sought
+    ) as sought
+        on sought.run = best.run
+        and sought.side = best.side
+        and sought.counted_as = best.relation
     inner join peak
         on peak.sequence = sought.sequence
         and peak.position = sought.position
         and peak.layer = best.layer
         and peak.head = best.head
+    where $choose = 'all' or not sought.is_chosen_on
 ),
 
 outcome as (
@@ -243,42 +251,80 @@ outcome as (
         judged.relation,
         judged.dependent,
         judged.head,
-        max(case when judged.side = 'a' and judged.is_right then 1 else 0 end) as by_a,
-        max(case when judged.side = 'b' and judged.is_right then 1 else 0 end) as by_b
+        judged.cluster,
+        max(case when judged.run = 'a' and judged.is_right then 1 else 0 end) as by_a,
+        max(case when judged.run = 'b' and judged.is_right then 1 else 0 end) as by_b
     from judged
-    group by judged.relation, judged.dependent, judged.head
+    group by judged.relation, judged.dependent, judged.head, judged.cluster
 ),
 
-discordant as (
+per_cluster as (
     select
         outcome.relation,
+        outcome.cluster,
+        count(*) as n,
+        cast(sum(outcome.by_a) as bigint) as correct_a,
+        cast(sum(outcome.by_b) as bigint) as correct_b,
         cast(sum(outcome.by_a * (1 - outcome.by_b)) as bigint) as only_a,
         cast(sum(outcome.by_b * (1 - outcome.by_a)) as bigint) as only_b
     from outcome
-    group by outcome.relation
+    group by outcome.relation, outcome.cluster
+),
+
+compared as (
+    select
+        per_cluster.relation,
+        cast(sum(per_cluster.n) as bigint) as n,
+        ratio(sum(per_cluster.correct_a), sum(per_cluster.n)) as accuracy_a,
+        ratio(sum(per_cluster.correct_b), sum(per_cluster.n)) as accuracy_b,
+        cast(sum(per_cluster.only_a) as bigint) as only_a,
+        cast(sum(per_cluster.only_b) as bigint) as only_b,
+        list_sort(list(per_cluster.only_a - per_cluster.only_b)) as for_a,
+        list_sort(list(per_cluster.only_b - per_cluster.only_a)) as for_b
+    from per_cluster
+    group by per_cluster.relation
+),
+
+tested as (
+    select
+        compared.*,
+        case when not is_circular($relation) then mcnemar(compared.only_a, compared.only_b) end as p_value,
+        case
+            when not is_circular($relation)
+                then least(cast(1 as double), 2 * sign_flips(compared.for_a), 2 * sign_flips(compared.for_b))
+        end as p_documents,
+        count(*) over () as relations
+    from compared
+    where compared.n >= $min_count
 )
 
 select
-    best_a.relation,
-    best_a.n,
+    tested.relation,
+    tested.n,
     best_a.layer as layer_a,
     best_a.head as head_a,
     best_a.direction as direction_a,
-    cast(best_a.correct as double) / cast(best_a.n as double) as accuracy_a,
+    tested.accuracy_a,
     best_b.layer as layer_b,
     best_b.head as head_b,
     best_b.direction as direction_b,
-    cast(best_b.correct as double) / cast(best_b.n as double) as accuracy_b,
-    cast(best_a.correct as double) / cast(best_a.n as double)
-    - cast(best_b.correct as double) / cast(best_b.n as double) as difference,
-    discordant.only_a,
-    discordant.only_b,
-    mcnemar(discordant.only_a, discordant.only_b) as p_value,
+    tested.accuracy_b,
+    tested.accuracy_a - tested.accuracy_b as difference,
+    tested.only_a,
+    tested.only_b,
+    tested.p_value,
+    bonferroni(tested.p_value, tested.relations) as p_corrected,
+    tested.p_documents,
+    bonferroni(tested.p_documents, tested.relations) as p_documents_corrected,
+    ratio(tested.n, total.n) as findable,
     (select chosen_a.name from chosen_a) as run_a,
     (select chosen_b.name from chosen_b) as run_b
-from best as best_a
-inner join best as best_b on best_b.relation = best_a.relation
-inner join discordant on discordant.relation = best_a.relation
-where best_a.side = 'a'
-    and best_b.side = 'b'
-order by best_a.n desc, best_a.relation
+from tested
+inner join best as best_a
+    on best_a.relation = tested.relation
+    and best_a.run = 'a'
+inner join best as best_b
+    on best_b.relation = tested.relation
+    and best_b.run = 'b'
+inner join total on total.relation = tested.relation
+order by tested.n desc, tested.relation

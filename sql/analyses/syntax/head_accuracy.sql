@@ -11,43 +11,24 @@
 --   to the dependent most. Special tokens and the word itself are left out, ties go to the leftmost.
 -- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code);
 --   in the relations a root has no head to find and is left out.
--- param relation varchar = null: only this relation (or all); by default every one
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
--- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
--- column relation varchar: the relation, or all
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
--- column direction varchar: dependent_to_head or head_to_dependent
--- column accuracy double: share of the dependents whose head is found, in [0, 1]
--- column correct bigint: dependents whose head is found
--- column n bigint: dependents
--- column run varchar: name of the run that answered
-with
-
-chosen_run as (
-    select chosen.id, chosen.name
-    from chosen_run(
-        asked := $run, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
-)
-
+-- note: of a causal model each direction is judged on the dependents whose head it can find: dependent_to_head where the
+--   head stands to the left, head_to_dependent where it stands to the right; findable is their share. A first word that
+--   is set apart is neither judged nor found, as special tokens are (see gold_dependency).
+-- param relation, run, subtypes, possessive
+-- column relation, layer, head, direction, accuracy, correct, n, findable, run
 select
     hit.relation,
     hit.layer,
     hit.head,
     hit.direction,
-    cast(hit.correct as double) / cast(hit.n as double) as accuracy,
+    hit.accuracy,
     hit.correct,
     hit.n,
+    hit.findable,
     (select chosen_run.name from chosen_run) as run
-from head_hit(
-    run := $run, subtypes := $subtypes, possessive := $possessive, relation := $relation
+from pair_hit(
+    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+    saved := as_saved($relation)
 ) as hit
 where $relation is null or hit.relation = $relation
-order by
-    hit.relation,
-    hit.layer,
-    hit.head,
-    hit.direction
+order by hit.relation, hit.layer, hit.head, hit.direction

@@ -6,13 +6,16 @@
 -- formula: positional = max_k |{i : to(i) − i = k}| / |{i}|; offset is that k
 -- formula: syntactic = {r : max(share of to(dependent) = head, share of to(head) = dependent) ≥ max_k P_r(head −
 --   dependent = k) + margin}, over the dependents of relation r
+-- formula: of a causal model, syntactic is over the dependents whose head the direction can find: to the left for
+--   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see it
 -- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i)
 --   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
 --   the positions of the rarest word
 -- run: favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word domain=0,1
 -- note: every position except [SEP] has a maximum: the position, again except [SEP], that it looks at most. [SEP] stands
---   for their end of the sentence; [CLS], which their models do not have, counts like a word. Ties go to the leftmost.
+--   for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the first word of
+--   a causal model. Ties go to the leftmost.
 -- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
 --   They call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
@@ -25,16 +28,13 @@
 --   a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
---   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. A multiword
---   token that is read as written is a word here. They leave
---   out sentences whose rarest token is among the 500 most frequent; here none is.
+--   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. Words
+--   that share a position (du for de and le) are one word here. They leave out sentences whose rarest token is among
+--   the 500 most frequent; here none is.
 -- note: positional and offset are words of SQL: write "positional" and "offset", or qualify them.
 -- param margin double = 0.1: accuracy above the commonest offset from which a head is syntactic for a relation
--- param min_count integer = 10: leave out relations with fewer dependents
--- param run varchar = null: name or id of the run; by default the bank's own choice, else the newest finished
---   one of trained weights that fits, of single sentences of words before others
--- column layer smallint: 1-based layer
--- column head smallint: 1-based head
+-- param min_count
+-- column layer, head
 -- column confidence double: mean of the largest weight of a position
 -- column positional double: share of maxima at the commonest offset
 -- column offset integer: that offset: 1 is the next position
@@ -45,13 +45,8 @@
 -- column rare_word_chance double: share of the rarest word among the positions, a mean over inputs
 -- column positions bigint: positions whose maxima are counted
 -- column sequences bigint: inputs that rare_word is over
--- column run varchar: name of the run that answered
+-- column run
 with
-
-chosen_run as (
-    select chosen.id, chosen.name, chosen.corpus
-    from chosen_run(asked := $run, favours := 'sentence/word') as chosen
-),
 
 with_trees as (
     select fit.name
@@ -61,9 +56,7 @@ with_trees as (
 ),
 
 input as materialized (
-    select
-        position.sequence,
-        sum(case when position.kind <> 'sep' then 1 else 0 end) as places
+    select position.sequence, sum(case when position.kind <> 'sep' then 1 else 0 end) as places
     from position
     inner join sequence on sequence.id = position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -106,31 +99,20 @@ at_offset as (
     group by maximum.layer, maximum.head, cast(maximum.to_position as integer) - maximum.from_position
 ),
 
-confidence as (
+per_head as (
     select
         at_offset.layer,
         at_offset.head,
         sum(at_offset.weight) / cast(sum(at_offset.n) as double) as confidence,
+        ratio(max(at_offset.n), sum(at_offset.n)) as positional,
+        arg_max(at_offset.distance, (at_offset.n, -abs(at_offset.distance), -at_offset.distance)) as "offset",
         cast(sum(at_offset.n) as bigint) as positions
     from at_offset
     group by at_offset.layer, at_offset.head
 ),
 
-commonest_offset as (
-    select at_offset.layer, at_offset.head, at_offset.distance, at_offset.n
-    from at_offset
-    qualify row_number() over (
-        partition by at_offset.layer, at_offset.head
-        order by at_offset.n desc, abs(at_offset.distance), at_offset.distance
-    ) = 1
-),
-
 dependency as (
-    select
-        gold.sequence,
-        gold.position as dependent,
-        gold.head_position,
-        gold.relation
+    select gold.sequence, gold.position as dependent, gold.head_position, gold.relation, gold.side
     from gold_dependency(run := coalesce((select with_trees.name from with_trees), '')) as gold
     where not gold.is_root
         and gold.relation <> 'punct'
@@ -140,93 +122,64 @@ dependency as (
 relation_at_offset as (
     select
         dependency.relation,
+        dependency.side,
         dependency.head_position - dependency.dependent as distance,
         count(*) as n
     from dependency
-    group by dependency.relation, dependency.head_position - dependency.dependent
+    where dependency.side is not null
+    group by dependency.relation, dependency.side, dependency.head_position - dependency.dependent
 ),
 
 relation_baseline as (
     select
         relation_at_offset.relation,
-        cast(max(case when relation_at_offset.distance is null then 0 else relation_at_offset.n end) as double)
-            / cast(sum(relation_at_offset.n) as double) as accuracy,
+        relation_at_offset.side,
+        ratio(
+            max(case when relation_at_offset.distance is null then 0 else relation_at_offset.n end),
+            sum(relation_at_offset.n)
+        ) as accuracy,
         sum(relation_at_offset.n) as n
     from relation_at_offset
-    group by relation_at_offset.relation
+    group by relation_at_offset.relation, relation_at_offset.side
 ),
 
 sought as (
     select
         dependency.sequence,
-        dependency.dependent as from_position,
-        dependency.head_position as to_position,
+        found_in(judging.direction, dependency.dependent, dependency.head_position) as from_position,
+        found_in(judging.direction, dependency.head_position, dependency.dependent) as to_position,
         dependency.relation,
-        'from_dependent' as direction
+        dependency.side,
+        dense_rank() over (order by dependency.relation, judging.direction) as number
     from dependency
-    union all
-    select
-        dependency.sequence,
-        dependency.head_position as from_position,
-        dependency.dependent as to_position,
-        dependency.relation,
-        'from_head' as direction
-    from dependency
+    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, dependency.side)
 ),
 
-sought_kind as (
-    select
-        kind.relation,
-        kind.direction,
-        row_number() over (order by kind.relation, kind.direction) as number
-    from (select distinct sought.relation, sought.direction from sought) as kind
-),
-
+-- By number, since names take several times as long to group.
 looked as (
     select
         maximum.layer,
         maximum.head,
-        sought_place.number,
-        sum(case when maximum.to_position = sought_place.to_position then 1 else 0 end) as correct
+        sought.number,
+        count(*) filter (where maximum.to_position = sought.to_position) as correct
     from maximum
-    inner join (
-        select sought.sequence, sought.from_position, sought.to_position, sought_kind.number
-        from sought
-        inner join sought_kind
-            on sought_kind.relation = sought.relation
-            and sought_kind.direction = sought.direction
-    ) as sought_place
-        on sought_place.sequence = maximum.sequence
-        and sought_place.from_position = maximum.from_position
-    group by maximum.layer, maximum.head, sought_place.number
-),
-
-found_share as (
-    select
-        looked.layer,
-        looked.head,
-        sought_kind.relation,
-        sought_kind.direction,
-        cast(looked.correct as double) as correct
-    from looked
-    inner join sought_kind on sought_kind.number = looked.number
-),
-
-found_relation as (
-    select distinct found_share.layer, found_share.head, found_share.relation
-    from found_share
-    inner join relation_baseline on relation_baseline.relation = found_share.relation
-    where found_share.correct / cast(relation_baseline.n as double) >= relation_baseline.accuracy + $margin
-        and relation_baseline.n >= $min_count
+    inner join sought
+        on sought.sequence = maximum.sequence
+        and sought.from_position = maximum.from_position
+    group by maximum.layer, maximum.head, sought.number
 ),
 
 syntactic as (
-    select
-        found_relation.layer,
-        found_relation.head,
-        joined(list_sort(list(found_relation.relation))) as relations
-    from found_relation
-    group by found_relation.layer, found_relation.head
+    select looked.layer, looked.head, joined(list_sort(list(distinct named.relation))) as relations
+    from looked
+    inner join (select distinct sought.number, sought.relation, sought.side from sought) as named
+        on named.number = looked.number
+    inner join relation_baseline
+        on relation_baseline.relation = named.relation
+        and relation_baseline.side = named.side
+    where ratio(looked.correct, relation_baseline.n) >= relation_baseline.accuracy + $margin
+        and relation_baseline.n >= $min_count
+    group by looked.layer, looked.head
 ),
 
 loaded_frequency as (
@@ -247,6 +200,21 @@ whole_token as (
         and run.multiword = 'written'
 ),
 
+-- Words that a piece of the tokenizer joins (--edges share).
+shared_position as (
+    select position.sequence, position.position, position.text
+    from position
+    inner join input on input.sequence = position.sequence
+    inner join word on word.id = position.word
+    left join whole_token
+        on whole_token.sentence = word.sentence
+        and whole_token.token_start = word.token_start
+        and whole_token.form = position.text
+    where position.kind = 'word'
+        and position.last_word is not null
+        and whole_token.form is null
+),
+
 read_form as (
     select lower(word.form) as form
     from word
@@ -257,9 +225,19 @@ read_form as (
         on whole_token.sentence = word.sentence
         and whole_token.token_start = word.token_start
     where whole_token.form is null
+        and word.id not in (
+            select word_position.word
+            from shared_position
+            inner join word_position
+                on word_position.sequence = shared_position.sequence
+                and word_position.position = shared_position.position
+        )
     union all
     select lower(whole_token.form) as form
     from whole_token
+    union all
+    select lower(shared_position.text) as form
+    from shared_position
 ),
 
 frequency as (
@@ -273,15 +251,18 @@ frequency as (
 ),
 
 placed_word as (
-    select
-        position.sequence,
-        position.position,
-        coalesce(frequency.frequency, cast(0 as double)) as frequency
+    select position.sequence, position.position, coalesce(frequency.frequency, cast(0 as double)) as frequency
     from position
     inner join input on input.sequence = position.sequence
     inner join word on word.id = position.word
     left join frequency
-        on frequency.form = lower(case when position.last_word is null then word.form else word.surface end)
+        on frequency.form = lower(
+            case
+                when position.last_word is null then word.form
+                when position.kind = 'word' then position.text
+                else coalesce(word.surface, word.form)
+            end
+        )
 ),
 
 rarest as (
@@ -291,12 +272,7 @@ rarest as (
 ),
 
 attracted as (
-    select
-        maximum.sequence,
-        maximum.layer,
-        maximum.head,
-        maximum.to_position,
-        count(*) as n
+    select maximum.sequence, maximum.layer, maximum.head, maximum.to_position, count(*) as n
     from maximum
     group by maximum.sequence, maximum.layer, maximum.head, maximum.to_position
 ),
@@ -325,46 +301,64 @@ rare_word as (
         pointed.layer,
         pointed.head,
         avg(cast(pointed.is_on_rarest as double)) as rare_word,
-        cast(sum(pointed.on_rarest) as double) / cast(sum(pointed.n) as double) as maxima,
+        ratio(sum(pointed.on_rarest), sum(pointed.n)) as maxima,
         count(*) as sequences
     from pointed
     group by pointed.layer, pointed.head
 ),
 
-rarest_count as (
-    select rarest.sequence, count(*) as n
+-- Of a causal model, a position has a share of the maxima of those that see it.
+seen as (
+    select rarest.sequence, chosen_run.is_causal, count(position.position) as before
     from rarest
-    group by rarest.sequence
+    cross join chosen_run
+    left join position
+        on position.sequence = rarest.sequence
+        and position.position < rarest.position
+        and position.kind <> 'sep'
+        and chosen_run.is_causal
+    group by rarest.sequence, rarest.position, chosen_run.is_causal
+),
+
+rarest_count as (
+    select
+        seen.sequence,
+        sum(
+            case
+                when seen.is_causal then harmonic(input.places) - harmonic(seen.before)
+                else cast(1 as double)
+            end
+        ) as n
+    from seen
+    inner join input on input.sequence = seen.sequence
+    group by seen.sequence
 ),
 
 chance as (
-    select avg(cast(rarest_count.n as double) / cast(input.places as double)) as chance
+    select avg(ratio(rarest_count.n, input.places)) as chance
     from rarest_count
     inner join input on input.sequence = rarest_count.sequence
 )
 
 select
-    confidence.layer,
-    confidence.head,
-    confidence.confidence,
-    cast(commonest_offset.n as double) / cast(confidence.positions as double) as positional,
-    commonest_offset.distance as "offset",
+    per_head.layer,
+    per_head.head,
+    per_head.confidence,
+    per_head.positional,
+    per_head."offset",
     syntactic.relations as syntactic,
     rare_word.rare_word,
     rare_word.maxima as rare_word_maxima,
     chance.chance as rare_word_chance,
-    confidence.positions,
+    per_head.positions,
     coalesce(rare_word.sequences, 0) as sequences,
     (select chosen_run.name from chosen_run) as run
-from confidence
-inner join commonest_offset
-    on commonest_offset.layer = confidence.layer
-    and commonest_offset.head = confidence.head
+from per_head
 cross join chance
 left join syntactic
-    on syntactic.layer = confidence.layer
-    and syntactic.head = confidence.head
+    on syntactic.layer = per_head.layer
+    and syntactic.head = per_head.head
 left join rare_word
-    on rare_word.layer = confidence.layer
-    and rare_word.head = confidence.head
-order by confidence.layer, confidence.head
+    on rare_word.layer = per_head.layer
+    and rare_word.head = per_head.head
+order by per_head.layer, per_head.head

@@ -10,6 +10,9 @@ select
     model.sha256,
     model.tokenizer,
     model.max_positions,
-    model.tokenizer_sha256
+    model.tokenizer_sha256,
+    model.layer_numbers,
+    model.sinks,
+    model.causal
 from model
 order by model.id

@@ -12,10 +12,7 @@ held as (
 ),
 
 seen as (
-    select
-        sequence.run,
-        count(distinct word_position.word) as words,
-        count(distinct word.sentence) as sentences
+    select sequence.run, count(distinct word_position.word) as words, count(distinct word.sentence) as sentences
     from word_position
     inner join sequence on sequence.id = word_position.sequence
     inner join word on word.id = word_position.word
@@ -58,6 +55,7 @@ select
     run.decimals,
     run.keep,
     run.batch_tokens,
+    run.batching,
     map_extract_value(run.options, 'shard') as shard,
     map_extract_value(run.options, 'truncate') as truncate,
     map_extract_value(run.options, 'limit') as "limit",
@@ -66,6 +64,7 @@ select
     map_extract_value(run.options, 'ablate') as ablate,
     map_extract_value(run.options, 'replacement') as replacement,
     map_extract_value(run.options, 'mask_seed') as mask_seed,
+    map_extract_value(run.options, 'earlier_batch_tokens') as earlier_batch_tokens,
     model.random_seed,
     cast(coalesce(held.sequences, 0) as bigint) as sequences,
     cast(coalesce(seen.sentences, 0) as bigint) as sentences,
@@ -85,8 +84,12 @@ select
     run.finished,
     run.reading,
     run.unknown_words,
+    coalesce(run.edges, 'cut') as edges,
+    run.joined_words,
     case when unspelled.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
-    cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies
+    cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies,
+    run.first_word,
+    run.bos
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus

@@ -1,11 +1,11 @@
 -- The positions of a run, with their words and trees, in order: one row per special token, and one per word of another
 -- position; only those of one split if $split is given. The pieces of a position are joined by the unit separator
--- (character 31).
+-- (character 31). A first word that is set apart is a word here: a probe finds the head of each word.
 select
     sequence.id as sequence,
     sequence.document,
     position.position,
-    position.kind,
+    case when position.kind = 'first' then 'word' else position.kind end as kind,
     cast(word.index as integer) as index,
     cast(word.head_index as integer) as head_index,
     split_part(word.deprel, ':', 1) as relation,

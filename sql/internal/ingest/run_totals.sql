@@ -1,24 +1,36 @@
--- What a run holds: sequences, the words and sentences among their positions, weights; and what its corpus and its
--- reading leave out of the words and the trees.
+-- What the report on a run says: what it holds, and what its corpus and its reading leave out of the words and the trees.
+with
+
+own as (
+    select sequence.id, cast(sequence.positions as bigint) as positions
+    from sequence
+    where sequence.run = $run
+)
+
 select
-    count(*) as sequences,
-    cast(coalesce(sum(sequence.positions), 0) as bigint) as positions,
-    cast(coalesce(sum(
-        cast(sequence.positions as bigint) * sequence.positions * model.layers * model.heads
-    ), 0) as bigint) as weights,
-    (
-        select count(distinct word_position.word)
-        from word_position
-        inner join sequence as own on own.id = word_position.sequence
-        where own.run = $run
-    ) as words,
+    corpus.id as corpus_id,
+    corpus.name as corpus,
+    run.name as run,
+    (select count(*) from own) as inputs,
     (
         select count(distinct word.sentence)
         from position
-        inner join sequence as own on own.id = position.sequence
+        inner join own on own.id = position.sequence
         inner join word on word.id = position.word
-        where own.run = $run
     ) as sentences,
+    (
+        select count(distinct word_position.word)
+        from word_position
+        inner join own on own.id = word_position.sequence
+    ) as words,
+    (
+        select cast(coalesce(sum(own.positions * own.positions), 0) as bigint)
+        from own
+    ) * model.layers * model.heads as weights,
+    run.batches,
+    run.unknown_words,
+    run.joined_words,
+    coalesce(run.edges, 'cut') as edges,
     (
         select count(*)
         from inner_dependency
@@ -28,10 +40,15 @@ select
         select cast(coalesce(sum(sentence.empty_nodes), 0) as bigint)
         from sentence
         inner join document on document.id = sentence.document
-        inner join run as own on own.corpus = document.corpus
-        where own.id = $run
-    ) as empty_nodes
-from sequence
-inner join run on run.id = sequence.run
+        where document.corpus = run.corpus
+    ) as empty_nodes,
+    run.keep,
+    run.first_word,
+    run.bos,
+    run.batching,
+    model.sinks,
+    model.layer_numbers
+from run
+inner join corpus on corpus.id = run.corpus
 inner join model on model.id = run.model
-where sequence.run = $run
+where run.id = $run

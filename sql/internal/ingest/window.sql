@@ -16,12 +16,5 @@ inner join document on document.id = sentence.document
 left join word on word.sentence = sentence.id
 where sentence.id between $first and $last
     and document.corpus = $corpus
-group by
-    sentence.id,
-    sentence.document,
-    document.index,
-    sentence.index,
-    sentence.name,
-    document.file,
-    sentence.line
+group by sentence.id, sentence.document, document.index, sentence.index, sentence.name, document.file, sentence.line
 order by sentence.id

@@ -1,5 +1,5 @@
--- The newest finished run of random weights over the same corpus, in the same way, and of the same size as a run: it
--- shows what heads find without any training.
+-- The newest finished run of random weights over the same corpus, in the same way, and of the same size as a run, with
+-- the same --limit before others: it shows what heads find without any training.
 select control.name
 from run as control
 inner join model on model.id = control.model
@@ -12,7 +12,16 @@ where model.random_seed is not null
     and control.context = like_run.context
     and control.unit = like_run.unit
     and control.subword = like_run.subword
+    and control.first_word is not distinct from like_run.first_word
+    and control.bos is not distinct from like_run.bos
     and model.layers = like_model.layers
     and model.heads = like_model.heads
-order by control.id desc
+order by
+    case
+        when map_extract_value(control.options, 'limit')
+            is not distinct from map_extract_value(like_run.options, 'limit')
+            then 0
+        else 1
+    end,
+    control.id desc
 limit 1

@@ -1,43 +1,109 @@
--- How often one head, and a fixed offset, are right on the pairs of each group. The groups are in the temporary table
--- asked_group of the connection.
+-- The head that is right most often on the pairs of each group, or one head ($layer, $head, $direction) in all of them,
+-- beside the best of the fixed offsets $offsets. The groups are in the temporary table asked_group of the connection.
 with
 
-judged as (
-    select
-        gold.dependent,
-        gold.head,
-        case
-            when $direction = 'dependent_to_head' then peak.most_attended
-            else peak.most_attending
-        end = gold.head_position as is_right,
-        gold.head_position = gold.position + $offset as is_there
-    from gold_dependency(run := $run, saved := $relation) as gold
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
-    where peak.layer = $layer
-        and peak.head = $head
-),
-
-counted as (
+gold as (
     select
         asked_group.number,
-        count(*) as n,
-        sum(case when judged.is_right then 1 else 0 end) as correct,
-        sum(case when judged.is_there then 1 else 0 end) as there
-    from judged
+        judged.sequence,
+        judged.position,
+        judged.head_position,
+        judged.cluster,
+        judged.side
+    from gold_dependency(run := $run, saved := $relation) as judged
     inner join asked_group
         on asked_group.word = judged.dependent
         and asked_group.head_word = judged.head
-    group by asked_group.number
+    where judged.side is not null
+),
+
+tried as (
+    select listed."offset"
+    from (select unnest($offsets) as "offset") as listed
+),
+
+best_offset as (
+    select
+        gold.number,
+        gold.side,
+        tried."offset",
+        ratio(count(*) filter (where gold.head_position = gold.position + tried."offset"), count(*)) as accuracy
+    from gold
+    cross join tried
+    where reaches(tried."offset", gold.side)
+    group by gold.number, gold.side, tried."offset"
+    qualify row_number() over (
+        partition by gold.number, gold.side
+        order by
+            count(*) filter (where gold.head_position = gold.position + tried."offset") desc,
+            abs(tried."offset"), tried."offset"
+    ) = 1
+),
+
+hit as (
+    select
+        gold.number,
+        gold.cluster,
+        gold.side,
+        peak.layer,
+        peak.head,
+        count(*) as n,
+        sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
+        sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
+    from gold
+    inner join peak
+        on peak.sequence = gold.sequence
+        and peak.position = gold.position
+    where ($layer is null or peak.layer = $layer)
+        and ($head is null or peak.head = $head)
+    group by gold.number, gold.cluster, gold.side, peak.layer, peak.head
+),
+
+per_direction as (
+    select
+        hit.number,
+        hit.layer,
+        hit.head,
+        judging.direction,
+        hit.n,
+        found_in(judging.direction, hit.to_head, hit.to_dependent) as correct
+    from hit
+    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, hit.side)
+    where $direction is null or judging.direction = $direction
+),
+
+best as (
+    select
+        per_direction.number,
+        per_direction.layer,
+        per_direction.head,
+        per_direction.direction,
+        cast(sum(per_direction.n) as bigint) as n,
+        clustered_n(per_direction.correct, per_direction.n) as effective,
+        ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy
+    from per_direction
+    group by per_direction.number, per_direction.layer, per_direction.head, per_direction.direction
+    having sum(per_direction.n) >= $min_count
+    qualify row_number() over (
+        partition by per_direction.number
+        order by sum(per_direction.correct) desc, per_direction.layer, per_direction.head, per_direction.direction
+    ) = 1
 )
 
 select
-    counted.number,
-    counted.n,
-    cast(counted.correct as double) / cast(counted.n as double) as accuracy,
-    wilson_low(counted.correct, counted.n) as low,
-    wilson_high(counted.correct, counted.n) as high,
-    cast(counted.there as double) / cast(counted.n as double) as offset_accuracy
-from counted
-order by counted.n desc, counted.number
+    best.number,
+    best.n,
+    best.accuracy,
+    wilson_low(best.accuracy * best.effective, best.effective) as low,
+    wilson_high(best.accuracy * best.effective, best.effective) as high,
+    best_offset.accuracy as offset_accuracy,
+    best.layer,
+    best.head,
+    best.direction,
+    best_offset."offset",
+    $run as run
+from best
+left join best_offset
+    on best_offset.number = best.number
+    and judges(best.direction, best_offset.side)
+order by best.n desc, best.number

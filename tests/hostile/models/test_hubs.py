@@ -17,7 +17,7 @@ from typing import Any
 import hostile
 import pytest
 
-from attnbank.ingest.models.hub import unreachable
+from attnbank.ingest.models.files import unreachable
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -36,7 +36,7 @@ def test_that_a_hub_does_not_answer_is_known_soon(corpus: Path, hub: str) -> Non
         }
         code = (
             "import time; import huggingface_hub;"
-            " from attnbank.ingest.models.hub import unreachable;"
+            " from attnbank.ingest.models.files import unreachable;"
             " began = time.monotonic(); print(unreachable()); print(time.monotonic() - began)"
         )
         said = subprocess.run(

@@ -51,15 +51,18 @@ def _evil(folder: Path, *, known: bool = False) -> Path:
     return marker
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        [],
-        pytest.param(["--dry-run"], marks=pytest.mark.slow),
-        pytest.param(["--random-weights", "1"], marks=pytest.mark.slow),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--random-weights", "1"]], ids=str)
+def test_code_in_a_folder_is_not_run(
+    corpus: Path, folder: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    marker = _evil(folder)
+    with hostile.nothing_made(corpus.parent):
+        told = hostile.refused(["ingest", str(corpus), "--model", str(folder), *more], capsys)
+    assert "--trust-remote-code" in told and not marker.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=str)
 def test_code_in_a_folder_is_not_run_whoever_says_yes(
     corpus: Path, folder: Path, more: list[str]
 ) -> None:

@@ -114,8 +114,13 @@ class Model:
         assert id is not None
         return int(id)
 
-    def layout(self, units: Sequence[tuple[Unit, bool]], unit: str = "word") -> Layout:
-        """The positions of an input, of words or of tokens, and the ids of its tokens."""
+    def layout(
+        self, units: Sequence[tuple[Unit, bool]], unit: str = "word", *, shares: bool = False
+    ) -> Layout:
+        """The positions of an input, of words or of tokens, and the ids of its tokens.
+
+        `shares`: the input, a sentence, is read whole.
+        """
         positions: list[Position] = []
         ids: list[int] = []
 
@@ -130,7 +135,10 @@ class Model:
 
         if self.opens is not None:
             put("cls", [], self.opens, [self.opens])
-        for at, (own, space) in enumerate(units):
+        if shares:
+            for own, pieces in joined(self.tokenizer, units):
+                put("word", own.words, own.text, pieces)
+        for at, (own, space) in enumerate([] if shares else units):
             put("word", own.words, own.text, self.pieces(own.text, space, at == 0))
         if self.closes is not None:
             put("sep", [], self.closes, [self.closes])
@@ -160,6 +168,40 @@ def _parts(written: str) -> list[str]:
     return parts
 
 
+def joined(
+    tokenizer: Tokenizer, units: Sequence[tuple[Unit, bool]]
+) -> list[tuple[Unit, list[str]]]:
+    """The units of a text as a tokenizer reads it whole, each with its pieces.
+
+    Units that a piece holds characters of are one, and so are those that share one of these.
+    """
+    text = ""
+    owners: list[int | None] = []
+    for at, (unit, space) in enumerate(units):
+        if at and space:
+            text, owners = text + " ", [*owners, None]
+        text, owners = text + unit.text, owners + [at] * len(unit.text)
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    held: list[set[int]] = []  # the units of each piece
+    for start, end in encoding.offsets:
+        inside = {at for at in owners[start:end] if at is not None}
+        held.append(inside or {next(at for at in owners[end:] if at is not None)})
+    groups = [{at} for at in range(len(units))]
+    for inside in held:
+        if len(inside) > 1:
+            one: set[int] = set().union(*(group for group in groups if group & inside))
+            groups = [group for group in groups if not group & inside] + [one]
+    found = []
+    for group in sorted(groups, key=min):
+        own = [units[at] for at in sorted(group)]
+        text = own[0][0].text + "".join(" " * space + each.text for each, space in own[1:])
+        words = [word for each, _ in own for word in each.words]
+        ids = [id for id, inside in zip(encoding.ids, held, strict=True) if inside <= group]
+        pieces = [str(tokenizer.id_to_token(id)) for id in ids]
+        found.append((Unit(words, text, own[0][1]), pieces))
+    return found
+
+
 def merged(tokens: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """Weights between positions [L, H, P, P]: to a position the sum, from it the mean."""
     wide = tokens.astype(np.float64)
@@ -179,10 +221,12 @@ def merged(tokens: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     return found.astype(np.float32)
 
 
-def layouts(model: Model, corpus: Corpus, context: str, unit: str = "word") -> list[Layout]:
+def layouts(
+    model: Model, corpus: Corpus, context: str, unit: str = "word", *, shares: bool = False
+) -> list[Layout]:
     """The inputs of a run: sentences, or documents that are short enough for one input each."""
     if context == "document":
         texts = [corpus.units_of(each) for each in sorted(set(corpus.documents))]
     else:
         texts = [[(each, each.space_before) for each in units] for units in corpus.sentences]
-    return [model.layout(each, unit) for each in texts]
+    return [model.layout(each, unit, shares=shares) for each in texts]

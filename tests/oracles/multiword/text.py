@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _PUNCTUATION = ("punct", "p")
+_MODIFIERS = ("advmod", "amod", "case", "cc", "compound", "det", "mark", "nummod", "punct")
 
 
 @dataclass
@@ -101,22 +102,18 @@ def read(source: Path, *, written: bool) -> Corpus:
 def _file(corpus: Corpus, path: Path, *, written: bool) -> None:
     document = corpus.documents[-1] + 1 if corpus.documents else 0
     begins = len(corpus.sentences)
-    keys: list[str] = []
     for block in re.split(r"\n(?:[ \t]*\n)+", path.read_text(encoding="utf-8").strip("\n")):
         lines = block.split("\n")
         if any(line.startswith("# newdoc") for line in lines) and len(corpus.sentences) > begins:
             document += 1
-        for line in lines:
-            if line.startswith("# global.Entity = "):
-                keys = line.removeprefix("# global.Entity = ").strip().split("-")
         rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
         if rows:
             corpus.documents.append(document)
             corpus.files.append(path.name)
-            _sentence(corpus, rows, keys, written=written)
+            _sentence(corpus, rows, written=written)
 
 
-def _sentence(corpus: Corpus, rows: list[list[str]], keys: list[str], *, written: bool) -> None:
+def _sentence(corpus: Corpus, rows: list[list[str]], *, written: bool) -> None:
     start = len(corpus.words)
     number = len(corpus.sentences)
     after: list[bool] = []  # of each word, whether white space follows it
@@ -149,7 +146,8 @@ def _sentence(corpus: Corpus, rows: list[list[str]], keys: list[str], *, written
         token = Token([start + at for at in range(first, end)], form, is_spelled)
         tokens.append(token)
         for at in range(first, end):
-            after[at] = space if at == end - 1 else False
+            # The parts of what they do not spell are words of their own.
+            after[at] = space if at == end - 1 else not (written or is_spelled)
         if written and not is_spelled:
             whole[first] = token
     units: list[Unit] = []
@@ -165,7 +163,7 @@ def _sentence(corpus: Corpus, rows: list[list[str]], keys: list[str], *, written
     corpus.space_after.append(space_before)
     corpus.sentences.append(units)
     corpus.tokens.append(tokens)
-    _mentions(corpus, start, entities, keys)
+    _mentions(corpus, start, entities)
 
 
 def lowered(text: str) -> str:
@@ -177,32 +175,33 @@ def _told(cell: str) -> str | None:
     return None if cell == "_" else cell
 
 
-def _mentions(corpus: Corpus, start: int, entities: list[str], keys: list[str]) -> None:
+def _mentions(corpus: Corpus, start: int, entities: list[str]) -> None:
     """The mentions of a sentence from what its words say in `Entity=`."""
-    opened: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    opened: dict[str, list[int]] = {}
     spans = []
     for at, value in enumerate(entities):
         for part in re.findall(r"\([^()]*\)?|[^()]+\)", value):
             said = part.strip("()").split("-")
             if part.startswith("("):
-                opened.setdefault(said[0], []).append((at, dict(zip(keys, said, strict=False))))
+                opened.setdefault(said[0], []).append(at)
             if part.endswith(")"):
-                first, known = opened[said[0]].pop()
-                spans.append((first, at, said[0], known))
-    for first, last, entity, known in spans:
-        named = [first + int(each) - 1 for each in known.get("minspan", "").split(",") if each]
-        places = [start + each for each in named or range(first, last + 1)]
+                spans.append((opened[said[0]].pop(), at, said[0]))
+    for first, last, entity in spans:
+        places = [start + each for each in range(first, last + 1)]
         tops = [place for place in places if corpus.words[place].governor not in places]
-        head = min(tops, key=lambda place: (_depth(corpus, place), place))
+        head = _chosen([corpus.words[place] for place in tops])
         kind = _kind(corpus.words[head], alone=first == last)
         corpus.mentions.append(
             Mention(corpus.documents[-1], entity, start + first, start + last, head, kind)
         )
 
 
-def _depth(corpus: Corpus, place: int) -> int:
-    governor = corpus.words[place].governor
-    return 0 if governor is None else 1 + _depth(corpus, governor)
+def _chosen(tops: list[Word]) -> int:
+    """Of words whose heads are all outside of a mention, the place of the one that it is about."""
+    content = [word for word in tops if word.upos in ("NOUN", "PROPN", "PRON", "VERB")]
+    likely = content or [word for word in tops if word.upos != "PUNCT"] or tops
+    own = [word for word in likely if word.folded not in _MODIFIERS]
+    return (own[0] if own else likely[-1]).place
 
 
 def _kind(word: Word, *, alone: bool) -> str:

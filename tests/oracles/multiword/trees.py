@@ -74,13 +74,24 @@ def _names(arc: Arc) -> list[str]:
     return ["all"] if arc.gold is None else ["all", arc.relation]
 
 
-def accuracy(judged: Sequence[Arc], inputs: Sequence[Input]) -> dict[tuple[str, Head], Counts]:
+def is_seen(arc: Arc, direction: str) -> bool:
+    """Whether a direction of a causal model can find the head: before its dependent, or after."""
+    if arc.gold is None:
+        return False
+    return arc.gold < arc.position if direction == DIRECTIONS[0] else arc.gold > arc.position
+
+
+def accuracy(
+    judged: Sequence[Arc], inputs: Sequence[Input], *, causal: bool = False
+) -> dict[tuple[str, Head], Counts]:
     """(correct, n) of each relation and head, and of `all`."""
     right: Counter[tuple[str, Head]] = Counter()
     total: Counter[tuple[str, Head]] = Counter()
     every = list(heads(inputs))
     for arc in judged:
         for head in every:
+            if causal and not is_seen(arc, head[2]):
+                continue
             hit = found(inputs[arc.input], arc, head) == arc.gold
             for name in _names(arc):
                 total[name, head] += 1
@@ -145,11 +156,15 @@ def errors(
     corpus: Corpus,
     head: Head,
     relation: str | None = None,
+    *,
+    causal: bool = False,
 ) -> dict[tuple[str, str], int]:
     """How often a wrong position of each relation, part of speech and distance is found."""
     counted: Counter[tuple[str, str]] = Counter()
     for arc in judged:
         if arc.gold is None or relation not in (None, arc.relation):
+            continue
+        if causal and not is_seen(arc, head[2]):
             continue
         input = inputs[arc.input]
         at = found(input, arc, head)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from patterns.binding import Binding, Found, Place, Spot
-from patterns.corpus import Corpus
+from patterns.corpus import WORDS, Corpus
 from patterns.items import SPECIAL, STAR, Edge, Heads
 from patterns.regexes import RequestError
 
@@ -70,7 +70,7 @@ class Attention:
             for at, _ in self.positions.get(bound, [])
             for position, (kind, sentence, _) in enumerate(self.inputs[at].positions)
             if (
-                kind == "word" and (self.wide or sentence == bound[0])
+                kind in WORDS and (self.wide or sentence == bound[0])
                 if name == STAR
                 else kind == name.lower()
             )
@@ -92,7 +92,7 @@ class Attention:
                     looks = any(
                         OPS[how.op](each, how.weight) for each in weights[:, :, start, end].flat
                     )
-                if kind == "word" and looks:
+                if kind in WORDS and looks:
                     found[(sentence, index)] = None
         return list(found)
 

@@ -46,6 +46,11 @@ class Sentence:
     document: str
     words: list[Word]
     metadata: dict[str, str]
+    enhanced: list[tuple[int, int, str]] = field(default_factory=list)
+    """Head, dependent and relation of each edge of the enhanced graph between words."""
+
+
+WORDS = ("word", "first")
 
 
 @dataclass
@@ -53,7 +58,8 @@ class Input:
     """One input of a model: (kind, sentence, index of the word) of each position, and the maps.
 
     `sentence` is a place in Corpus.sentences, and -1 for a special token; `weights` is
-    [layers, heads, positions, positions], from and to.
+    [layers, heads, positions, positions], from and to. The kind of a first word that is set apart
+    is first: it has weights as any word, and no word looks at it most.
     """
 
     positions: list[tuple[str, int, int]]
@@ -85,7 +91,7 @@ class Corpus:
         found: dict[Place, list[tuple[int, int]]] = {}
         for at, each in enumerate(self.inputs or []):
             for position, (kind, sentence, index) in enumerate(each.positions):
-                if kind == "word":
+                if kind in WORDS:
                     found.setdefault((sentence, index), []).append((at, position))
         return found
 
@@ -129,7 +135,7 @@ def _features(
 
 
 def of_conllu(path: Path) -> Corpus:
-    """The sentences of a CoNLL-U file, without empty nodes, enhanced graphs and mentions."""
+    """The sentences of a CoNLL-U file, without empty nodes (and their edges) and mentions."""
     sentences: list[Sentence] = []
     document, of_document = path.stem, dict[str, str]()
     for comments, rows in _blocks(path.read_text(encoding="utf-8").split("\n")):
@@ -143,12 +149,17 @@ def of_conllu(path: Path) -> Corpus:
             elif not key.startswith("newpar ") and key != "newpar" and "=" in comment:
                 own[key] = unicodedata.normalize("NFC", value)
         words = [anchor()]
+        edges = []
         token = ""
         last = 0
         for cells in rows:
-            id, form, lemma, upos, xpos, feats, head, deprel, _, misc = cells
+            id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = cells
             if "." in id:
                 continue
+            for each in deps.split("|") if deps != "_" and "-" not in id else ():
+                governor, _, relation = each.partition(":")
+                if "." not in governor:
+                    edges.append((int(governor), int(id), relation))
             if "-" in id:
                 token, last = form, int(id.partition("-")[2])
                 continue
@@ -167,7 +178,7 @@ def of_conllu(path: Path) -> Corpus:
                 )
             )
         name = own.get("sent_id", f"{len(sentences) + 1}")
-        sentences.append(Sentence(name, document, words, {**of_document, **own}))
+        sentences.append(Sentence(name, document, words, {**of_document, **own}, edges))
     return Corpus(sentences)
 
 
@@ -236,6 +247,11 @@ def _sentences(
             columns["SpaceAfter"] = "No"
         places[id] = (at[sentence], index)
         sentences[at[sentence]].words.append(Word(_features(columns, feats, misc), head, rel))
+    for sentence, head, dependent, relation in connection.execute(
+        "select sentence, head_index, dependent_index, relation from enhanced_dependency"
+    ).fetchall():
+        if sentence in at:
+            sentences[at[sentence]].enhanced.append((head, dependent, relation))
     for head, entity, kind, type in connection.execute(
         "select head_word, entity, kind, type from mention order by id"
     ).fetchall():

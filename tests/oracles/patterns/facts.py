@@ -44,6 +44,10 @@ class Facts:
             return list(dict.fromkeys(found))
         if isinstance(item.how, items.Heads):
             return self.attention.others(place, item.how, forward)
+        if item.how.enhanced:
+            edges = self.corpus.sentences[place[0]].enhanced
+            ends = [edge[:2] if forward else (edge[1], edge[0]) for edge in edges]
+            return list(dict.fromkeys((place[0], to) for at, to in ends if at == place[1]))
         return self.dependents(place) if forward else self.governors(place)
 
     def document(self, at: Spot) -> list[Spot]:
@@ -58,10 +62,7 @@ class Facts:
         """Whether an item holds; all its names must be bound."""
         if isinstance(item, items.Node):
             place = binding.nodes[item.name]
-            return any(
-                all(test.holds(self.values(place, test.key)) for test in tests)
-                for tests in item.alternatives
-            )
+            return any(all(self.fits(place, test) for test in tests) for tests in item.alternatives)
         if isinstance(item, Edge):
             return bool(self.edges(item, binding))
         if isinstance(item, items.Corefer):
@@ -71,6 +72,13 @@ class Facts:
         if isinstance(item, Comparison):
             return self.compared(item, binding)
         raise AssertionError(item)
+
+    def fits(self, place: Place, test: items.Test) -> bool:
+        """Whether a test of a word holds."""
+        found = self.values(place, test.key)
+        if not found and test.otherwise is not None:
+            return self.fits(place, test.otherwise)
+        return test.holds(found)
 
     def said(self, at: Spot, item: items.Meta | items.Flag) -> bool:
         """Whether something holds of a sentence itself."""
@@ -102,6 +110,9 @@ class Facts:
 
     def values(self, place: Place, key: str) -> list[str]:
         """The values of a feature: none if it is missing, several for several mentions."""
+        if "/" in key:
+            every = [self.values(place, each) for each in key.split("/")]
+            return next((each for each in every if each), [])
         word = self.word(place)
         if key == "__id__":
             return [str(place[1])]
@@ -160,6 +171,9 @@ class Facts:
         return a < c < b < d or c < a < d < b
 
     def dominates(self, one: Place, other: Place) -> bool:
+        """Whether a word is above another one, or is this word itself."""
+        if one == other:
+            return True
         above = self.governors(other)
         for _ in self.corpus.sentences[other[0]].words:
             if not above:
@@ -186,11 +200,17 @@ class Facts:
         """The values of one side of a comparison; none if it is missing."""
         if isinstance(term, str | float):
             return [term]
+        if isinstance(term, items.Sum):
+            totals = [0.0]
+            for sign, part in term.parts:
+                found = [value for each in self.term(part, binding) for value in _numeric(each)]
+                totals = [total + sign * value for total in totals for value in found]
+            return [*totals]
         assert isinstance(term, Attribute)
         place = binding.nodes.get(term.owner)
         if term.key == "proj_size" and term.other is None and place is not None:
             below = [each for each in self.words(place[0]) if self.dominates(place, each)]
-            words = [self.word(each) for each in [place, *below]]
+            words = [self.word(each) for each in below]
             return [float(sum(each.features.get("upos") != "PUNCT" for each in words))]
         if term.other is not None:
             if place is None or term.other not in binding.nodes:
@@ -205,7 +225,9 @@ class Facts:
             return [edge.label]
         if edge.weight is not None:
             return [edge.weight] if term.key == "weight" else []
-        return [*_part(edge.label, term.key)]
+        if term.key == "enhanced":
+            return ["yes"] if edge.label.startswith("E:") else []
+        return [*_part(edge.label.removeprefix("E:"), term.key)]
 
     # Edges.
 
@@ -213,6 +235,8 @@ class Facts:
         """The edges that an item can be, given its ends; one end may be a star."""
         if isinstance(item.how, items.Heads):
             return self.attention.edges(item, item.how, binding)
+        if item.how.enhanced:
+            return self.enhanced(item, item.how, binding)
         if item.source == STAR:
             targets = [binding.nodes[item.target]]
         elif item.target == STAR:
@@ -227,6 +251,31 @@ class Facts:
             if relation is not None and _fits(item.how, relation):
                 found += [Found(each, target, relation) for each in self.governors(target)]
         return found
+
+    def enhanced(self, item: Edge, how: Label, binding: Binding) -> list[Found]:
+        """The edges of the enhanced graph that an item can be."""
+        bound = [binding.nodes.get(each) for each in (item.source, item.target)]
+        at = next(each[0] for each in bound if each is not None)
+        found = []
+        for head, dependent, relation in dict.fromkeys(self.corpus.sentences[at].enhanced):
+            ends = ((at, head), (at, dependent))
+            if any(each not in (None, end) for each, end in zip(bound, ends, strict=True)):
+                continue
+            parts = [each for each in how.parts if each.key != "enhanced"]
+            if how.whole is not None or how.regex is not None:
+                fits = _fits(how, f"E:{relation}")
+            else:
+                fits = all(test.holds(_part(relation, test.key)) for test in parts)
+            if fits:
+                found.append(Found(*ends, f"E:{relation}"))
+        return found
+
+
+def _numeric(value: Value) -> list[float]:
+    try:
+        return [float(value)]
+    except ValueError:
+        return []
 
 
 def _span(edge: Found) -> tuple[int, int]:

@@ -13,12 +13,16 @@ FLAGS = ("is_tree", "is_projective", "is_forest", "is_cyclic")
 
 @dataclass(frozen=True)
 class Test:
-    """A test of a feature, of a part of a label, or of metadata; `op` is =, <>, some or none."""
+    """A test of a feature, of a part of a label, or of metadata; `op` is =, <>, some or none.
+
+    `otherwise` counts where the feature is missing: `[ExtPos=ADV/upos=ADV]`.
+    """
 
     key: str
     op: str
     values: tuple[str, ...] = ()
     regex: Regex | None = None
+    otherwise: Test | None = None
 
     def holds(self, found: list[str]) -> bool:
         """Whether the test holds for these values; there are none if the feature is missing."""
@@ -44,6 +48,14 @@ class Label:
     negated: bool = False
     regex: Regex | None = None
     parts: tuple[Test, ...] = ()
+
+    @property
+    def enhanced(self) -> bool:
+        """Whether it is a label of the enhanced graph: E:obj, enhanced=yes."""
+        written = [*(self.whole or ()), *([self.regex.text] if self.regex else [])]
+        return any(each.startswith("E:") for each in written) or any(
+            each.key == "enhanced" and each.op != "none" for each in self.parts
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,14 @@ class Attribute:
     other: str | None = None
 
 
-Term = Attribute | str | float | Regex
+@dataclass(frozen=True)
+class Sum:
+    """Terms that are added, each times 1 or -1."""
+
+    parts: tuple[tuple[int, Attribute | str | float], ...]
+
+
+Term = Attribute | Sum | str | float | Regex
 
 
 @dataclass(frozen=True)

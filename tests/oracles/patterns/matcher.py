@@ -110,7 +110,10 @@ def needs(item: Item) -> list[str]:
     if isinstance(item, items.Order):
         return [item.one, item.other]
     if isinstance(item, items.Comparison):
-        terms = [each for each in (item.left, item.right) if isinstance(each, Attribute)]
+        sides = (item.left, item.right)
+        sums = [each.parts for each in sides if isinstance(each, items.Sum)]
+        every = [*sides, *(part for parts in sums for _, part in parts)]
+        terms = [each for each in every if isinstance(each, Attribute)]
         return [name for each in terms for name in (each.owner, each.other) if name]
     return []
 

@@ -207,7 +207,8 @@ class _Reader:
         values = [self.value()]
         while self.took("|"):
             values.append(self.value())
-        return Test(key, sign, tuple(values))
+        otherwise = self.test(self.name()) if sign == "=" and self.took("/") else None
+        return Test(key, sign, tuple(values), None, otherwise)
 
     def value(self) -> str:
         text = self.string()
@@ -350,18 +351,31 @@ class _Reader:
 
     def attribute(self, owner: str) -> Attribute:
         self.take(".")
-        return Attribute(owner, self.matched(_KEY) or self.name())
+        key = self.matched(_KEY) or self.name()
+        while self.took("/"):
+            key += f"/{self.name()}"
+        return Attribute(owner, key)
+
+    def summed(self, first: Term) -> Term:
+        """Read what is added to a term, or taken from it."""
+        parts = [(1, first)]
+        while sign := self.took("+", "-"):
+            parts.append((1 if sign == "+" else -1, self.right()))
+        return first if len(parts) == 1 else items.Sum(tuple(parts))  # type: ignore[arg-type]
 
     def compared(self, left: Term, op: str | None = None) -> Item:
         """Read the rest of a comparison after its left side; for metadata, it is a Meta."""
         right: Term | None = None
         if op is None:
+            left = self.summed(left)
             op = self.took(*_COMPARISONS) or "some"
-            right = None if op == "some" else self.right()
+            if op == "=" and self.took(items.STAR):
+                op = "some"
+            right = None if op == "some" else self.summed(self.right())
         if isinstance(left, Attribute) and left.owner == "meta" and left.other is None:
             if isinstance(right, Regex):
                 return items.Meta(Test(left.key, op, (), right))
-            if isinstance(right, Attribute) or op in ("<", ">", "<=", ">="):
+            if isinstance(right, Attribute | items.Sum) or op in ("<", ">", "<=", ">="):
                 raise self.fail("a value")
             value = plain(right) if isinstance(right, float) else right
             return items.Meta(Test(left.key, op, () if value is None else (value,)))

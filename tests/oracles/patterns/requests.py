@@ -14,6 +14,8 @@ from patterns.corpus import Corpus, Word
 from patterns.facts import Facts
 
 SENTENCE = (
+    # An edge that begins one word before another is not within it.
+    "pattern { e: A -[amod]-> B; f: A -[det]-> D } without { f << e }",
     # What a word looks at most, from either end of a dependency.
     "pattern { V -[obj]-> O; O =[3-1]=> V }",
     "pattern { V -[nsubj]-> S; V =[2-4]=> S }",
@@ -87,6 +89,52 @@ DOCUMENT = (
     "pattern { A =[1-2]=> B; B.lemma = A.lemma }",
     "pattern { V -[obj]-> O; O =[2-9 < 0.01]=> SEP; V [Tense=Past] }",
 )
+
+PASTED = (
+    "pattern { A []; A ->> A }",
+    "pattern { A [upos=VERB]; A ->> A }",
+    "pattern { A [upos=VERB]; A ->> B$; B$ [upos=VERB|NOUN] }",
+    'pattern { A []; A ->> B$; B$ [form="__0__"] }',
+    "pattern { A [upos=NOUN] } without { V [upos=VERB]; X$ []; V ->> X$; X$ -> A }",
+    "global { sent_id = * } pattern { A [upos=NUM] }",
+    "global { nosuch = * } pattern { A [upos=NUM] }",
+    "pattern { meta.text = *; A [upos=INTJ|ADV] }",
+    "pattern { A [Number=Plur/upos=ADV] }",
+    "pattern { A [Tense=Past/Number=Plur|Sing/upos=ADV, upos<>PRON] }",
+    'pattern { A [nosuch=x/form="__0__"] }',
+    "pattern { V -[nsubj]-> S; V.Tense = * }",
+    "pattern { V -[nsubj]-> S } without { V.Tense = * }",
+    "pattern { A -> B; A.Tense/upos = ADJ }",
+    "pattern { A -> B; B -> C; delta(A, B) + delta(B, C) = 3 }",
+    "pattern { A -> B; B -> C; delta(A, C) > length(A, B) + length(B, C) - 1 }",
+    "pattern { A -> B; proj_size(A) - proj_size(B) > 6 }",
+    "pattern { A -> B; A.__id__ - B.__id__ - 2 = 0 }",
+    "pattern { A -> B; A.Person + B.Person > 3 }",
+    "pattern { e: A -> B; e.length + 2 < length(A, B) + B.__id__ - 3 }",
+)
+"""What people paste from Grew-match, each with hits in the sample or, of missing names, without."""
+
+ENHANCED = (
+    "pattern { X -[E:obj]-> Y }",
+    "pattern { X -[E:obj]-> Y } without { X -[obj]-> Y }",
+    "pattern { X -[E:nsubj|E:nsubj:pass]-> Y; X [upos=VERB] }",
+    "pattern { X -[enhanced=yes]-> Y; Y [upos=NUM] }",
+    "pattern { e: X -[enhanced=yes]-> Y; Y [upos=PRON] }",
+    "pattern { X -[1=conj, 2=and, enhanced=yes]-> Y }",
+    "pattern { X -[1=conj, 2<>and, enhanced=yes]-> Y }",
+    "pattern { X -[1=obj, !enhanced]-> Y }",
+    'pattern { X -[re"E:n.*"]-> Y; Y [upos=PRON] }',
+    "pattern { e: X -[E:nsubj]-> Y; e.length > 9 }",
+    "pattern { e: X -[1=conj, enhanced=yes]-> Y; e.2 = or; e.enhanced = yes }",
+    "pattern { X -[E:nsubj]-> Y; Z -[E:nsubj]-> Y; X << Z }",
+    "pattern { X [upos=VERB] } without { X -[E:nsubj]-> Y }",
+    "pattern { X [upos=VERB]; X -[E:nsubj]-> * } without { X -[nsubj]-> * }",
+    "pattern { * -[E:root]-> X; X [upos=ADJ] }",
+    "pattern { A -[E:root]-> X; X [upos=ADJ] }",
+    "pattern { e: X -[E:obj]-> Y; f: X -[E:nsubj]-> Y }",
+    "pattern { e: V -[E:nsubj:xsubj]-> S; f: W -[nsubj]-> S; e.label <> f.label }",
+)
+"""Requests on the enhanced graph, for GUM."""
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]")
 _WORDY = re.compile(r"[A-Za-z]{2,12}")

@@ -1,0 +1,318 @@
+"""`attnbank compute` and `attnbank probe`: what is computed from a run and kept in the bank."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.commands.query import AnalysisGroup, plain_name
+from attnbank.cli.exit_status import command, guarded
+from attnbank.cli.humanize import duration
+from attnbank.cli.options import (
+    bank_path,
+    field_options,
+    option,
+    quiet_option,
+    run_option,
+    stacked,
+    typed_for,
+)
+from attnbank.cli.output import check_output, output_options, write_frame
+from attnbank.cli.progress import ProgressDisplay
+from attnbank.cli.safe_echo import notify, safe_echo
+from attnbank.ingest.derived.probes.options import KINDS, WITH_WORDS, ProbeOptions
+from attnbank.ingest.derived.steps import STEPS, Answer, Step, keep
+from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import every, find
+
+if TYPE_CHECKING:
+    from attnbank.queries import Bank
+
+_run_option = run_option("Name or id of the run. Otherwise the one that answers.", metavar="RUN")
+_common_options = stacked(
+    option("--replace", "Compute it anew if the bank has it already.", False), quiet_option()
+)
+_NOT_COMPUTED = "; nothing was computed (--replace recomputes)"
+
+
+class Computations(AnalysisGroup):
+    """What can be computed and kept: the steps, and every analysis."""
+
+    noun = "computation"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names of the steps and of all analyses."""
+        return list(dict.fromkeys([*STEPS, *every()]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Make the command of a step or an analysis; None if there is none."""
+        plain = plain_name(cmd_name)
+        return _of_step(STEPS[plain]) if plain in STEPS else super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the steps; the analyses are those of `attnbank queries`."""
+        with formatter.section("What SQL alone cannot compute"):
+            formatter.write_dl([(each.name, f"{each.title}.") for each in STEPS.values()])
+        with formatter.section("Answers that are kept"):
+            formatter.write_text("Every analysis by its name, with its own options: see attnbank"
+                                 " queries.")  # fmt: skip
+
+
+@cache
+def _of_step(step: Step) -> click.Command:
+    options = (
+        option(
+            f"--{each.name}",
+            f"{each.help[0].upper()}{each.help[1:]}. Default: {each.default}.",
+            type=type(each.default),
+            metavar="N",
+        )
+        for each in step.options
+    )
+
+    @command(
+        step.name,
+        group="attnbank compute",
+        help=f"{step.title}.\n\nThe analysis of the same name reads what was computed. What the"
+        " bank has already, of the same run and options, is not computed again.",
+        short_help=f"{step.title}.",
+    )
+    @stacked(_run_option, *options, _common_options)
+    def run_step(ctx: click.Context, /, run: str | None, replace: bool, **values: Any) -> None:
+        from attnbank.ingest.derived.steps import compute
+
+        path = bank_path(ctx)
+        given = {name: value for name, value in values.items() if value is not None}
+        with ProgressDisplay() as display:
+            found = compute(path, step.name, run, display, replace=replace, **given)
+        for table, rows in found.rows.items():
+            what = f"{rows:,} rows of the run {found.run}"
+            new = f"Table {table} now has {what}"
+            notify(new if found.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
+        notify(f"Next: {typed_for(path)} query {step.name}")
+
+    return run_step
+
+
+def _describe(analysis: Analysis) -> tuple[str, str]:
+    text = (
+        f"Keep the answer of attnbank query {analysis.name} with these options in the bank. query,"
+        " plot and bank.query give it again, until something has changed that it was computed from."
+    )
+    return text, ""
+
+
+def _keep(ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, replace: bool) -> None:
+    path, name = bank_path(ctx), analysis.name
+    kept = keep_one(path, name, given, replace=replace)
+    if kept is None:
+        notify(f"The bank already has the answer of {name}{_NOT_COMPUTED}")
+    else:
+        notify(f"Saved {kept.row_count:,} rows of {name} in the bank ({kept.seconds:.1f} s)")
+    notify(f"Next: {typed_for(path)} query {name}")
+
+
+@click.pass_context
+def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -> None:
+    def work() -> None:
+        with ProgressDisplay() as display:
+            done = keep_all(bank_path(ctx), run, display, replace=replace)
+        notify(
+            f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
+            *(f"Skipped: {name} ({reason})" for name, reason in done.skipped.items()),
+        )
+
+    if ctx.invoked_subcommand is not None:
+        if everything or run is not None:
+            raise click.UsageError(
+                "--all and --run cannot stand before a name; put --run after it.", ctx
+            )
+    elif everything:
+        guarded(ctx, work)
+    else:
+        safe_echo(*ctx.get_help().split("\n"))
+
+
+MOST_BYTES = 64_000_000
+_WRITES_AFTER = 15.0
+"""Seconds after which finished answers are written, so that an interrupt loses little."""
+
+
+@dataclass
+class Done:
+    """What `keep_all` did: what it kept, how many were kept `already`, and why it skipped some."""
+
+    kept: list[str] = field(default_factory=list)
+    already: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def keep_one(path: Path, name: str, given: Mapping[str, Any], *, replace: bool) -> Answer | None:
+    """Keep the answer to an analysis; None if it is kept already, unless `replace`.
+
+    Raises as `Bank.query` does, CallError for an unfinished run or too large an answer,
+    BankError if the bank cannot be written.
+    """
+    from attnbank.queries import open_bank
+
+    with open_bank(path) as bank:
+        answer = _answer(bank, name, given, replace=replace)
+    if answer is not None:
+        keep(path, [answer])
+    return answer
+
+
+def keep_all(path: Path, run: str | None, on_progress: OnProgress, *, replace: bool) -> Done:
+    """Run every step, then keep the answer of every analysis with its defaults, of one run or all.
+
+    What cannot be answered is skipped. Raises BankError, CallError if there is no such run.
+    """
+    from attnbank.ingest.derived.steps import compute
+    from attnbank.queries import open_bank
+
+    with open_bank(path) as bank:
+        if run is not None and run not in {*bank.runs()["name"], *map(str, bank.runs()["id"])}:
+            bank.run_of("best_head", run=run)  # raises the CallError for an unknown run
+    done = Done()
+    for step in STEPS:
+        try:
+            compute(path, step, run, replace=replace)
+        except (CallError, QueryError, ImportError) as error:
+            done.skipped[step] = str(error).split("\n")[0].rstrip(".")
+    waiting: list[Answer] = []
+    names = [name for name in every() if name not in STEPS]
+    begun = time.monotonic()
+    for at, name in enumerate(names):
+        on_progress(Progress("keeping", at, len(names)))
+        takes_run = any(each.name == "run" for each in find(name).parameters)
+        given = {"run": run} if run is not None and takes_run else {}
+        with open_bank(path) as bank:
+            try:
+                answer = _answer(bank, name, given, replace=replace)
+            except (CallError, QueryError) as error:
+                done.skipped[name] = str(error).split("\n")[0].rstrip(".")
+                continue
+        if answer is None:
+            done.already += 1
+            continue
+        done.kept.append(name)
+        waiting.append(answer)
+        if time.monotonic() - begun > _WRITES_AFTER:
+            keep(path, waiting)
+            waiting, begun = [], time.monotonic()
+    if waiting:
+        keep(path, waiting)
+    on_progress(Progress("keeping", len(names), len(names)))
+    return done
+
+
+def _answer(bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool) -> Answer | None:
+    from attnbank.queries.results import as_bytes
+
+    if not replace and bank.kept(name, **given) is not None:
+        return None
+    run = bank.run_of(name, **given)
+    if run is not None and not run.is_finished:
+        raise CallError(
+            f"The run {run.name} is unfinished, so the answer would soon be out of date.",
+            "Finish it first: type the same ingest command again.",
+        )
+    bank.reads_kept = False
+    start = time.perf_counter()
+    rows = bank.query(name, **given)
+    seconds = time.perf_counter() - start
+    answer = as_bytes(rows)
+    if len(answer) > MOST_BYTES:
+        raise CallError(
+            f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} are kept.",
+            "Query it when you need it: it is large, not slow.",
+        )
+    number = None if run is None else run.id
+    return Answer(name, number, rows.height, answer, seconds, dict(given))
+
+
+compute = Computations(
+    "compute",
+    _keep,
+    _describe,
+    _common_options,
+    help=(
+        "Compute what SQL alone cannot, or keep the answer of an analysis, in the bank.\n\n"
+        "head_distance and head_embedding fill the tables that the analyses of these names"
+        " read. Of every other analysis the rows are kept, for the run and the options that are"
+        " given, so that they need not be computed again.\n\n"
+        "\b\nExample:\n  attnbank compute head_distance\n  attnbank compute best_head\n"
+        "  attnbank compute --all"
+    ),
+    short_help="Compute what SQL alone cannot, or keep an answer.",
+    callback=_all,
+)
+stacked(
+    option(
+        "--all everything",
+        "Keep the answer of every analysis that has one, with its defaults.",
+        False,
+    ),
+    _run_option,
+    _common_options,
+)(compute)
+
+
+@command("probe", "attention --train-run gum-train/minilm --test-run gum-dev/minilm")
+@click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
+@run_option(
+    "Name or id of the run to learn from. right_branching needs none.",
+    "--train-run",
+    metavar="RUN",
+)
+@run_option("Name or id of the run to be scored on.", "--test-run", required=True, metavar="RUN")
+@field_options(ProbeOptions)
+@option("--replace", "Train it anew if the bank has it already.", False)
+@quiet_option("Print the scores and nothing else.")
+@output_options
+def probe(
+    ctx: click.Context, /, kind: str, train_run: str | None, test_run: str, replace: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Train a classifier that finds syntactic heads in attention, and score it.
+
+    KIND is right_branching (each word's head is the next word), attention (a weight for each
+    attention head and direction), attention_words (weights that depend on the two words) or
+    distance_words (the distance and the two words, no attention). The scores, by relation, are
+    printed and kept in the bank: see probe_accuracy, probe_heads and paper.table_3. A probe that
+    the bank has already, of the same runs and options, is printed and not trained again.
+
+    The published code trains for one epoch, one sentence at a time, and lets a word be its own
+    head. Here training stops when the held-out loss falls no more, and no word is its own head;
+    --epochs 1 --batch-sentences 1 --held-out 0 trains as long as there.
+    """
+    from attnbank.ingest.derived.probes import train_probe
+
+    check_output(ctx)
+    asked = ProbeOptions(**options)
+    if kind in WITH_WORDS and asked.embeddings == "model" and asked.model is not None:
+        # The same checks that ingest makes of an untrusted model, before its weights are read.
+        from attnbank.ingest.models.loading import describe
+
+        describe(asked.model, trust_remote_code=asked.trust_remote_code)
+    with ProgressDisplay() as display:
+        report = train_probe(
+            bank_path(ctx), kind, train_run, test_run, asked, display, replace=replace
+        )
+    of_all = report.scores.row(0, named=True)
+    took = duration(report.seconds) if report.is_new else "in the bank already (--replace: anew)"
+    learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
+    notify(
+        f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"
+        f" {report.test_run} (95 % interval {100 * of_all['uas_low']:.1f} to"
+        f" {100 * of_all['uas_high']:.1f}); {took}{learnt}"
+    )
+    write_frame(ctx, report.scores)

@@ -1,0 +1,190 @@
+"""`attnbank info`: what is in a bank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.humanize import reading_lines, size, unknown_lines
+from attnbank.cli.options import open_named_bank
+from attnbank.cli.output import check_output, destination, output_options, write_frame
+from attnbank.ingest.options import conduct_lines
+from attnbank.sql.suggest import shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from attnbank.queries.contents import Contents
+
+READING = 2
+"""The value of run.reading in runs whose words all carry the white space before them."""
+_OLD_READING = (
+    "ingested by an older attnbank: unless its tokenizer is WordPiece or byte-level, words were"
+    " given spaces that the text does not have; ingest it again"
+)
+_CHOICES = {
+    "shard": "the {} of the documents",
+    "truncate": "only the first input of each document",
+    "limit": "a sample of {} inputs",
+    "seed": "seed {}",
+    "gradients": "gradients",
+    "ablate": "ablation of {}",
+    "replacement": "replaced by {}",
+    "mask_seed": "mask seed {}",
+    "earlier_batch_tokens": "smaller batches after a lack of memory (up to batch:tokens {})",
+}
+"""Columns of a run that stand in the line of its further options, and how."""
+
+
+@command("info")
+@output_options
+def info(ctx: click.Context) -> None:
+    """Show what is in the bank: runs, models, corpora, and what was left out.
+
+    As JSON it is one object; in the other formats for programs it is the runs.
+    """
+    chosen = check_output(ctx)
+    with open_named_bank(ctx) as bank:
+        contents = bank.info()
+    if chosen not in ("table", "json"):
+        write_frame(ctx, contents.runs)
+        return
+    text = _for_people(contents) if chosen == "table" else _for_programs(contents)
+    with destination(ctx, binary=False) as file:
+        file.write(text.encode(errors="backslashreplace"))
+
+
+def _for_programs(contents: Contents) -> str:
+    found: dict[str, Any] = {"path": str(contents.path)}
+    found |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
+    for part in ("runs", "models", "corpora", "skipped", "departures", "tables"):
+        found[part] = getattr(contents, part).to_dicts()
+    return json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
+
+
+def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows, with names and texts escaped so that a terminal can show them safely."""
+    for row in frame.iter_rows(named=True):
+        yield {key: shown(value) if isinstance(value, str) else value for key, value in row.items()}
+
+
+def _for_people(contents: Contents) -> str:
+    """The contents as paragraphs of text, safe for a terminal; lines after the first indented."""
+    paragraphs = [
+        [
+            f"{shown(str(contents.path))}: {size(contents.bytes)}, written by attnbank"
+            f" {shown(contents.created_by)}"
+        ],
+        *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
+        *map(_run, _shown(contents.runs)),
+        *map(_model, _shown(contents.models)),
+        *map(_corpus, _shown(contents.corpora)),
+        ["skipped", *map(_skipped, _shown(contents.skipped))]
+        if contents.skipped.height
+        else ["skipped  nothing"],
+    ]
+    if contents.departures.height:
+        accepted = [
+            f"{row['n']:,} {row['reason']}  corpus {row['corpus']};"
+            f" first: {row['example']} ({row['place']})"
+            for row in _shown(contents.departures)
+        ]
+        paragraphs.append(["accepted", *accepted])
+    tables = (f"{shown(name)} {rows:,}" for name, rows in contents.tables.rows())
+    paragraphs.append([f"rows  {', '.join(tables)}"])
+    return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
+
+
+def _skipped(row: dict[str, Any]) -> str:
+    whose = row["run"] or f"corpus {row['corpus']}, every run"
+    place = f" ({row['place']})" if row["place"] else ""
+    return f"{row['n']:,} {row['reason']}  {whose}; e.g. {row['example']}{place}"
+
+
+def _run(row: dict[str, Any]) -> list[str]:
+    is_whole = row["keep"] != "peaks"
+    shape = [
+        f"context {row['context']}",
+        f"unit {row['unit']}",
+        f"subword {row['subword']}",
+        f"at most {row['max_tokens']} tokens",
+        *(["edges shared"] if row["edges"] == "share" else []),
+        *([f"{row['decimals']} decimals" if row["decimals"] else "unrounded"] if is_whole else []),
+        f"batches of {row['batch_tokens']:,} tokens on {row['device']}",
+    ]
+    chosen = [
+        how.format(_shards(row[name]) if name == "shard" else row[name])
+        for name, how in _CHOICES.items()
+        if row[name] is not None
+    ]
+    held = f"{row['weights']:,} weights" if is_whole else "peaks and sums of their attention"
+    seed = "" if row["random_seed"] is None else f" (random weights, seed {row['random_seed']})"
+    end = f"finished {row['finished']} UTC"
+    if row["finished"] is None:
+        end = f"interrupted after {row['batches']:,} batches; run the same ingest to resume"
+    tokens = {
+        "parts": ["multiword tokens were read in parts, not as they are written"],
+        "written": ["multiword tokens were read as written"],
+    }
+    return [
+        f"run {row['id']}  {row['name']}",
+        f"model {row['model']}{seed}, corpus {row['corpus']}",
+        ", ".join(shape),
+        *([", ".join(chosen)] if chosen else []),
+        *conduct_lines(row["batching"], None, None),
+        f"{row['sentences']:,} sentences, {row['words']:,} words,"
+        f" {held}, about {size(row['bytes'])}",
+        *unknown_lines(row["words"], row["unknown_words"]),
+        *tokens.get(row["multiword"], []),
+        *reading_lines(row),
+        *([] if (row["reading"] or 1) >= READING else [_OLD_READING]),
+        f"started {row['started']} UTC, {end}",
+    ]
+
+
+def _shards(text: str) -> str:
+    """A shard, 3/5, or the shards that were merged, 1-2+4/5, with the word before it."""
+    return f"shard{'s' if {*text} & {*'+-'} else ''} {text}"
+
+
+def _model(row: dict[str, Any]) -> list[str]:
+    seed = row["random_seed"]
+    weights = "trained weights" if seed is None else f"random weights, seed {seed}"
+    revision = f", revision {row['revision']}" if row["revision"] else ""
+    return [
+        f"model {row['id']}  {row['name']}{revision}",
+        f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each,"
+        f" {weights}{', causal' if row['causal'] else ''}",
+        *conduct_lines(None, row["sinks"], row["layer_numbers"]),
+        f"sha256 {row['sha256']}",
+        f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",
+    ]
+
+
+def _corpus(row: dict[str, Any]) -> list[str]:
+    silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
+    splits = ", ".join(row["splits"]) if row["splits"] else "none"
+    language = f"; language {row['language']}" if row["language"] else ""
+    shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
+    odd = []  # multiword tokens that their words do not spell, and nodes that are not words
+    if row["unspelled_tokens"]:
+        odd.append(
+            f"{row['unspelled_tokens']:,} of {row['multiword_tokens']:,} multiword"
+            " tokens are not spelled as their words"
+        )
+    if row["empty_nodes"]:
+        odd.append(f"{row['empty_nodes']:,} empty node{'s' * (row['empty_nodes'] > 1)}")
+    return [
+        f"corpus {row['id']}  {row['name']}",
+        f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
+        f"{row['documents']:,} documents, {row['sentences']:,} sentences,"
+        f" {row['words']:,} words, {row['mentions']:,} mentions{shard}",
+        f"sha256 {row['sha256']}",
+        *([", ".join(odd)] if odd else []),
+        *([f"pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []),
+    ]

@@ -1,0 +1,277 @@
+"""`attnbank ingest CORPUS...` fills a bank; `attnbank demo` fills a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.resources import as_file, files
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.humanize import reading_lines, size, unknown_lines
+from attnbank.cli.options import (
+    BankCommand,
+    bank_path,
+    beginning,
+    check_engine,
+    engine_options,
+    field_options,
+    option,
+    quiet_option,
+    typed_for,
+)
+from attnbank.cli.output import check_output, output_options, write_frame
+from attnbank.cli.progress import ProgressDisplay
+from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
+from attnbank.ingest.corpora.document import CorpusError
+from attnbank.ingest.corpora.format import formats
+from attnbank.ingest.options import CORPUS, INPUTS, KEEP, MODEL, PART, IngestOptions
+from attnbank.sql.errors import AttnbankError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.corpora.document import Problem
+    from attnbank.ingest.options import Estimate, Report
+    from attnbank.ingest.progress import OnProgress
+
+
+def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
+
+
+_GROUPS = {
+    title: [each.name for each in fields(IngestOptions) if each.metadata.get("group") == title]
+    for title in (CORPUS, MODEL, INPUTS, PART, KEEP)
+}
+
+
+@command(
+    "ingest",
+    "wsj-dev.conllu --model google-bert/bert-base-uncased",
+    cls=BankCommand,
+    sections=_GROUPS | {KEEP: [*_GROUPS[KEEP], "dry_run"]},
+)
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", type=click.Path())
+@field_options(
+    IngestOptions,
+    model={"shell_complete": _models},
+    format={"type": click.Choice(list(formats()))},
+)
+@option("--dry-run", "Print what it would write, and how big, and stop there.", False)
+@engine_options(
+    "What runs the model: this process, which fills the bank, or the executors of Spark,"
+    " which fill an export (--to).",
+    writes=True,
+)
+@quiet_option()
+def ingest(
+    ctx: click.Context, /, dry_run: bool, engine: str, to: str | None, master: str | None,
+    **values: Any,
+) -> None:  # fmt: skip
+    """Fill a bank with what a model's heads look at in a corpus.
+
+    CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or one sentence per line
+    without annotation; .gz of any. The bank is made where there is none. An ingest that was
+    interrupted goes on when it is typed again.
+    """
+    check_engine(ctx)
+    options = IngestOptions(bank=bank_path(ctx), **values)
+    if dry_run:
+        _estimate(options)
+    elif to is not None:
+        with _progress() as display:
+            report = spark_ingest(options, to, master, display)
+        print_report(report, Path(to))
+        notify(
+            f"To make a bank of it: attnbank -b new.duckdb import {to}",
+            f"To query it on Spark: attnbank query best_head --engine spark --data {to}",
+        )
+    else:
+        print_report(report := fill(options), options.bank)
+        if not is_quiet():
+            notify(f"Next: {typed_for(options.bank)} {_next(report, options.bank)}")
+
+
+def fill(options: IngestOptions) -> Report:
+    """Ingest, and show the progress. Raises as `_progress` and `ingest` do."""
+    from attnbank.ingest import ingest
+
+    with _progress() as display:
+        return ingest(options, display)
+
+
+@contextmanager
+def _progress() -> Iterator[ProgressDisplay]:
+    """Show progress. A Ctrl-C, and a corpus with several problems, become an AttnbankError."""
+    try:
+        with ProgressDisplay() as display:
+            yield display
+    except KeyboardInterrupt as error:
+        kept = str(error) or "no batch was written yet"
+        raise AttnbankError(f"Interrupted; {kept}. Run the same command to resume.") from error
+    except CorpusError as error:
+        count = len(error.problems)
+        if count == 1:
+            raise
+        _print_problems(error.problems, "problems")
+        if not count:
+            raise AttnbankError(error.remedy) from error
+        raise AttnbankError(
+            f"The corpus has {count:,} problems; the bank was not touched.", error.remedy
+        ) from error
+
+
+def _estimate(options: IngestOptions) -> None:
+    with _progress() as display:
+        from attnbank.ingest import estimate
+
+        found = estimate(options, display)
+    _print_problems(found.problems, "would be skipped")
+    safe_echo(
+        f"documents  {found.documents:,}",
+        f"sentences  {found.sentences:,}",
+        f"words      {found.words:,}",
+        f"pieces     {found.pieces:,}  (special tokens counted)",
+        f"weights    {found.weights:,}",
+        f"bytes      {found.bytes:,}  (about {size(found.bytes)})",
+        *_corpus_lines(found),
+    )
+
+
+_FIRST = ("best_head", "table_2", "special_tokens")
+"""Analyses to suggest next, each for another kind of run; the first that fits is taken."""
+
+
+def _next(report: Report, bank: Path) -> str:
+    from attnbank.queries import open_bank
+    from attnbank.sql.registry import find
+    from attnbank.sql.runs import RANDOM, run_fits, settled
+
+    with open_bank(bank) as opened:
+        for name in _FIRST:
+            choice = settled(opened.connection, find(name))
+            fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
+            if all(each.misfit is None and each.reserve in (None, RANDOM) for each in fits):
+                answers = opened.run_of(name) if fits[0].reserve is None else None
+                is_default = answers is not None and answers.name == report.run
+                return f"query {name}" + ("" if is_default else f" --run {quote(report.run)}")
+    return "queries"
+
+
+MOST_PROBLEMS = 20
+_STATES = {
+    "unchanged": "is already in the bank; nothing was added",
+    "resumed": "is finished; it resumed where it had stopped",
+    "new": "is finished",
+}
+_MADE_AGAIN = frozenset(
+    ("run", "sequence", "position", "attention", "attention_map", "peak", "gradient", "skipped",
+     "ablation")
+)  # fmt: skip
+"""Tables that a run which replaces another fills as that one did."""
+
+
+def print_report(report: Report, place: Path) -> None:
+    """Say what an ingest did; `place` is the bank or export that it filled."""
+    _print_problems(report.problems, "skipped")
+    written = place.rglob("*") if place.is_dir() else [place]
+    total = size(sum(each.stat().st_size for each in written if each.is_file()))
+    kept = "" if report.keep == "weights" else ", of which only peaks and sums are kept"
+    lines = [
+        f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
+        f" {report.weights:,} weights{kept}; {place} is {total}",
+        *_corpus_lines(report),
+        *report.notes,
+        *reading_lines(vars(report)),
+    ]
+    if report.replaced is not None:
+        gone = [f"the probe {each}" for each in report.replaced.probes] + [
+            f"{rows:,} rows of {table}"
+            for table, rows in report.replaced.rows.items()
+            if table not in _MADE_AGAIN and not table.startswith("probe")
+        ]
+        lines += [f"deleted with the replaced run: {', '.join(gone)}"] if gone else []
+    notify(f"Run {report.run} {_STATES[report.state]}:", *(f"  {each}" for each in lines))
+
+
+def _corpus_lines(found: Report | Estimate) -> list[str]:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+    lines = [f"skipped: {reasons}" if reasons else "no sentences skipped"]
+    if found.unknown_words:
+        lines += unknown_lines(found.words, found.unknown_words)
+    if found.empty_nodes:
+        lines.append(f"{found.empty_nodes:,} empty node{'s' * (found.empty_nodes != 1)} ignored")
+    return lines + [
+        f"accepted: {each.count:,} {each.id}, first at {each.place} ({each.fact}); --strict rejects"
+        for each in found.departures
+    ]
+
+
+def _print_problems(problems: Sequence[Problem], what: str) -> None:
+    if not problems:
+        return
+    more = len(problems) - MOST_PROBLEMS
+    safe_echo(
+        f"{len(problems):,} {what}:",
+        *(f"  {problem}" for problem in problems[:MOST_PROBLEMS]),
+        *([f"  and {more:,} more"] if more > 0 else []),
+        err=True,
+    )
+
+
+def spark_ingest(
+    options: IngestOptions, to: str, master: str | None, on_progress: OnProgress
+) -> Report:
+    """Fill an export on Spark. Raises as `ingest_to_export` and `session_of` do."""
+    from attnbank.ingest import ingest_to_export
+    from attnbank.ingest.engines.spark import OnSpark
+    from attnbank.queries.spark.sessions import LOCAL, session_of
+
+    with session_of(master or LOCAL) as session:
+        return ingest_to_export(options, to, lambda folder: OnSpark(session, folder), on_progress)
+
+
+DEMO_BANK = "attnbank-demo.duckdb"
+
+
+@command("demo", cls=BankCommand)
+@quiet_option("Print the table and nothing else.")
+@output_options
+def demo(ctx: click.Context) -> None:
+    """Fill a small bank and print the paper's table 1 of it.
+
+    The corpus and the model come with the package: ten short English texts and a BERT of 6
+    layers with 12 heads each. Without -b the bank is attnbank-demo.duckdb.
+    """
+    check_output(ctx)
+    bank = bank_path(ctx, DEMO_BANK)
+    notify(f"Filling {bank} from the sample corpus with the model minilm")
+    with as_file(files("attnbank.ingest.corpora") / "sample") as sample:
+        corpora = (str(sample),)
+        report = fill(IngestOptions(corpora=corpora, bank=bank, model="minilm", name="sample"))
+    print_report(report, bank)
+    notify(
+        "",
+        "The best head for each relation, as in table 1 of Clark et al. (2019): how often",
+        "it finds the syntactic head, beside the best fixed offset, in per cent.",
+        "",
+    )
+    from attnbank.queries import open_bank
+
+    with open_bank(bank) as opened:
+        frame = opened.query("paper.table_1", run=report.run)
+    write_frame(ctx, frame, title=f"Run: {report.run}")
+    notify(
+        "",
+        "Next:",
+        f"  {typed_for(bank)} query best_head --relation obj",
+        f"  {typed_for(bank)} info",
+        "  attnbank queries",
+        "  attnbank ingest YOUR.conllu --model google-bert/bert-base-uncased",
+    )

@@ -1,0 +1,277 @@
+"""`attnbank query NAME`, one command per analysis, made from its header; `attnbank queries`."""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.options import (
+    BankCommand,
+    BankGroup,
+    Decorator,
+    beginning,
+    engine_options,
+    fresh_option,
+    names,
+    option,
+    requested,
+    source_of,
+    stacked,
+)
+from attnbank.cli.output import check_output, output_options, record, run_title, write_frame
+from attnbank.cli.safe_echo import safe_echo
+from attnbank.queries import parameters
+from attnbank.queries.user_queries import VARIABLE, join
+from attnbank.sql.errors import AttnbankWarning
+from attnbank.sql.header import OWN, Analysis, Parameter
+from attnbank.sql.registry import DIALECTS, every, faults, find
+
+if TYPE_CHECKING:
+    from attnbank.queries import Bank
+
+_TITLES = {
+    "paper": "The paper's tables and figures",
+    "surface": "Surface patterns (section 3)",
+    "syntax": "Syntax (section 4.2)",
+    "languages": "Many corpora and languages, one model",
+    "coreference": "Coreference (section 4.3)",
+    "probes": "Probes (section 5)",
+    "clusters": "Clusters (section 6)",
+    "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
+    "voita": "Functions of heads (Voita et al. 2019)",
+    OWN: "Your own (--queries)",
+}
+"""The titles of the sections of the registry, in the order in which they are listed."""
+
+
+def by_section() -> dict[str, list[Analysis]]:
+    """The analyses by the title of their section, or by its name if it has no title."""
+    found: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
+    for each in every().values():
+        found.setdefault(_TITLES.get(each.section, each.section.capitalize()), []).append(each)
+    return {title: those for title, those in found.items() if those}
+
+
+def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None and not ctx.resilient_parsing:
+        join(value)
+
+
+queries_option = option(
+    "--queries",
+    f"A folder of analyses of your own, .sql files with a header. Otherwise the variable"
+    f" {VARIABLE}.",
+    metavar="DIR",
+    type=click.Path(),
+    envvar=VARIABLE,
+    is_eager=True,  # it must be read before the name of the analysis
+    expose_value=False,
+    callback=_join,
+)
+
+
+class AnalysisGroup(BankGroup):
+    """A group with a command for each analysis, or for those that have something."""
+
+    noun = "analysis"
+
+    def __init__(
+        self, name: str, run: Callable[..., None],
+        describe: Callable[[Analysis], tuple[str, str]], options: Decorator, **more: Any,
+    ) -> None:  # fmt: skip
+        """`run` gets the context, an analysis, its given parameters and what `options` has.
+
+        `describe` returns the help below the title, and the example.
+        """
+        super().__init__(name, subcommand_metavar="NAME [OPTIONS]", **more)
+        self.run, self.describe, self.options = run, describe, options
+        self.made = cache(self._make)
+        queries_option(self)
+
+    def takes(self, analysis: Analysis) -> bool:
+        """Whether the group has a command for an analysis."""
+        return True
+
+    def sections(self) -> dict[str, list[str]]:
+        """The names of the analyses by section."""
+        named = {
+            title: [each.name for each in those if self.takes(each)]
+            for title, those in by_section().items()
+        }
+        return {title: those for title, those in named.items() if those}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Make the command of an analysis; raises the CallError of a user's file with a fault."""
+        plain = plain_name(cmd_name)
+        if plain in faults() and not ctx.resilient_parsing:
+            raise faults()[plain]
+        return self.made(find(plain)) if plain in every() else None
+
+    def _make(self, analysis: Analysis) -> click.Command:
+        text, example = self.describe(analysis)
+
+        @command(
+            analysis.name,
+            example,
+            group=f"attnbank {self.name}",
+            help=f"{analysis.title}.\n\n{text}",
+            short_help=f"{analysis.title}.",
+        )
+        @stacked(*map(_option_of, analysis.parameters), self.options)
+        def callback(ctx: click.Context, /, **values: Any) -> None:
+            own = {each.name: values.pop(each.name) for each in analysis.parameters}
+            given = {name: value for name, value in own.items() if value is not None}
+            self.run(ctx, analysis, given, **values)
+
+        return callback
+
+
+def plain_name(typed: str) -> str:
+    """The name of an analysis as the registry has it."""
+    return typed.removeprefix("paper.").replace("-", "_")
+
+
+_METAVARS = {"varchar": "TEXT", "double": "NUMBER", "bigint": "INTEGER", "smallint": "INTEGER"}
+
+
+def _option_of(parameter: Parameter) -> Decorator:
+    def read(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+        return None if value is None else parameters.from_text(parameter, value)
+
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        if parameter.names_run or parameter.name == "relation":
+            kind = "run" if parameter.names_run else "relation"
+            return names(kind)(ctx, param, incomplete)
+        return beginning(parameter.choices or (), incomplete)
+
+    flag = parameter.name.replace("_", "-")
+    shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
+    if parameter.type == "boolean":
+        return option(f"--{flag}/--no-{flag} {parameter.name}", text)
+    element, is_list = parameters.element_type(parameter)
+    metavar = _METAVARS.get(element, element.upper())
+    if parameter.choices:
+        metavar = f"[{'|'.join(parameter.choices)}]"
+    return option(
+        f"--{flag} {parameter.name}",
+        text,
+        metavar=f"{metavar},..." if is_list else metavar,
+        callback=read,
+        shell_complete=complete,
+    )
+
+
+def _shown_default(parameter: Parameter) -> str:
+    if parameter.type == "boolean":
+        return "yes" if parameter.default == "true" else "no"
+    return parameter.default.strip("'[]").replace(", ", ",")
+
+
+def _run(
+    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool, show_sql: bool,
+    dialect: str | None, engine: str, **_: Any,
+) -> None:  # fmt: skip
+    if dialect is not None:
+        from attnbank.queries.dialects import to_dialect
+
+        safe_echo(*to_dialect(analysis.name, dialect, **given).split("\n"))
+        return
+    if show_sql:
+        safe_echo(*analysis.text.rstrip().split("\n"))
+        return
+    check_output(ctx)
+    asked = {each.name: given.get(each.name, each.default) for each in analysis.parameters}
+    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": asked}
+    kept = None
+    with source_of(ctx) as source:
+        if engine == "duckdb":
+            bank = cast("Bank", source)
+            bank.reads_kept = not fresh
+            kept = None if fresh else bank.kept(analysis.name, **given)
+            facts["kept_answer"] = None if kept is None else kept.message
+        frame = source.query(analysis.name, **given)
+        run = source.run_of(analysis.name, **given)
+        record(ctx, source, None if run is None else run.name, analysis.text, **facts)
+    titles = [] if run is None else [run_title(run)]
+    if kept is not None:
+        titles.append(kept.message if titles else f"Answer: {kept.message}")
+    write_frame(ctx, frame, title="; ".join(titles) or None, hint=analysis.empty)
+
+
+def _describe(analysis: Analysis) -> tuple[str, str]:
+    parts = [
+        " ".join(_sentence(each) for each in (analysis.paper, analysis.grain) if each),
+        *(_sentence(note) for note in analysis.notes),
+        "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
+    ]
+    takes_relation = any(each.name == "relation" for each in analysis.parameters)
+    return "\n\n".join(parts), "--relation obj" if takes_relation else ""
+
+
+def _column_lines(analysis: Analysis) -> list[str]:
+    width = max(len(column.name) for column in analysis.columns)
+    lines = []
+    for column in analysis.columns:
+        first, *more = textwrap.wrap(column.help, 74 - width)
+        lines.append(f"  {column.name:<{width}}  {first}")
+        lines.extend(f"  {'':<{width}}  {line}" for line in more)
+    return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+query = AnalysisGroup(
+    "query",
+    _run,
+    _describe,
+    stacked(
+        fresh_option,
+        option("--show-sql", "Print the statement and do not run it.", False),
+        option(
+            "--dialect",
+            "Print it for this engine, with no macros and the values filled in.",
+            choices=DIALECTS,
+        ),
+        engine_options(),
+        output_options,
+    ),
+    help=(
+        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
+        "\b\nExample:\n  attnbank query best_head --relation obj"
+    ),
+)
+
+
+@command("queries", cls=BankCommand)
+@queries_option
+@output_options
+def queries(ctx: click.Context) -> None:
+    """List the analyses."""
+    for fault in faults().values():
+        warnings.warn(f"{fault.fact} {fault.remedy}", AttnbankWarning, stacklevel=2)
+    if requested(ctx) != (None, None):
+        from attnbank.queries.bank import list_analyses
+
+        write_frame(ctx, list_analyses())
+        return
+    width = max(map(len, every()))
+    for title, those in by_section().items():
+        safe_echo(title)
+        for each in those:
+            safe_echo(f"  {each.name:<{width}}  {each.title}")
+            if each.paper:
+                safe_echo(f"  {'':<{width}}  {each.paper}")
+        safe_echo()
+    safe_echo("Each takes options: attnbank query NAME --help")

@@ -1,0 +1,379 @@
+"""`attnbank find`, `count`, `score`, `save` and `saved`: requests in the language of Grew."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli import output
+from attnbank.cli.exit_status import command
+from attnbank.cli.options import (
+    Decorator,
+    bank_path,
+    corpus_option,
+    engine_options,
+    open_named_bank,
+    option,
+    quiet_option,
+    run_option,
+    source_of,
+    stacked,
+    text_argument,
+    timeout_option,
+    typed_for,
+)
+from attnbank.cli.safe_echo import notify, safe_echo
+from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    import polars as pl
+
+    from attnbank.queries import Bank
+    from attnbank.queries.patterns import HitOptions
+    from attnbank.queries.spark import Exported
+
+_GAP = 2
+"""Columns of a terminal between two columns of the table."""
+_USUAL = 10
+"""Words left and right of a hit if there is no terminal whose width could decide."""
+
+
+_request_argument = text_argument("request")
+
+
+def _keys_option(flag: str, help: str) -> Decorator:
+    return option(flag, help, "", metavar="KEYS")
+
+
+def _within_option(help: str) -> Decorator:
+    return option("--within", help, "sentence", choices=["sentence", "document"])
+
+
+_hit_options = stacked(
+    corpus_option("Read only this corpus, by its name."),
+    run_option("The run whose attention is read, by name or id; by default as for an analysis."),
+    _within_option(
+        "Whether nodes that only attention or coreference ties may be in different sentences."
+    ),
+    timeout_option("How long it may take."),
+    option("--show-sql", "Print the SELECT instead of running it.", False),
+    option("--dialect", "The dialect of --show-sql.", "duckdb"),
+    engine_options(),
+    output.output_options,
+)
+_pair_options = stacked(
+    option("--from dependent", "The node that is the dependent (required).", metavar="NODE"),
+    option("--to head", "The node that is its head (required).", metavar="NODE"),
+    _within_option(
+        "Whether the two words may be in different sentences: then a run over documents is read."
+    ),
+    timeout_option("How long finding the pairs may take."),
+)
+
+
+@command("find", "'pattern { V -[obj]-> O; O [upos=PRON] }'")
+@_request_argument
+@_keys_option("--columns", "Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
+@option(
+    "--head heads",
+    "For these heads (3-1,5-2): the weight from --from to --to, and what is looked at most.",
+    "",
+    metavar="HEADS",
+)
+@option(
+    "--from node",
+    "The node that --head looks from; by default the dependent of the first edge.",
+    metavar="NODE",
+)
+@option("--to target", "The node to which the weight is shown.", metavar="NODE")
+@_keys_option("--sort", "Sort by such keys first.")
+@option("--limit", "Only the first N hits.", least=0, metavar="N")
+@option("--sample", "N hits at random.", least=0, metavar="N")
+@option("--seed", "The seed of --sample.", 0, metavar="S")
+@option(
+    "--context",
+    "Words left and right of a hit, for people; otherwise what the terminal has room for.",
+    least=0,
+    metavar="N",
+)
+@_hit_options
+def find(
+    ctx: click.Context, /, request: str, columns: str, heads: str, node: str | None,
+    target: str | None, sort: str, limit: int | None, sample: int | None, seed: int,
+    context: int | None, **shared: Any,
+) -> None:  # fmt: skip
+    """Find words by a request in the language of Grew.
+
+    REQUEST is in quotes, or - for standard input. People see one line per hit, the matched words in
+    brackets; programs get one row per hit, with the sentence and the index of each node (0 is the
+    node before the first word) and the label of each named edge.
+    """
+    from attnbank.queries.patterns import HitOptions, head_keys
+
+    source = source_of(ctx, shared["timeout"])
+    if heads:
+        columns = ", ".join(filter(None, (columns, head_keys(request, heads, node, target))))
+    elif node or target:
+        raise CallError("--from and --to need --head.", "Add --head 3-1, or leave them out.")
+    chosen = output.check_output(ctx)
+    is_read = chosen in output.FOR_PEOPLE and not shared["show_sql"]
+    is_wide = shared["within"] == "document"
+    hits = HitOptions(shared["corpus"], limit, sample, seed, keys=is_read, cross_sentence=is_wide)
+    keys = {"columns": columns, "sort": sort}
+    if shared["show_sql"]:
+        _print_sql(ctx, source, hits, keys)
+        return
+    with source as bank:
+        found, title = _hits(ctx, bank, hits, keys)
+        shown = found
+        if is_read:
+            width = output.terminal_width(ctx) if chosen == "table" else None
+            beside = _USUAL if context is None and width is None else context
+            shown = bank.concordance(found.drop("run", strict=False).head(output.MOST_ROWS), beside)
+            shown = shown if width is None else _cut(shown, width)
+    output.write_frames(ctx, [shown], count=lambda: found.height, title=title)
+
+
+def _hits(
+    ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
+) -> tuple[pl.DataFrame, str | None]:
+    from attnbank.queries.patterns import statement
+
+    request, hits = ctx.params["request"], _of_run(ctx, bank, hits, keys)
+    found = bank.hits(request, hits, timeout=ctx.params["timeout"], **keys)
+    run = None if hits.run is None else hits.run.name
+    if output.has_provenance(ctx):
+        output.record(ctx, bank, run, statement(request, choice=hits, **keys), request=request)
+    return found, None if run is None else f"Run: {run}"
+
+
+def _print_sql(
+    ctx: click.Context,
+    source: AbstractContextManager[Bank | Exported],
+    hits: HitOptions,
+    keys: dict[str, Any],
+) -> None:
+    from attnbank.queries.patterns import asks_about_attention, statement
+
+    request = ctx.params["request"]
+    if asks_about_attention(request, _listed(keys)):
+        with source as bank:
+            hits = _of_run(ctx, bank, hits, keys)
+    made = statement(request, choice=hits, dialect=ctx.params["dialect"], **keys)
+    safe_echo(*made.split("\n"))
+
+
+def _of_run(
+    ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
+) -> HitOptions:
+    given = ctx.params
+    run = bank.run_of_request(given["request"], given["run"], given["within"], _listed(keys))
+    return replace(hits, run=run)
+
+
+def _listed(keys: dict[str, Any]) -> str:
+    return f"{keys['columns']}, {keys.get('sort', '')}"
+
+
+def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
+    import polars as pl
+
+    from attnbank.queries.directions import is_right_to_left
+    from attnbank.queries.formats import cut, cut_start, display_width
+
+    def widest(name: str) -> int:
+        return max(map(display_width, [name, *map(str, frame[name])]), default=0)
+
+    ways = [is_right_to_left(hit) for hit in frame["hit"]]
+    fixed = [name for name in frame.columns if name not in ("left", "hit", "right")]
+    room = width - sum(widest(name) + _GAP for name in fixed) - 2 * _GAP
+    hit = min(widest("hit"), max(20, room // 2))
+    left = max(4, (room - hit) // 2)
+    right = max(5, room - hit - left)
+    lefts, rights = [], []
+    for before, after, turned in zip(frame["left"], frame["right"], ways, strict=True):
+        # Left of a hit that runs from right to left stands what comes after it, which is cut at
+        # its end; in either case the cut is on the far side.
+        shown = (cut if turned else cut_start)(before, left)
+        lefts.append(" " * (left - display_width(shown)) + shown)
+        rights.append((cut_start if turned else cut)(after, right))
+    return frame.with_columns(
+        pl.Series("left", lefts, pl.String), pl.Series("right", rights, pl.String)
+    )
+
+
+@command("count", "'pattern { V -[obj]-> O }' --by O.upos")
+@_request_argument
+@_keys_option(
+    "--by", "What to count by: V.lemma,O.upos,e.label,delta(V,O),document.genre,{ O =[3-1]=> V }."
+)
+@option("--limit", "Only the N most frequent.", least=0, metavar="N")
+@option("--show", "For each row, the find that lists its hits.", False)
+@_hit_options
+def count(
+    ctx: click.Context, /, request: str, by: str, limit: int | None, show: bool, **shared: Any
+) -> None:
+    """Count what a request describes.
+
+    REQUEST is that of find. With two keys people see a cross table where it has room.
+    """
+    from attnbank.queries.formats import can_be_crossed, crossed
+    from attnbank.queries.patterns import HitOptions
+
+    source = source_of(ctx, shared["timeout"])
+    is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
+    hits = HitOptions(shared["corpus"], limit, cross_sentence=shared["within"] == "document")
+    keys = {"columns": by, "counts": True}
+    if shared["show_sql"]:
+        _print_sql(ctx, source, hits, keys)
+        return
+    with source as bank:
+        if is_read:  # a limit would leave cells of a cross table at 0
+            hits = replace(hits, limit=None)
+        found, title = _hits(ctx, bank, hits, keys)
+    names = [name for name in found.columns if name not in ("n", "share", "run")]
+    if show:
+        found = _with_finds(ctx, found, names)
+    elif is_read and can_be_crossed(found, names):
+        found = crossed(found, *names)
+    elif limit is not None:  # the most frequent, though numbers stand in their own order
+        found = found.filter(found["n"].rank("ordinal", descending=True) <= limit)
+    found = found if limit is None else found.head(limit)
+    output.write_frame(ctx, found, title=title, wraps=show)
+
+
+def _with_finds(ctx: click.Context, found: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    import polars as pl
+
+    from attnbank.queries.patterns import listing
+
+    given = ctx.params
+    options = [("--corpus", given["corpus"]), ("--run", given["run"])]
+    if given["within"] == "document":
+        options.append(("--within", "document"))
+    typed = [part for name, value in options if value for part in (name, value)]
+    rows = found.select(names).rows() or [()] * found.height
+    finds = [
+        shlex.join(["attnbank", "find", listing(given["request"], given["by"], row), *typed])
+        for row in rows
+    ]
+    return found.with_columns(pl.Series("find", finds, pl.String))
+
+
+@command("score", "'pattern { V -[obj]-> O }' --from O --to V")
+@_request_argument
+@_pair_options
+@_keys_option(
+    "--by", "How often the best head is right in each group: V.lemma, delta(V, O), document.genre."
+)
+@option("--each", "With --by: the best head of each group, chosen on its own pairs.", False)
+@option("--min-count", "With --by: leave out groups with fewer pairs.", 1, least=1, metavar="N")
+@option(
+    "--apart",
+    "Leave out pairs closer than N words: 2 leaves out neighbours.",
+    1,
+    least=1,
+    metavar="N",
+)
+@option("--every", "Every head, in both directions, the best first.", False)
+@corpus_option("Read only this corpus.")
+@run_option(
+    "The run whose heads are judged, by name or id; by default as for an analysis. Several: "
+    "--run A --run B.",
+    multiple=True,
+)
+@engine_options()
+@output.output_options
+def score(
+    ctx: click.Context, /, request: str, dependent: str | None, head: str | None,
+    run: tuple[str, ...], **options: Any,
+) -> None:  # fmt: skip
+    """Judge every head on the pairs of words that a request finds.
+
+    REQUEST is that of `attnbank find`. Each pair is judged like a dependency: the head must look
+    from --from at --to more than at any other word, or the other way round. The answer is the best
+    of all heads (how many were tried is in it), with an interval by documents, the highest accuracy
+    that a head can have, the best fixed offset, and two p values of the head against the offset,
+    corrected for all heads: by McNemar's test, which takes pairs for independent, and by documents,
+    which are. The head that is best on every second document is scored on the others. The same for
+    the control of random weights, if the bank has one.
+    """
+    from attnbank.queries.patterns import check_ends
+
+    source = source_of(ctx)
+    output.check_output(ctx)
+    check_ends(request, dependent, head)
+    assert dependent is not None and head is not None
+    for name in ("engine", "data", "master"):  # what `source` is
+        del options[name]
+    with source as bank:
+        frame = bank.score(request, dependent=dependent, head=head, run=run or None, **options)
+        output.record(ctx, bank, frame["run"][0] if frame.height else None, request=request)
+    hint = "the request matches no pairs in the run"
+    output.write_frame(ctx, frame, title=_title_of_scores(frame), hint=hint)
+
+
+def _title_of_scores(frame: pl.DataFrame) -> str | None:
+    if not frame.height:
+        return None
+    names = frame["run"].unique()
+    title = [f"Run: {names[0]}"] if len(names) == 1 else []
+    if "tried" in frame.columns:
+        title.append(f"The best of {frame['tried'][0]} heads and directions, chosen on these pairs")
+    return ". ".join(title) or None
+
+
+@command("save", "possessor 'pattern { N -[nmod:poss]-> P }' --from P --to N")
+@click.argument("name")
+@_request_argument
+@_pair_options
+@option("--meaning", "What the relation means, in words.", metavar="TEXT")
+@run_option("The run whose attention the request reads, by name or id.")
+@option("--replace", "Let the name mean this request from now on.", False)
+@quiet_option()
+def save(
+    ctx: click.Context, /, name: str, request: str, dependent: str | None, head: str | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Save the pairs that a request finds as a relation of the bank.
+
+    Every analysis that takes --relation takes its NAME then, and any program that opens the bank
+    has the view saved.NAME. The same command again looks at the text that came since.
+    """
+    from attnbank.ingest import save_relation
+    from attnbank.queries.patterns import check_ends
+
+    check_ends(request, dependent, head)
+    assert dependent is not None and head is not None
+    with open_named_bank(ctx) as bank:
+        pairs = save_relation(bank, name, request, dependent=dependent, head=head, **options)
+    notify(
+        f"{name} has {pairs:,} pairs.",
+        f"Next: {typed_for(bank_path(ctx))} query best_head --relation {shlex.quote(name)}",
+    )
+
+
+@command("saved")
+@option("--delete name", "Take this relation out of the bank.", metavar="NAME")
+@output.output_options
+def saved(ctx: click.Context, name: str | None) -> None:
+    """List the saved relations, or delete one.
+
+    later_sentences counts the sentences that came after a relation was saved, in which it has no
+    pairs: save it again.
+    """
+    if name is not None:
+        from attnbank.ingest.store.saved import forget
+
+        forget(bank_path(ctx), name)
+        notify(f"Deleted {name}.")
+        return
+    with open_named_bank(ctx) as bank:
+        frame = bank.saved()
+    hint = "no relations saved yet; see attnbank save --help"
+    output.write_frame(ctx, frame, wraps=True, hint=hint)

@@ -1,0 +1,371 @@
+"""`attnbank plot`, `show`, `report` and `explore`: pictures and pages of what is in a bank."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli import output
+from attnbank.cli.commands.query import AnalysisGroup, plain_name
+from attnbank.cli.exit_status import GuardedCommand, command
+from attnbank.cli.options import (
+    bank_path,
+    corpus_option,
+    file_options,
+    fresh_option,
+    memory_option,
+    names,
+    open_named_bank,
+    option,
+    output_option,
+    quiet_option,
+    requested,
+    run_option,
+    stacked,
+    theme_option,
+    timeout_option,
+)
+from attnbank.cli.progress import ProgressDisplay
+from attnbank.cli.safe_echo import notify
+from attnbank.ingest.progress import Progress
+from attnbank.sql.errors import CallError
+from attnbank.sql.extras import need
+from attnbank.sql.header import Analysis
+from attnbank.sql.outputs import atomic
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from attnbank.queries.pictures.sentence import Panel
+    from attnbank.queries.sentences.showing import Shown
+
+ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
+"""The formats that attnbank.queries.pictures writes, repeated so that help need not load it."""
+
+
+class Pictures(AnalysisGroup):
+    """The analyses that have a picture, as commands."""
+
+    def takes(self, analysis: Analysis) -> bool:
+        """Whether an analysis has a picture."""
+        return analysis.plot is not None
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Make the command of a picture. Raises CallError for an analysis that has none."""
+        made, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
+        those = self.list_commands(ctx)
+        if made is None or plain in those:
+            return made
+        if ctx.resilient_parsing:
+            return None
+        raise CallError(f"{plain} has no picture.", f"Those that have one: {', '.join(those)}.")
+
+
+def _describe_picture(analysis: Analysis) -> tuple[str, str]:
+    panel = () if analysis.plot is None else analysis.plot.panel
+    chosen = "--relation obj " if "relation" in panel else ""
+    return (
+        f"The options are those of attnbank query {analysis.name}.",
+        f"{chosen}-o {analysis.name}.svg",
+    )
+
+
+def _plot(
+    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool,
+    theme: str, width: int | None, height: int | None, scale: float,
+) -> None:  # fmt: skip
+    name, file = analysis.name, requested(ctx)[1]
+    if file is None:
+        raise CallError(
+            "plot writes a file: -o is missing.", f"Type: attnbank plot {name} -o {name}.svg"
+        )
+    ending = output.choose_format(ctx, {each: each for each in ENDINGS})
+    atomic.check_output(file, bank_path(ctx))
+    if ending != ".json":
+        need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
+
+    from attnbank.queries.pictures import Size, as_bytes
+
+    with open_named_bank(ctx) as bank:
+        bank.reads_kept = not fresh
+        kept = None if fresh else bank.kept(name, **given)
+        specification = bank.plot_specification(
+            name, theme=theme, size=Size(width, height), **given
+        )
+    written = as_bytes(specification, ending, scale)
+    with atomic.output_file(file, bank_path(ctx)) as opened:
+        opened.write(written)
+    if kept is not None:
+        notify(f"Its rows are {kept.message}.")
+
+
+plot = Pictures(
+    "plot",
+    _plot,
+    _describe_picture,
+    stacked(
+        output_option(
+            f"The file, which is needed; its ending chooses the format ({', '.join(ENDINGS)})."
+            " json is the Vega-Lite specification."
+        ),
+        fresh_option,
+        theme_option,
+        *(
+            option(
+                f"--{name}",
+                f"{name.capitalize()} of a panel, without its labels.",
+                least=50,
+                most=4000,
+                metavar="PIXELS",
+            )
+            for name in ("width", "height")
+        ),
+        option("--scale", "Pixels of a PNG for each pixel of the picture.", 2.0, least=0.5, most=8),
+    ),
+    help=(
+        "Draw the picture of an analysis.\n\n"
+        "Each has the options of its analysis: attnbank plot NAME --help.\n\n"
+        "\b\nExample:\n  attnbank plot best_head -o best_head.svg"
+    ),
+)
+
+
+PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html"}
+_BAR = 20
+"""Columns of a terminal that the bar of a weight of 1 takes."""
+_NARROW = 80
+"""A terminal with fewer columns has no room for bars."""
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_DOTS = 2.0
+"""Dots of a png per pixel of the picture: enough for print."""
+
+
+def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    found = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a valid range of words (1-20).")
+    return int(found[1]), int(found[2])
+
+
+@command("show", "'pattern { V -[obj]-> O }' --head 3-1 --relation obj -o obj.svg")
+@click.argument("sentence")
+@option(
+    "--head heads",
+    "The head, as 3-1; several side by side: 3-1,5-2.",
+    multiple=True,
+    metavar="LAYER-HEAD",
+)
+@option("--layer", "All heads of a layer.", type=int, metavar="N")
+@option(
+    "--relation",
+    "Show the gold arcs of this relation (obj, all, or a saved one).",
+    shell_complete=names("relation"),
+)
+@option(
+    "--direction",
+    "Whether the dependent should look at its head, or the head at its dependent.",
+    "dependent_to_head",
+    choices=["dependent_to_head", "head_to_dependent"],
+)
+@option("--coreference", "Show the mentions of each entity.", False)
+@option("--tree", "Add the tree to a picture (by spaCy's displaCy).", False)
+@option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
+@option("--words", "Only these words, as 1-20.", callback=_words, metavar="FROM-TO")
+@option(
+    "--before",
+    "Draw N sentences of the same input above it (runs over documents).",
+    0,
+    least=0,
+    metavar="N",
+)
+@option("--limit hits", "The first N sentences that a request finds.", 1, least=1, metavar="N")
+@option("--least", "Weights under it are not drawn.", 0.01, type=float, metavar="WEIGHT")
+@corpus_option("The corpus that the sentence is of.")
+@run_option("The run, by name or id; by default as for an analysis, of those over the corpus.")
+@timeout_option("How long a request may take.")
+@theme_option
+@file_options(
+    [*output.FORMATS, *PICTURES.values()],
+    (*PICTURES, *output.ENDINGS),
+    "Format of the result: rows, or a picture (svg, png, pdf, html).",
+)
+def show(
+    ctx: click.Context, /, sentence: str, heads: tuple[str, ...], tree: bool, theme: str,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Show what heads look at in one sentence.
+
+    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, of which the first hit is
+    shown. In the terminal: each word, what it looks at most (special tokens and the word itself
+    left out), the weight, and whether that is its gold head. As a picture: two columns of words,
+    joined by lines as strong as the weights.
+    """
+    chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested(ctx)[1]
+    if chosen not in PICTURES.values():
+        output.check_output(ctx)
+        if tree:
+            raise click.UsageError("--tree is only for pictures: add -o FILE.svg.", ctx)
+    else:
+        if chosen in ("png", "pdf"):
+            need(f"A {chosen}", "plot", "vl_convert")
+        if file is not None:
+            atomic.check_output(file, bank_path(ctx))
+    with open_named_bank(ctx) as bank:
+        shown = bank.show(sentence, heads, tree=tree, **options)
+    if chosen in PICTURES.values():
+        _write_picture(ctx, shown, chosen, theme)
+    elif chosen in output.FOR_PEOPLE:
+        _write_tables(ctx, shown, chosen)
+    else:
+        output.write_frame(ctx, shown.rows)
+
+
+def _write_picture(ctx: click.Context, shown: Shown, format_: str, theme: str) -> None:
+    text = shown.html(theme) if format_ == "html" else shown.draw(theme)
+    made = text.encode()
+    if format_ in ("png", "pdf"):
+        import vl_convert
+
+        if requested(ctx)[1] is None and sys.stdout.isatty():
+            raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
+        is_png = format_ == "png"
+        made = vl_convert.svg_to_png(text, _DOTS) if is_png else vl_convert.svg_to_pdf(text)
+    with output.destination(ctx, binary=False) as file:
+        file.write(made)
+
+
+def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
+    width = output.terminal_width(ctx)
+    with output.destination(ctx, binary=False) as file:
+        output.write_heading(_heading(shown), format_, file)
+        for panel in shown.panels:
+            output.write_heading(["", f"Head {panel.name} on {panel.sentence}"], format_, file)
+            made = _for_people(shown, panel)
+            if width is not None and width < _NARROW:
+                made = made.drop(" ")
+            output.write(made, format_, file, width)
+
+
+def _heading(shown: Shown) -> Iterator[str]:
+    yield output.run_title(shown.run)
+    is_backward = shown.facts.direction == "head_to_dependent"
+    what = "What looks at each word most" if is_backward else "What each word looks at most"
+    yield f"{what}, special tokens and the word itself left out"
+    yield from shown.facts.notes
+
+
+def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
+    import polars as pl
+
+    rows = shown.rows.filter(
+        (pl.col("sent_id") == panel.sentence)
+        & (pl.col("layer") == panel.layer)
+        & (pl.col("head") == panel.head)
+    )
+    found = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
+    is_here = pl.col(f"{found}_position").is_in(panel.words["position"].to_list())
+    asked, relation = shown.facts.relation, pl.col("relation")
+    is_asked = (relation == asked) | relation.str.starts_with(f"{asked}:")
+    if asked in (None, "all"):
+        is_asked = pl.lit(True)
+    columns = [
+        pl.col("index").alias("n"),
+        pl.col("dependent").alias("word"),
+        pl.when(is_here).then(found).otherwise(pl.col(found) + " (elsewhere)").alias(found),
+        "weight",
+        pl.Series(" ", list(map(_bar, rows["weight"])), pl.String),
+    ]
+    if shown.facts.coreference:
+        columns.append(pl.Series("mention", _letters(panel, rows["position"]), pl.String))
+    if rows["gold_head"].null_count() < rows.height:
+        columns += [
+            pl.when(pl.col("correct") & is_asked).then(pl.lit("✓")).alias("found"),
+            pl.when(is_asked).then("gold_head"),
+            pl.when(is_asked).then("relation"),
+        ]
+    return rows.select(columns)
+
+
+def _bar(weight: float | None) -> str:
+    """A weight as a bar of block characters, exact to an eighth of a column."""
+    eighths = round((weight or 0.0) * _BAR * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
+    from attnbank.queries.pictures.sentence import letter
+
+    spans = panel.mentions.rows()
+    return [
+        " ".join(letter(entity) for entity, first, last, _ in spans if first <= place <= last)
+        for place in positions
+    ]
+
+
+PORT = 8417
+"""The port if none is named: always the same, so that bookmarks stay valid."""
+
+
+@command("report", "-o report.html")
+@output_option("The file, which is needed; it ends in .html.")
+@run_option(
+    "The run of words over sentences that the sections on syntax read, by name or id; other kinds"
+    " of run are chosen among those of its model."
+)
+@quiet_option()
+def report(ctx: click.Context, run: str | None) -> None:
+    """Write a report: every table and figure of the papers that the bank can answer.
+
+    One HTML file that asks for nothing outside itself, has no script, and prints.
+    """
+    file = requested(ctx)[1]
+    if file is None:
+        raise CallError(
+            "report writes a file: -o is missing.", "Type: attnbank report -o report.html"
+        )
+    from attnbank.queries.report.page import check_place, need_packages
+
+    check_place(file, bank_path(ctx))
+    need_packages()
+    with open_named_bank(ctx) as bank, ProgressDisplay() as display:
+        bank.report(
+            file,
+            run=run,
+            on_section=lambda done, total: display(Progress("answering", done, total)),
+        )
+
+
+class _Explore(GuardedCommand):
+    grace = 4.0  # requests have two seconds to end
+
+
+@command("explore", "--port 0", cls=_Explore)
+@option("--port", "The port on this machine; 0 is any that is free.", PORT, least=0, most=65535)
+@option(
+    "--browser/--no-browser opens_browser",
+    "Open the system's browser. By default only in a terminal.",
+)
+@timeout_option("How long one request may take.", default=60.0, most=86_400)
+@memory_option("How much memory analyses may take together, and each statement besides.")
+def explore(
+    ctx: click.Context, port: int, opens_browser: bool | None, timeout: float, memory: int
+) -> None:
+    """Walk through a bank in the browser.
+
+    Prints an address with a token in it, and answers only this machine until Ctrl-C: all heads in
+    a grid, one head with examples right and wrong, sentences by a request, two runs side by side,
+    every table and figure, SQL. It reads and never writes; no run can be ingested meanwhile.
+    """
+    need("The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
+    path = bank_path(ctx)
+    opens = sys.stdout.isatty() if opens_browser is None else opens_browser
+
+    from attnbank.cli.explorer.site import serve
+
+    serve(path, port, timeout, memory, opens_browser=opens)

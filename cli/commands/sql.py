@@ -1,0 +1,112 @@
+"""`attnbank sql`, `shell` and `schema`: statements of one's own, and the tables that they read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.options import (
+    BankCommand,
+    bank_path,
+    memory_option,
+    names,
+    open_named_bank,
+    text_argument,
+    timeout_option,
+)
+from attnbank.cli.output import (
+    FOR_PEOPLE,
+    MOST_ROWS,
+    check_output,
+    check_reader,
+    output_options,
+    write_frame,
+    write_frames,
+)
+from attnbank.cli.safe_echo import notify
+from attnbank.sql.bank.paths import bank_file
+from attnbank.sql.errors import AttnbankError
+
+
+@command(
+    "sql", '"select upos, count(*) as n from word group by upos order by n desc"', cls=BankCommand
+)
+@text_argument("statement")
+@timeout_option("How long it may take, to its last row.", default=300.0)
+@memory_option("How much memory it may take.")
+@output_options
+def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None:
+    """Run a SELECT of your own on the bank.
+
+    STATEMENT is one statement that reads, in quotes, or - for standard input. It cannot write,
+    nor reach any file or network, and it is ended when its time or memory is over. A table shows
+    the first 10,000 rows; the formats for programs have all of them.
+    """
+    from attnbank.queries.isolated import Isolated
+    from attnbank.sql.subprocess_guard import can_fork
+
+    most = MOST_ROWS if check_output(ctx) in FOR_PEOPLE else None
+    path, forks = bank_path(ctx), can_fork()
+    with Isolated(path, statement, None, timeout, memory, most, forks=forks) as running:
+        running.on_count = lambda: check_reader(ctx)
+        write_frames(ctx, running, count=lambda: running.count)
+    if not running.count:
+        from attnbank.queries import empty_answers
+
+        if empty_answers.calls(statement):
+            with open_named_bank(ctx) as bank:
+                for reason in empty_answers.reasons(bank, statement):
+                    notify(reason)
+
+
+@command(
+    "shell",
+    "-c \"from best_head(relation := 'obj')\"",
+    cls=BankCommand,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
+    """Open the DuckDB shell on the bank, read-only.
+
+    ARGUMENTS go to the shell as they are.
+    """
+    from attnbank.sql.bank.formats import check_carried
+
+    binary = find_shell()
+    path = bank_file(bank_path(ctx))
+    with open_named_bank(ctx) as bank:  # its errors say more than those of the shell
+        check_carried(bank.connection, path, "the shell")
+    sys.stdout.flush()
+    os.execv(binary, [binary, "-readonly", str(path), *arguments])
+
+
+def find_shell() -> str:
+    """The path of the duckdb program, beside this Python or on the PATH; AttnbankError if none."""
+    beside = Path(sys.executable).parent / "duckdb"
+    found = str(beside) if beside.exists() else shutil.which("duckdb")
+    if found is None:
+        raise AttnbankError(
+            "The DuckDB shell is not installed.",
+            "Type: pip install 'attnbank[shell]' (or take it from duckdb.org, 1.5 or newer).",
+        )
+    return found
+
+
+@command("schema", "attention")
+@click.argument("table", required=False, shell_complete=names("table"))
+@output_options
+def schema(ctx: click.Context, table: str | None) -> None:
+    """Show the tables, views and analyses of the bank, or the columns of one.
+
+    If a table and an analysis have the same name, it means the table; for the analysis type
+    'head_distance()', in quotes.
+    """
+    with open_named_bank(ctx) as bank:
+        frame = bank.schema(table)
+    write_frame(ctx, frame, wraps=True)

@@ -1,0 +1,154 @@
+"""How a command ends: every error and warning becomes words and an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from attnbank.cli.options import BankCommand, bank_path, remembered
+from attnbank.cli.safe_echo import safe_echo
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, first_line
+from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
+
+
+def status_of(work: Callable[[], None], debug: bool) -> int:
+    """Call a function, print what goes wrong, `debug` also the traceback; the exit status."""
+    try:
+        work()
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except BrokenPipeError:  # the program that reads the output has ended (| head)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except BaseException as error:
+        of_duckdb = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+        if of_duckdb or isinstance(error, (KeyboardInterrupt, click.Abort)):
+            safe_echo("Interrupted.", err=True)
+            return 1
+        # A panic of Polars is not an Exception, but an error of the result like any other.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        if debug:
+            traceback.print_exc()
+        fact, remedy, status = explain(error)
+        safe_echo(f"Error: {fact}", *filter(None, [remedy]), err=True)
+        return status
+    return 0
+
+
+def guarded(
+    ctx: click.Context,
+    work: Callable[[], Any],
+    *,
+    path: Path | None = None,
+    grace: float = INTERRUPT_GRACE,
+) -> None:
+    """Run `work`, which uses the named bank and prints, in a copy of this process; exit as it does.
+
+    So a crash on a damaged bank becomes a message, and an interrupt ends what DuckDB does not
+    interrupt, `grace` seconds later. `path` is what it reads, if not the named bank.
+    """
+    debug, child = bool(remembered(ctx, "debug")), None
+    if can_fork():
+        with suppress(OSError):  # no more processes, or no memory for one
+            read = path or bank_path(ctx)
+            child = Guarded(read, lambda _: status_of(work, debug), forks=True)
+    if child is None:
+        work()
+        return
+    with child:
+        try:
+            for _ in child.messages():
+                pass
+        except KeyboardInterrupt:
+            if not child.interrupt(grace):
+                from attnbank.sql.outputs.atomic import remove_parts
+
+                with suppress(OSError):  # what a killed merge or import leaves of a new bank
+                    remove_parts(bank_path(ctx).absolute())
+                raise
+    ctx.exit(child.status or 0)
+
+
+class GuardedCommand(BankCommand):
+    """A command that runs in a copy of this process (see `guarded`), unless that is of no use.
+
+    The Java of Spark needs longer to end than an interrupt leaves, and --show-sql runs nothing.
+    """
+
+    grace = INTERRUPT_GRACE
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command, and exit as it does."""
+        if ctx.params.get("engine") == "spark" or ctx.params.get("show_sql"):
+            super().invoke(ctx)
+        else:
+            guarded(ctx, lambda: super(GuardedCommand, self).invoke(ctx), grace=self.grace)
+
+
+def command(
+    name: str, example: str = "", cls: type[BankCommand] = GuardedCommand, *,
+    help: str | None = None, group: str = "attnbank", **more: Any,
+) -> Callable[[Callable[..., None]], BankCommand]:  # fmt: skip
+    """Make a command of a function; its help is the docstring, and `example` after its name."""
+
+    def make(function: Callable[..., None]) -> BankCommand:
+        text = inspect.cleandoc(help or function.__doc__ or "")
+        text += f"\n\n\b\nExample:\n  {group} {name} {example}".rstrip()
+        return click.command(name, cls, help=text, **more)(click.pass_context(function))
+
+    return make
+
+
+@contextmanager
+def print_warnings(debug: bool) -> Iterator[None]:
+    """Within, warnings of this package are printed as one line; others only with `debug`."""
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
+            if issubclass(category, AttnbankWarning):
+                safe_echo(f"Warning: {message}", err=True)
+            elif debug:
+                show_other(message, category, *rest)  # type: ignore[arg-type]
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.simplefilter("always", AttnbankWarning)
+        yield
+
+
+def explain(error: BaseException) -> tuple[str, str, int]:
+    """What an error means, what to type, and the exit status of a command that fails with it."""
+    if isinstance(error, AttnbankError):
+        return error.fact, error.remedy, error.status
+    if isinstance(error, click.UsageError):
+        fact, where = error.format_message(), error.ctx
+        if isinstance(error, click.MissingParameter) and error.param is not None:
+            is_option = isinstance(error.param, click.Option)
+            missing = error.param.opts[0] if is_option else error.param.human_readable_name.upper()
+            fact = f"{missing} is missing."
+        return fact, f"See: {where.command_path} --help" if where is not None else "", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), "", 1
+    if isinstance(error, (OSError, MemoryError)):
+        text = str(getattr(error, "strerror", None) or error or "out of memory")
+        name = getattr(error, "filename", None)
+        return f"{name}: {text}." if name else f"{text}.", "Use --debug for the full traceback.", 1
+    if type(error).__module__ in ("duckdb", "_duckdb"):
+        remedy = "Use an intact copy (-b FILE), or upgrade it: attnbank upgrade"
+        return f"The bank cannot be used: {first_line(error)}", remedy, 1
+    if type(error).__name__ == "PanicException":  # of Polars
+        fact = f"Polars cannot hold the result: {first_line(error)}"
+        return fact, "Cast it to varchar in SQL.", 1
+    fact = f"unexpected {type(error).__name__}: {first_line(error)}"
+    return fact, "This is a bug in attnbank; --debug shows where.", 1

@@ -1,0 +1,200 @@
+"""The open bank that all requests share, and what it has answered already.
+
+A bank may be replaced by another file while people look at it: every request sees which file is
+there now, and a request that has begun keeps the one that it began with.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+from attnbank.queries import Bank
+from attnbank.queries.bank import open_for_requests
+from attnbank.sql.errors import AttnbankWarning, BankError
+
+_MOST_ANSWERS = 256
+_MOST_BYTES = 64_000_000
+"""Answers that are kept in memory: so many, and so many bytes of their rows."""
+
+_Mark = tuple[int, int, int, int]
+_Made = TypeVar("_Made")
+_thread = threading.local()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of an analysis; `notes` are the warnings, whole sentences, that came with them."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def run(self) -> str | None:
+        """The name of the run that answered; None if the rows name none."""
+        if "run" not in self.frame.columns or not self.frame.height:
+            return None
+        name: str | None = self.frame["run"][0]
+        return name
+
+
+@dataclass
+class BankHandle:
+    """One open file; `users` are requests that read it, `sizes` the bytes of complete `answers`."""
+
+    bank: Bank
+    mark: _Mark
+    users: int = 0
+    is_replaced: bool = False
+    answers: dict[Any, Future[Any]] = field(default_factory=dict)
+    sizes: dict[Any, int] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all answers."""
+        return sum(self.sizes.values())
+
+    def rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> Answer:
+        """The rows that `make` gives, made once for a key; its warnings are repeated every time."""
+
+        def answer() -> Answer:
+            with collecting_warnings() as notes:
+                frame = make()
+            return Answer(frame, tuple(notes))
+
+        found = self.once(key, answer, lambda made: made.frame.estimated_size())
+        for note in found.notes:
+            notify(note)
+        return found
+
+    def once(
+        self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
+    ) -> _Made:
+        """What `make` gives, called once for a key, and kept unless it raises; `size` in bytes."""
+        with self._lock:
+            future = self.answers.pop(key, None)
+            is_new = future is None
+            future = self.answers[key] = future or Future()
+        if is_new:
+            try:
+                made = make()
+            except BaseException as error:
+                self.forget(key)
+                future.set_exception(error)
+            else:
+                future.set_result(made)
+                self._keep(key, int(size(made)))
+        found: _Made = future.result()
+        return found
+
+    def forget(self, key: Any) -> None:
+        """Forget the answer of a key, so that it is made anew when it is asked for again."""
+        with self._lock:
+            self.answers.pop(key, None)
+            self.sizes.pop(key, None)
+
+    def _keep(self, key: Any, size: int) -> None:
+        with self._lock:
+            if size > _MOST_BYTES // 4:
+                self.forget(key)
+            elif key in self.answers:
+                self.sizes[key] = size
+            while len(self.sizes) > _MOST_ANSWERS or self.size > _MOST_BYTES:
+                self.forget(next(each for each in self.answers if each in self.sizes))
+
+
+class BankCache:
+    """The bank at a path, for many requests at once; each has `seconds` and `memory` in bytes."""
+
+    def __init__(self, path: Path, seconds: float, memory: int) -> None:
+        """Open the bank. Raises BankError if it cannot be opened, CallError for odd limits."""
+        self.path = path
+        self.seconds = seconds
+        self.memory = memory
+        self._lock = threading.Lock()
+        self._now = self._open()
+
+    @contextmanager
+    def open(self) -> Iterator[BankHandle]:
+        """Give the bank that is at the path now. Raises BankError if there is none."""
+        with self._lock:
+            if _mark(self.path) != self._now.mark:
+                before, self._now = self._now, self._open()
+                before.is_replaced = True
+                if not before.users:
+                    before.bank.close()
+            now = self._now
+            now.users += 1
+        try:
+            yield now
+        finally:
+            with self._lock:
+                now.users -= 1
+                if now.is_replaced and not now.users:
+                    now.bank.close()
+
+    def close(self) -> None:
+        """Close the bank, and stop the statements that still run."""
+        self._now.bank.close()
+
+    def _open(self) -> BankHandle:
+        mark = _mark(self.path)
+        return BankHandle(open_for_requests(self.path, self.seconds, self.memory), mark)
+
+
+def _mark(path: Path) -> _Mark:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise BankError(
+            f"There is no bank {path}.",
+            "Restore it, or stop the explorer (Ctrl-C) and open another bank (-b FILE).",
+        ) from error
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def collecting_warnings() -> Iterator[list[str]]:
+    """Within, what this package warns of in this thread is collected, each thing once.
+
+    Warnings are of the whole process: one function hears all, and gives each to its thread.
+    """
+    if warnings.showwarning is not _show_warning:
+        _others.append(warnings.showwarning)
+        warnings.showwarning = _show_warning
+    warnings.simplefilter("always", AttnbankWarning)
+    before = getattr(_thread, "notes", None)
+    notes: list[str] = []
+    _thread.notes = notes
+    try:
+        yield notes
+    finally:
+        _thread.notes = before
+
+
+def notify(text: str) -> None:
+    """Make the page that this thread answers say a warning, once."""
+    notes = getattr(_thread, "notes", None)
+    if notes is not None and text not in notes:
+        notes.append(text)
+
+
+_others: list[Callable[..., None]] = []
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *rest: Any, **named: Any
+) -> None:
+    if issubclass(category, AttnbankWarning) and getattr(_thread, "notes", None) is not None:
+        notify(str(message))
+    elif _others:
+        _others[-1](message, category, *rest, **named)

@@ -1,0 +1,200 @@
+"""One head: what it finds, how it looks, which heads are like it, and examples right and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import fmean
+from typing import Any, TypeVar
+
+import polars as pl
+
+from attnbank.cli.explorer.bank_cache import Answer
+from attnbank.cli.explorer.request import RequestContext, hit_of, link
+from attnbank.queries.sentences.choosing import layer_and_head
+from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.sql import registry, runs
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
+
+_Made = TypeVar("_Made")
+_EXAMPLES = 12
+_BEST = 10
+_VALUES = 5
+"""Values of each breakdown of the errors that are shown."""
+_LEAST = 10
+"""Dependents that a relation has at least to be listed, as the default of best_head has it."""
+_SURFACE = (
+    ("relative_position", ("previous", "self", "next")),
+    ("special_tokens", ("cls", "sep", "punctuation", "other", "first")),
+    ("entropy", ("entropy",)),
+    ("head_pattern", ("pattern",)),
+    ("head_function", ("confidence", "offset", "positional")),
+)
+"""What is said of how a head looks: analyses, and their columns."""
+_JUDGED = pl.DataFrame(
+    {
+        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2,
+        "side": ["both", "left", "both", "right"],
+    }
+)
+"""The sides (see gold_dependency) whose offsets are judged on the dependents of a direction."""
+_COUNTED_AS = "head_error"
+"""The analysis that counts the errors of the page, and so reads the same runs and relations."""
+
+
+def view(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show a head. Raises CallError if the model lacks it, QueryError if nothing is known of it."""
+    layer, head = pair = layer_and_head(context.parts["head"])
+    name = f"{layer}-{head}"
+    missing: list[tuple[str, str]] = []
+
+    def asked(what: str, make: Callable[[], _Made]) -> _Made | None:
+        """What `make` gives; if the bank has no answer (a run may lack trees), the reason."""
+        try:
+            return make()
+        except AttnbankError as error:
+            if (why := (what, f"{error.fact} {error.remedy}".strip())) not in missing:
+                missing.append(why)
+            return None
+
+    surface: dict[str, list[tuple[str, str, str]]] = {}
+    for analysis, columns in _SURFACE:
+        answer = asked("Patterns", partial(context.ask, analysis, run=context.run))
+        if answer is not None and (own := _of(answer.frame, pair)).height:
+            lines = (_line(own[column][0], answer.frame[column]) for column in columns)
+            surface.setdefault(answer.run or "", []).extend(lines)
+    best = asked("Relations", lambda: _relations(context, pair))
+    if best is None and not surface:
+        raise QueryError(f"The bank has no results for head {name}.", missing[0][1])
+    relation, direction = context.text("relation"), context.chosen("direction", DIRECTIONS)
+    if best is not None and best.frame.height and not relation:
+        relation = best.frame["relation"][0]
+        direction = context.text("direction", best.frame["direction"][0])
+    shown |= {
+        "title": f"Head {name}",
+        "name": name,
+        "answered": context.run if best is None else best.run,
+        "relation": relation or "all",
+        "direction": direction,
+        "surface": surface,
+        "nearest": asked("Nearest heads", lambda: context.table(_nearest(context, pair))),
+        "missing": missing,
+    }
+    if best is not None:
+        shown["best"] = context.table(
+            best.frame,
+            {
+                "relation": lambda row: link(
+                    f"/head/{name}", run=context.run, relation=row["relation"],
+                    direction=row["direction"],
+                )
+            },
+        )  # fmt: skip
+        key = pair, shown["relation"], direction, best.run
+        make = partial(_at_work, context, *key)
+        shown |= asked("Examples", lambda: context.handle.once(("at work", *key), make)) or {}
+
+
+def _of(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
+    """The rows of one head. Raises CallError if the model has no such head."""
+    layer, head = pair
+    rows = frame.filter(layer=layer, head=head)
+    if frame.height and not rows.height:
+        raise CallError(
+            f"The model has no head {layer}-{head}.",
+            f"Its heads are {min(frame['layer'])}-1 to {max(frame['layer'])}-{max(frame['head'])}.",
+        )
+    return rows
+
+
+def _line(value: Any, every: pl.Series) -> tuple[str, str, str]:
+    """The name of a column, its value for a head, and the mean over all heads if it is a number."""
+    mean = ""
+    if every.dtype.is_float():
+        known = every.drop_nulls()
+        mean = f"{fmean(known):.3f}" if known.len() else ""
+        value = None if value is None else f"{value:.3f}"
+    return every.name.replace("_", " "), "" if value is None else str(value), mean
+
+
+def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
+    """Relations by gain over the offset; held out where it was chosen on the other half."""
+    keys = ["relation", "direction"]
+    scores = context.ask("head_accuracy", run=context.run)
+    own = _of(scores.frame, pair)
+    offsets = (
+        context.ask("offset_baseline", run=scores.run)
+        .frame.join(_JUDGED, on="side")
+        .sort("accuracy", pl.col("offset").abs(), "offset", descending=[True, False, False])
+        .group_by(keys, maintain_order=True)
+        .first()
+        .select(*keys, "offset", pl.col("accuracy").alias("offset_accuracy"))
+    )
+    held_out = (
+        context.ask("best_head_held_out", run=scores.run)
+        .frame.filter(layer=pair[0], head=pair[1])
+        .select(*keys, pl.col("accuracy").alias("held_out"))
+    )
+    found = (
+        own.filter(pl.col("n") >= _LEAST)
+        .join(offsets, on=keys, how="left")
+        .with_columns((pl.col("accuracy") - pl.col("offset_accuracy")).alias("gain"))
+        .join(held_out, on=keys, how="left")
+        .sort("gain", *keys, descending=[True, False, False], nulls_last=True)
+        .head(_BEST)
+        .select(*keys, "n", "accuracy", "offset", "offset_accuracy", "gain", "held_out",
+                "findable", "run")
+    )  # fmt: skip
+    return Answer(found, scores.notes)
+
+
+def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
+    """The heads that attend most alike, by the distance of section 6."""
+    frame = context.ask("head_distance", run=context.run).frame
+    sides = [
+        frame.filter(**{f"layer_{own}": pair[0], f"head_{own}": pair[1]}).select(
+            pl.col(f"layer_{other}").alias("layer"),
+            pl.col(f"head_{other}").alias("head"),
+            (pl.col("js_divergence") / pl.col("n_tokens")).alias("nats_a_token"),
+            "run",
+        )
+        for own, other in (("a", "b"), ("b", "a"))
+    ]
+    return pl.concat(sides).sort("nats_a_token", "layer", "head").head(5)
+
+
+def _at_work(
+    context: RequestContext, pair: tuple[int, int], relation: str, direction: str, run: str | None
+) -> dict[str, Any]:
+    """Words whose head is found or missed, and breakdowns of the errors. Raises CallError."""
+    bank = context.bank
+    of = bank.run_of(_COUNTED_AS, run=run)
+    assert of is not None, "the analysis reads one run"
+    with bank.answering():
+        runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
+        found = bank.frame_of(
+            registry.statement("examples/at_work"),
+            {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
+             "direction": direction, "most": _EXAMPLES},
+        )  # fmt: skip
+    errors = found.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
+    errors = errors.group_by("breakdown", maintain_order=True).head(_VALUES)
+    return {
+        "examples": {
+            kind.capitalize(): _examples(context, found.filter(breakdown=kind))
+            for kind in ("right", "wrong")
+        },
+        "errors": context.table(
+            errors.select("breakdown", "value", "n", "share", "errors", "dependents")
+        ),
+    }
+
+
+def _examples(context: RequestContext, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    hits = rows.select("sent_id", "sentence", "dependent", "gold")
+    lines = context.bank.concordance(hits, 8)
+    nodes = ("dependent", "gold")
+    return [
+        {**line, "found": row["value"], "id": row["sentence"], "words": hit_of(row, nodes)}
+        for line, row in zip(lines.to_dicts(), rows.to_dicts(), strict=True)
+    ]

@@ -1,0 +1,218 @@
+"""All heads: a grid of layers by heads, the map in which like heads are near, two runs compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.sql.errors import AttnbankError, CallError
+
+_WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
+_SHAPES = (
+    "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z",
+    "M-5.5 -5.5h11v11h-11z",
+    "M0 -6.5L6.5 5.5H-6.5z",
+    "M0 -7L7 0L0 7L-7 0z",
+    "M-2 -6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
+    "M0 6.5L6.5 -5.5H-6.5z",
+    "M6.5 0L-5.5 6.5V-6.5z",
+)
+"""One more than the colours, so that colour and shape together tell forty-two kinds apart."""
+_COLOURS = 6
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a grid can be coloured by: a column in [0, 1] (`is_share`), or from 0 up."""
+
+    title: str
+    analysis: str
+    column: str
+    is_share: bool = True
+
+
+MEASURES = {
+    "relation": Measure("Accuracy for a relation", "head_accuracy", "accuracy"),
+    "previous": Measure("Attention to the previous token", "relative_position", "previous"),
+    "self": Measure("Attention to the token itself", "relative_position", "self"),
+    "next": Measure("Attention to the next token", "relative_position", "next"),
+    "cls": Measure("Attention to [CLS]", "special_tokens", "cls"),
+    "sep": Measure("Attention to [SEP]", "special_tokens", "sep"),
+    "punctuation": Measure("Attention to . and ,", "special_tokens", "punctuation"),
+    "entropy": Measure("Entropy in nats", "entropy", "entropy", is_share=False),
+    "coreference": Measure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
+    "probe": Measure(
+        "Contribution to a probe in nats", "probe_heads", "contribution", is_share=False
+    ),
+}
+"""The measures by the name that they have in an address."""
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """What the address asks heads to be coloured by; relation and direction count for relations."""
+
+    by: str
+    relation: str
+    direction: str
+
+    @classmethod
+    def of(cls, context: RequestContext) -> Colouring:
+        """What the address says. Raises CallError for what is not a choice."""
+        return cls(
+            context.chosen("by", MEASURES),
+            context.text("relation", "all"),
+            context.chosen("direction", DIRECTIONS),
+        )
+
+    @property
+    def caption(self) -> str:
+        """What stands above a grid."""
+        if self.by == "relation":
+            return f"Accuracy for {self.relation}, {self.direction.replace('_', ' ')}"
+        return MEASURES[self.by].title
+
+    def to_head(self, run: str | None) -> Callable[[str], str]:
+        """The address of a head's page by its name, for the same relation if there is one."""
+        asked = {"relation": self.relation, "direction": self.direction}
+        return lambda name: link(
+            f"/head/{name}", run=run, **(asked if self.by == "relation" else {})
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A row a layer (number, a value a head); `best` is the head of the highest value, `top`."""
+
+    measure: Measure
+    layers: list[tuple[int, list[float | None]]]
+    run: str | None
+    best: str
+    top: float
+
+
+def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
+    """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
+    measure = MEASURES[colouring.by]
+    given = {"kind": "all"} if colouring.by == "coreference" else {}
+    if colouring.by != "probe" and run is not None:
+        given["run"] = run
+    answer = context.ask(measure.analysis, **given)
+    frame = answer.frame
+    if colouring.by == "relation":
+        # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
+        frame = frame.filter(pl.col("relation") == colouring.relation)
+        if not frame.height:
+            answer = context.ask(measure.analysis, **given, relation=colouring.relation)
+            frame = answer.frame
+    if "direction" in frame.columns:
+        frame = frame.filter(pl.col("direction") == colouring.direction)
+    if not frame.height:
+        raise CallError(
+            f"{measure.title} has no value for any head of this run.", "Choose another measure."
+        )
+    value = pl.col(measure.column).cast(pl.Float64).fill_nan(None)
+    frame = frame.select("layer", "head", value.alias("value"))
+    values = {(layer, head): value for layer, head, value in frame.rows()}
+    best = frame.sort("value", "layer", "head", descending=[True, False, False], nulls_last=True)
+    heads = range(1, max(frame["head"]) + 1)
+    return Grid(
+        measure,
+        [(at, [values.get((at, each)) for each in heads]) for at in sorted(set(frame["layer"]))],
+        answer.run,
+        "{}-{}".format(*best.row(0)),
+        best["value"][0] or 0.0,
+    )
+
+
+def view(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the grid of heads, coloured by what the address names."""
+    colouring = Colouring.of(context)
+    shown |= {"measures": MEASURES, "colouring": colouring}
+    try:
+        made = grid(context, context.run, colouring)
+    except AttnbankError:
+        if "by" in context.given or "relation" in context.given:
+            raise
+        # Nobody asked for trees: without them, what every run has is shown.
+        colouring = Colouring("previous", colouring.relation, colouring.direction)
+        made = grid(context, context.run, colouring)
+    shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
+
+
+def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the map of figure 6, on which each head is a link."""
+    shown |= {"wide": _WIDE, "high": _HIGH, "points": []}
+    answer = context.ask("figure_6", run=context.run)
+    rows = answer.frame.to_dicts()
+    kinds = sorted({str(row["behaviour"]) for row in rows})
+    marks = {"other": ("rest", _SHAPES[0])} | {
+        kind: (f"k{at % _COLOURS}", _SHAPES[at % len(_SHAPES)])
+        for at, kind in enumerate(each for each in kinds if each != "other")
+    }
+    shown |= {
+        "answered": answer.run,
+        "points": _points(rows, marks),
+        "kinds": [(*marks[kind], kind) for kind in kinds],
+        "table": context.table(answer.frame),
+        "to_head": lambda name: link(f"/head/{name}", run=context.run),
+    }
+
+
+def _points(
+    rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
+) -> list[tuple[str, str, float, float, str, str]]:
+    """Each head: name, behaviour, x and y in pixels of one scale, colour class and shape."""
+    if not rows:
+        return []
+    xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
+    wide, high = max(xs) - min(xs) or 1.0, max(ys) - min(ys) or 1.0
+    scale = min((_WIDE - 2 * _EDGE) / wide, (_HIGH - 2 * _EDGE) / high)
+    left, top = (_WIDE - wide * scale) / 2, (_HIGH - high * scale) / 2
+    return [
+        (
+            f"{row['layer']}-{row['head']}",
+            str(row["behaviour"]),
+            left + (row["x"] - min(xs)) * scale,
+            top + (max(ys) - row["y"]) * scale,
+            *marks[str(row["behaviour"])],
+        )
+        for row in rows
+    ]
+
+
+def compare(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the two runs that the address names, or the bank's own choice, side by side."""
+    runs = [context.text(name) or None for name in ("run_a", "run_b")]
+    colouring = Colouring.of(context)
+    shown |= {
+        "run_a": runs[0],
+        "run_b": runs[1],
+        "colouring": colouring,
+        "measures": {name: each for name, each in MEASURES.items() if name != "probe"},
+    }
+    try:
+        frame = context.ask("compare_runs", run_a=runs[0], run_b=runs[1]).frame
+        if frame.height:
+            runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
+        shown["table"] = context.table(frame, hides=("run_a", "run_b"))
+    except AttnbankError as error:
+        shown["error"] = error
+    shown["sides"] = sides = [_side(context, run, colouring) for run in runs]
+    # One scale for both, so that the colours can be compared.
+    shown["high"] = max([0.0, *(each["grid"].top for each in sides if "grid" in each)])
+
+
+def _side(context: RequestContext, run: str | None, colouring: Colouring) -> dict[str, Any]:
+    if run is None:
+        return {"run": "no second run", "why": "Choose a second run."}
+    try:
+        made = grid(context, run, colouring)
+    except AttnbankError as error:
+        return {"run": run, "why": f"{error.fact} {error.remedy}"}
+    return {"run": run, "grid": made, "to_head": colouring.to_head(run)}

@@ -1,0 +1,221 @@
+"""What one request asks, and what pages are made of: values of the address, links and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import polars as pl
+
+from attnbank.cli.explorer.bank_cache import Answer, BankCache, BankHandle
+from attnbank.queries import Bank
+from attnbank.queries.formats import Column, columns_as_text
+from attnbank.sql.errors import CallError
+
+_LONGEST_VALUE = 20_000
+_LONGEST_CELL = 2000
+"""Characters of a cell that a page shows."""
+ROWS = 500
+"""Rows of a table that one page shows."""
+
+Link = Callable[[Mapping[str, Any]], str | None]
+"""The address that a cell leads to, made from the values of its row."""
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Rows `first` to `last` (from 1) of `total`; `has_more`: there are more that none shows."""
+
+    first: int
+    last: int
+    total: int
+    has_more: bool
+    previous: str | None
+    next: str | None
+
+    def slice(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of the page."""
+        start = max(0, self.first - 1)
+        return frame.slice(start, self.last - start)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows that a page shows; a cell is a text, and the address that it leads to."""
+
+    columns: list[Column]
+    rows: list[tuple[tuple[str, str | None], ...]]
+    paging: Paging
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """One request: the bank and the parts of the address; `given` are non-empty parameters."""
+
+    cache: BankCache
+    handle: BankHandle
+    given: Mapping[str, str]
+    parts: Mapping[str, str]
+    path: str
+
+    @property
+    def bank(self) -> Bank:
+        """The open bank."""
+        return self.handle.bank
+
+    @property
+    def run(self) -> str | None:
+        """The run that the address names, by name or id."""
+        return self.text("run") or None
+
+    def ask(self, name: str, /, **values: Any) -> Answer:
+        """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
+        given = {key: value for key, value in values.items() if value is not None}
+        key = ("query", name, repr(sorted(given.items())))
+        return self.handle.rows(key, lambda: self.bank.query(name, **given))
+
+    def text(self, name: str, default: str = "") -> str:
+        """A parameter. Raises CallError if it has more characters than anyone types."""
+        found = self.given.get(name, default)
+        if len(found) > _LONGEST_VALUE:
+            raise CallError(
+                f"{name} has {len(found):,} characters.", f"Give at most {_LONGEST_VALUE:,}."
+            )
+        return found
+
+    def chosen(self, name: str, choices: Collection[str]) -> str:
+        """One of some values, by default the first. Raises CallError for another one."""
+        found = self.text(name, next(iter(choices)))
+        if found not in choices:
+            raise CallError(f"{name} cannot be {found}.", f"Use one of: {', '.join(choices)}.")
+        return found
+
+    def number(self, name: str, default: int, least: int, most: int) -> int:
+        """A whole number from `least` to `most`. Raises CallError for anything else."""
+        text = self.text(name, str(default))
+        if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
+            raise CallError(f"{name} cannot be {text}.", f"Give a number from {least} to {most}.")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """Whether a box is ticked."""
+        return self.given.get(name, "") not in ("", "0", "no", "false")
+
+    def runs(self) -> list[dict[str, Any]]:
+        """The rows of `Bank.choices`, for the box that chooses a run."""
+        return self.handle.once("choices", lambda: self.bank.choices().to_dicts())
+
+    def relations(self) -> list[str]:
+        """The relations of the trees, without their subtypes, and those that are saved."""
+
+        def read() -> list[str]:
+            rows = self.bank.connection.execute(
+                "select distinct without_subtype(word.deprel) as relation from word"
+                " where word.head_index > 0 order by relation"
+            ).fetchall()
+            names = [name for (name,) in rows if name]
+            return ["all", *names, *self.bank.saved()["name"]]
+
+        return self.handle.once("relations", read)
+
+    def page_number(self, name: str = "page") -> int:
+        """The page that the address asks for, from 1. Raises CallError if it is not a number."""
+        return self.number(name, 1, 1, 1_000_000)
+
+    def paging(
+        self, total: int, *, size: int = ROWS, name: str = "page", has_more: bool = False
+    ) -> Paging:
+        """The page of `total` rows that the address asks for by `name`. Raises CallError."""
+        asked = self.page_number(name)
+        pages = max(1, -(-total // size))
+        if asked > pages:
+            remedy = "There is one page." if pages == 1 else f"There are {pages:,} pages."
+            raise CallError(f"{name} cannot be {asked:,}.", remedy)
+
+        def to(number: int) -> str | None:
+            if not 1 <= number <= pages:
+                return None
+            return link(self.path, **{**self.given, name: number if number > 1 else None})
+
+        first = (asked - 1) * size + 1 if total else 0
+        last = min(asked * size, total)
+        return Paging(first, last, total, has_more, to(asked - 1), to(asked + 1))
+
+    def table(
+        self,
+        frame: pl.DataFrame,
+        links: Mapping[str, Link] | None = None,
+        *,
+        hides: tuple[str, ...] = (),
+        name: str = "page",
+        has_more: bool = False,
+    ) -> Table:
+        """The page of a frame that the address asks for by `name`, as `paging` finds it.
+
+        Heads and sentences lead to their page, unless `links` says otherwise. The columns in
+        `hides` are left out, and `run` if it has one value.
+        """
+        part = self.paging(frame.height, name=name, has_more=has_more)
+        frame = part.slice(frame)
+        if "run" in frame.columns and frame["run"].n_unique() <= 1:
+            hides = (*hides, "run")
+        targets = _usual_links(frame, self.run) | dict(links or {})
+        values = frame.to_dicts()
+        columns = columns_as_text(frame.drop(hides, strict=False))
+        cells = []
+        for column in columns:
+            target = targets.get(column.name)
+            cells.append(
+                [
+                    (_cut(text), target(row) if target and text else None)
+                    for text, row in zip(column.cells, values, strict=True)
+                ]
+            )
+        return Table(columns, list(zip(*cells, strict=True)), part)
+
+
+def link(path: str, **values: Any) -> str:
+    """An address of the explorer; values that are None, empty or False are left out."""
+    kept = {
+        name: "1" if value is True else str(value)
+        for name, value in values.items()
+        if value is not None and value is not False and value != ""
+    }
+    return quote(path, safe="/") + (f"?{urlencode(kept)}" if kept else "")
+
+
+def hit_of(row: Mapping[str, Any], nodes: Collection[str]) -> str:
+    """The words of a hit as the address of a sentence says which are marked: SENTENCE:WORDS."""
+    words = sorted({row[node] for node in nodes if row[node]})
+    return f"{row['sentence']}:{','.join(map(str, words))}" if words else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
+
+
+def _usual_links(frame: pl.DataFrame, run: str | None) -> dict[str, Link]:
+    found: dict[str, Link] = {}
+    for end in ("", "_a", "_b"):
+        if f"layer{end}" in frame.columns and f"head{end}" in frame.columns:
+            found[f"head{end}"] = _to_head(end, run)
+    if "sent_id" in frame.columns:
+        found["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
+    return found
+
+
+def _to_head(end: str, run: str | None) -> Link:
+    def target(row: Mapping[str, Any]) -> str | None:
+        layer, head = row[f"layer{end}"], row[f"head{end}"]
+        if not isinstance(layer, int) or not isinstance(head, int):
+            return None
+        return link(
+            f"/head/{layer}-{head}",
+            run=row.get(f"run{end}") if end else run,
+            relation=row.get("relation"),
+            direction=row.get(f"direction{end}"),
+        )
+
+    return target

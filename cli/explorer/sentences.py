@@ -1,0 +1,207 @@
+"""Sentences: the hits of a request, or their counts by a key; and one, with what heads look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import markupsafe
+import polars as pl
+
+from attnbank.cli.explorer.request import RequestContext, hit_of, link
+from attnbank.queries.formats import can_be_crossed, crossed
+from attnbank.queries.patterns import HitOptions
+from attnbank.queries.patterns.concordance import nodes_of
+from attnbank.queries.sentences.choosing import SentenceNotReadError, held, run_over
+from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError, CallError
+
+MOST_HITS = 10_000
+"""Hits that can be paged through; the command line has all of them."""
+_CONTEXT = 10
+"""Words that stand left and right of a hit."""
+
+
+def find(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the box for a request, and below it what the request finds, if there is one."""
+    request, by = context.text("pattern").strip(), context.text("by").strip()
+    limit = context.number("limit", 50, 1, 500)
+
+    def corpora() -> list[str]:
+        rows = context.bank.connection.execute("select name from corpus order by id").fetchall()
+        return [name for (name,) in rows]
+
+    shown |= {
+        "pattern": request,
+        "corpora": context.handle.once("corpora", corpora),
+        "limit": limit,
+        "sample": context.flag("sample"),
+        "example": "pattern { V -[obj]-> O }",
+    }
+    if not request:
+        return
+    run = context.bank.run_of_request(request, context.run, "sentence", by)
+    choice = HitOptions(context.text("corpus") or None, run=run)
+    shown |= _counts(context, request, choice, by) if by else _hits(context, request, choice, limit)
+    shown["answered"] = run and run.name
+
+
+def _hits(context: RequestContext, request: str, choice: HitOptions, limit: int) -> dict[str, Any]:
+    """A page of the hits, found once and kept for the other pages, or some hits at random."""
+    most, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
+    choice = replace(choice, limit=most, sample=sample, keys=True)
+    found = context.handle.rows(
+        ("hits", request, choice),
+        lambda: context.bank.hits(
+            request, choice, timeout=context.cache.seconds, memory=context.cache.memory
+        ),
+    ).frame
+    total = min(found.height, MOST_HITS)
+    part = context.paging(total, size=limit, has_more=found.height > MOST_HITS)
+    found = part.slice(found)
+    lines = context.bank.concordance(found.drop("run", strict=False), _CONTEXT)
+    nodes = nodes_of(found)
+    default, unread = _unread(context, found["sentence"].to_list())
+    hits = []
+    for line, row in zip(lines.to_dicts(), found.to_dicts(), strict=True):
+        href = link(
+            "/sentence",
+            sentence=row["sentence"],
+            hit=hit_of(row, nodes),
+            pattern=request,
+            run=context.run,
+            head=context.text("head"),
+        )
+        hits.append({**line, "href": href, "is_unread": row["sentence"] in unread})
+    count = sum(each["is_unread"] for each in hits)
+    return {"hits": hits, "part": part, "default": default, "unread": count}
+
+
+def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
+    """The run that shows sentences, and those (sentence.id) of its corpus that it has not read."""
+    bank = context.bank
+    try:
+        run = run_over(bank, context.run, None, None)
+    except AttnbankError:  # none answers: the page of the sentence says why
+        return None, set()
+    rows = bank.connection.execute(
+        "select sentence.id from sentence inner join document on document.id = sentence.document"
+        " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
+        {"corpus": run.corpus, "sentences": sentences},
+    ).fetchall()
+    return run.name, {number for (number,) in rows} - held(bank, run, sentences)
+
+
+def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
+    found = context.handle.rows(
+        ("counts", request, by, choice),
+        lambda: context.bank.hits(
+            request, choice, by, "", context.cache.seconds, context.cache.memory, counts=True
+        ),
+    ).frame
+    keys = [name for name in found.columns if name not in ("n", "share", "run")]
+    if can_be_crossed(found, keys):
+        found = crossed(found, *keys)
+    return {"table": context.table(found)}
+
+
+_MOST_PANELS = 16
+_STYLE = re.compile(r' style="[^"]*"')
+
+
+def show(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show the sentence that the address names, or the box that asks for one."""
+    name, heads = context.text("sentence").strip(), context.text("head").strip()
+    relation = context.text("relation") or None
+    asked: dict[str, Any] = {
+        "direction": context.chosen("direction", DIRECTIONS),
+        "coreference": context.flag("coreference"),
+        "tree": context.flag("tree"),
+        "special": not context.flag("plain"),
+        "before": context.number("before", 0, 0, 20),
+    }
+    shown |= {"sentence": name, "heads": heads, "relation": relation, **asked}
+    if not name:
+        return
+    shown |= {"title": f"Sentence {name[:60]}"}
+    shown["heads"] = heads = heads or _best(context, relation)
+    try:
+        found = context.bank.show(
+            name,
+            heads.split(",")[:_MOST_PANELS],
+            run=context.run,
+            corpus=context.text("corpus") or None,
+            relation=relation,
+            matched=_matched(name, context.text("hit")),
+            timeout=context.cache.seconds,
+            **asked,
+        )
+    except SentenceNotReadError as error:  # its words are there, and can be walked through
+        number = error.sentence
+        marked: Collection[int] = _matched(str(number), context.text("hit"))
+        shown["unread"] = error
+    else:
+        number, marked = next(iter(found.marked.items()))
+        shown |= {
+            # The picture escapes every word itself, since it is written to files as it is. Styles
+            # within its tree are refused by the browser; those of the page take their place.
+            "drawn": markupsafe.Markup(_STYLE.sub("", found.draw("light"))),
+            "table": context.table(found.rows, {"sent_id": lambda row: None}),
+            "answered": found.run.name,
+        }
+    shown |= {"words": _words(context, number, marked), "around": _around(context, number)}
+
+
+def _matched(name: str, hit: str) -> list[int]:
+    """The words of the hit SENTENCE:WORDS (12:3,5) that the address has, if of this sentence.
+
+    The sentence is its id, words are counted from 1. Raises CallError for anything else.
+    """
+    number, _, words = hit.partition(":")
+    indexes = words.split(",")
+    if not hit:
+        return []
+    if not all(each.isascii() and each.isdecimal() for each in (number, *indexes)):
+        raise CallError(f"hit cannot be {hit[:40]}.", "A hit is SENTENCE:WORDS, as in 12:3,5.")
+    return [int(each[:9]) for each in indexes] if number == name else []
+
+
+def _words(context: RequestContext, number: int, marked: Collection[int]) -> list[tuple[str, bool]]:
+    """The text of a sentence in parts, each with whether it is a word that is marked."""
+    rows = context.bank.connection.execute(
+        registry.statement("examples/words"), {"sentence": number}
+    ).fetchall()
+    parts: list[tuple[str, bool]] = []
+    for form, index, space_after in rows:
+        parts.append((form, index in marked))
+        if space_after:
+            parts.append((" ", False))
+    return parts
+
+
+def _best(context: RequestContext, relation: str | None) -> str:
+    """The head that is shown if none is named: the best of the relation, else the first."""
+    try:
+        every = context.ask("best_head", run=context.run).frame  # which may be kept
+        rows = every.filter(pl.col("relation") == (relation or "all"))
+        if relation and not rows.height:
+            rows = context.ask("best_head", relation=relation, min_count=1, run=context.run).frame
+    except AttnbankError:
+        return "1-1"
+    return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
+
+
+def _around(context: RequestContext, number: int) -> list[str | None]:
+    """The addresses of the sentences before and after a number (sentence.id); they keep the hit."""
+    beside = context.bank.connection.execute(
+        "select max(sentence.id) filter (where sentence.id < $id),"
+        " min(sentence.id) filter (where sentence.id > $id) from sentence",
+        {"id": number},
+    ).fetchall()[0]
+    kept = {
+        name: value for name, value in context.given.items() if name not in ("sentence", "page")
+    }
+    return [None if each is None else link("/sentence", sentence=each, **kept) for each in beside]

@@ -1,0 +1,262 @@
+"""How far apart the heads of a run attend, and a plane that keeps their distances (section 6)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.sql import registry
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.runs import Run
+
+_BLOCK = 1 << 16
+"""Weights of all heads that are compared at a time; so few that all of it stays in the cache."""
+
+AT_ONCE = 8_000_000
+"""The weights that are read at a time: 32 MB, and as much again while DuckDB sorts them."""
+
+
+def head_distance(
+    connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, smoothing: float
+) -> pa.Table:
+    """The distance of every pair of different heads of a run, as rows of table head_distance.
+
+    The sum over tokens of the Jensen-Shannon divergence of their distributions, in nats. Raises
+    CallError for a smoothing outside [0, 1), BankError for incomplete attention maps.
+    """
+    heads = run.layers * run.heads
+    distances = Distances(heads, smoothing)
+    (total,) = connection.execute(
+        "select count(*) from sequence where run = ?", [run.id]
+    ).fetchone() or (0,)
+    done = 0
+    for group in maps(connection, run):
+        distances.add(group)
+        done += len(group)
+        on_progress(Progress("computing", done, total))
+    first, second = np.triu_indices(heads, 1)
+    layer = np.array(run.numbers)
+    return pa.table(
+        {
+            "run": np.full(len(first), run.id),
+            "smoothing": np.full(len(first), smoothing),
+            "layer_a": layer[first // run.heads],
+            "head_a": first % run.heads + 1,
+            "layer_b": layer[second // run.heads],
+            "head_b": second % run.heads + 1,
+            "js_divergence": distances.matrix()[first, second],
+            "n_tokens": np.full(len(first), distances.tokens),
+        }
+    )
+
+
+class Distances:
+    """Sums of Jensen-Shannon divergences between all pairs of heads, in nats.
+
+    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 takes one logarithm per pair and weight, that of
+    s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Within a block sums are
+    in float32 (an error of 1e-6 of the distance), over blocks in float64.
+    """
+
+    def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:
+        if not 0 <= smoothing < 1:
+            raise CallError(
+                f"Smoothing cannot be {smoothing}: it is a share, from 0 to below 1.",
+                "Give a number from 0 to below 1, or leave it out.",
+            )
+        self.heads = heads
+        self.smoothing = smoothing
+        self.tokens = 0
+        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._alone = np.zeros(heads)  # sum(p ln p)
+        self._mass = np.zeros(heads)  # sum(p)
+        self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
+
+    def add(self, found: Iterable[np.ndarray]) -> None:
+        """Add the maps of some sequences, [heads, n, n] each."""
+        flat = []
+        for weights in found:
+            n = weights.shape[-1]
+            self.tokens += n
+            smoothed = weights.astype(np.float64) * (1 - self.smoothing) + self.smoothing / n
+            flat.append(smoothed.reshape(self.heads, -1).astype(np.float32))
+        every = np.concatenate(flat, axis=1)
+        width = min(max(_BLOCK // self.heads, 64), 1024)
+        blocks = [every[:, start : start + width] for start in range(0, every.shape[1], width)]
+        with ThreadPoolExecutor(self._threads) as pool:
+            # map() keeps the order of the blocks, so that the sums are the same in every run.
+            for alone, mass, pairs in pool.map(self._block, blocks):
+                self._alone += alone
+                self._mass += mass
+                self._pairs += pairs
+
+    def _block(self, block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """sum(p ln p) [H], sum(p) [H] and sum(s ln s) [H, H] over a block [H, width]."""
+        block = np.ascontiguousarray(block)
+        wide = block.astype(np.float64)
+        alone = (wide * _log(wide, self.smoothing)).sum(axis=1)
+        pairs = np.zeros((self.heads, self.heads))
+        room, logs = np.empty_like(block), np.empty_like(block)
+        for head in range(self.heads - 1):
+            later = slice(self.heads - 1 - head)
+            both = np.add(block[head + 1 :], block[head], out=room[later])
+            log = _log(both, self.smoothing, logs[later])
+            pairs[head, head + 1 :] = np.matmul(both[:, None, :], log[:, :, None])[:, 0, 0]
+        return alone, wide.sum(axis=1), pairs
+
+    def matrix(self) -> np.ndarray:
+        """The distances [heads, heads] in nats; symmetric, 0 on the diagonal."""
+        twice = self._alone[:, None] + self._alone - self._pairs
+        twice += np.log(2) * (self._mass[:, None] + self._mass)
+        upper = np.triu(np.maximum(twice / 2, 0), 1)
+        return upper + upper.T
+
+
+def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) -> np.ndarray:
+    """Natural logarithms; without smoothing, 0 becomes the smallest float, so that 0 ln 0 is 0."""
+    if smoothing == 0:
+        values = np.maximum(values, np.finfo(np.float32).tiny)
+    return np.log(values, out=out)  # type: ignore[no-any-return]
+
+
+def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[list[np.ndarray]]:
+    """The maps of every sequence of the run, in order, in groups of at most AT_ONCE weights.
+
+    Those of n positions are [layers * heads, n, n] float32, from row to column. Raises BankError
+    if the distribution of a position and head is missing.
+    """
+    heads = run.layers * run.heads
+    rows = connection.execute(
+        registry.statement("derived/sequences_of_run"), {"run": run.id}
+    ).fetchall()
+    group: list[tuple[int, int]] = []
+    weights = 0
+    for sequence, positions in rows:
+        size = heads * positions**2
+        if group and weights + size > AT_ONCE:
+            yield _read(connection, run, group)
+            group, weights = [], 0
+        group.append((sequence, positions))
+        weights += size
+    if group:
+        yield _read(connection, run, group)
+
+
+def _read(
+    connection: DuckDBPyConnection, run: Run, group: list[tuple[int, int]]
+) -> list[np.ndarray]:
+    """The maps of consecutive sequences, given as ids and numbers of positions."""
+    table = connection.query(
+        registry.statement("derived/maps_of_sequences"),
+        params={"first": group[0][0], "last": group[-1][0], "run": run.id},
+    ).to_arrow_table()
+    values = table["weights"].combine_chunks().flatten().to_numpy()
+    heads = run.layers * run.heads
+    ends = np.cumsum([heads * n * n for _, n in group])
+    if table.num_rows != heads * sum(n for _, n in group) or len(values) != ends[-1]:
+        raise BankError(
+            f"The attention maps of the run {run.name} are incomplete.",
+            "Ingest the corpus again with --replace.",
+        )
+    parts = np.split(values, ends[:-1])
+    return [part.reshape(heads, n, n) for part, (_, n) in zip(parts, group, strict=True)]
+
+
+def head_embedding(
+    connection: DuckDBPyConnection,
+    run: Run,
+    on_progress: OnProgress,
+    smoothing: float,
+    seed: int,
+    starts: int,
+) -> pa.Table:
+    """Metric multidimensional scaling of the stored distances, as rows of table head_embedding.
+
+    Distances are means over tokens. The picture is turned so that x is the axis on which the heads
+    differ most and head 1-1 is to the lower left: scikit-learn's own choice is arbitrary.
+    """
+    rows = connection.execute(
+        registry.statement("derived/stored_distances"), {"run": run.id, "smoothing": smoothing}
+    ).fetchnumpy()
+    number = run.layers * run.heads
+    first, second = (
+        np.searchsorted(run.numbers, rows[f"layer_{side}"]) * run.heads + rows[f"head_{side}"] - 1
+        for side in "ab"
+    )
+    distances = np.zeros((number, number))
+    distances[first, second] = distances[second, first] = rows["distance"]
+    places = turned(scaled(distances, seed, starts))
+    head = np.arange(number)
+    return pa.table(
+        {
+            "run": np.full(number, run.id),
+            "smoothing": np.full(number, smoothing),
+            "seed": np.full(number, seed),
+            "layer": np.array(run.numbers)[head // run.heads],
+            "head": head % run.heads + 1,
+            "x": places[:, 0],
+            "y": places[:, 1],
+            "stress": np.full(number, stress(distances, places)),
+        }
+    )
+
+
+def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
+    """Places [n, 2] that keep the distances [n, n] best, by classical scaling or random starts."""
+    found = [_descended(distances, start=classical(distances))]
+    if starts > 0:
+        found.append(_descended(distances, seed=seed, starts=starts))
+    return min(found, key=lambda places: stress(distances, places))
+
+
+def classical(distances: np.ndarray) -> np.ndarray:
+    """Places [n, 2] by classical scaling (Torgerson 1952) of the distances [n, n]."""
+    squares = distances**2
+    centred = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
+    values, vectors = np.linalg.eigh(centred)  # negative where no space has such distances
+    places: np.ndarray = vectors[:, :-3:-1] * np.sqrt(np.clip(values[:-3:-1], 0, None))
+    return places
+
+
+def _descended(
+    distances: np.ndarray, *, start: np.ndarray | None = None, seed: int = 0, starts: int = 1
+) -> np.ndarray:
+    """Places [n, 2] that scikit-learn finds from `start` [n, 2], or the best from random starts."""
+    from sklearn.manifold import MDS
+
+    scaling = MDS(
+        metric="precomputed",
+        n_init=starts,
+        init="random",
+        max_iter=1000,
+        eps=1e-10,
+        random_state=seed,
+        normalized_stress=False,
+    )
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        places: np.ndarray = scaling.fit_transform(distances, init=start)
+    return places
+
+
+def turned(places: np.ndarray) -> np.ndarray:
+    """The places [n, 2], centred, on their principal axes; the first has no positive coordinate."""
+    centred = places - places.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    along = centred @ axes.T
+    turned_: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
+    return turned_
+
+
+def stress(distances: np.ndarray, places: np.ndarray) -> float:
+    """Kruskal's normalised stress: 0 if every distance [n, n] is kept, 1 if all places are one."""
+    kept = np.linalg.norm(places[:, None] - places, axis=-1)
+    upper = np.triu_indices(len(distances), 1)
+    wanted = distances[upper]
+    return float(np.sqrt(((kept[upper] - wanted) ** 2).sum() / (wanted**2).sum()))

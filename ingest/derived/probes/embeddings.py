@@ -1,0 +1,265 @@
+"""Word vectors: from a text file, from a spaCy pipeline, or a model's own input embeddings.
+
+A bank may come from somebody else, so the name of its model cannot be trusted: a folder is opened
+only if the user names it, code is run only if the user says so, and if the bank has the digest of
+the trained weights, the model must have these.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnbank.ingest.derived.probes.options import ProbeOptions
+from attnbank.ingest.derived.probes.sentences import PIECE_SEPARATOR, ProbeRun
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.extras import need
+
+if TYPE_CHECKING:
+    from attnbank.ingest.models.loading import Model
+
+MODEL = "model"
+_GZIP = b"\x1f\x8b"
+_MOST_BYTES = 16 * 2**20  # of a line; one of 4,096 values has 0.1 MB
+_MOST_VALUES = 16_384  # of a vector
+_MOST_INFLATED = 200  # bytes from one byte of a compressed file; of vectors it is less than 5
+_SMALL = 64 * 2**20  # bytes; up to this size a compressed file may inflate by any factor
+_TEXT_FILE = "Give a GloVe or word2vec text file."
+_COUNTS = re.compile(r"([0-9]{1,12}) ([0-9]{1,12})")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+class EmbeddingsError(AttnbankError):
+    """The word vectors cannot be read."""
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """One vector per word: `vectors` [V, D] float32, zero for words whose `known` [V] is false."""
+
+    vectors: NDArray[np.float32]
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, found: Sequence[NDArray[np.float32] | None], dimension: int) -> WordVectors:
+        """From the vector of each word, or None."""
+        known = np.array([each is not None for each in found], dtype=bool)
+        zero = np.zeros(dimension)
+        vectors = np.array([zero if each is None else each for each in found], dtype=np.float32)
+        return cls(vectors.reshape(len(found), dimension), known)
+
+
+def word_vectors(words: Sequence[str], run: ProbeRun, options: ProbeOptions) -> WordVectors:
+    """The vectors of words from `options.embeddings`: `model`, a text file, or a spaCy pipeline.
+
+    `words` are forms, but for `model` the pieces of each, joined by PIECE_SEPARATOR. Those of the
+    trained model serve a control too, so that it differs only in its attention. Raises CallError if
+    the source cannot be found, EmbeddingsError if it is malformed or has none of the words.
+    """
+    source = options.embeddings
+    if source == MODEL:
+        found = _model_vectors(words, run, options)
+    elif _is_file(source):
+        found = file_vectors(Path(source), words)
+    else:
+        found = spacy_vectors(source, words)
+    if not found.known.any():
+        raise EmbeddingsError(
+            f"{source} has no vector for any of the {len(found.known)} words.",
+            "Give embeddings in the language of the corpus.",
+        )
+    return found
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except OSError:  # a part of it is too long for the name of a file
+        return False
+
+
+def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
+    """Vectors from a text file, or a gzip of one: GloVe, or word2vec with its line of two counts.
+
+    A form that it lacks is looked up in lower case; the first of several vectors of a word counts.
+    Raises EmbeddingsError for a malformed or oversized file, CallError if it cannot be opened.
+    """
+    wanted = set(forms) | {form.lower() for form in forms}
+    found: dict[str, NDArray[np.float32]] = {}
+    dimension, promised, words = 0, None, 0
+    for number, line in _lines(path):
+        where, values = f"{path}:{number}", line.count(" ")
+        counts = _COUNTS.fullmatch(line) if number == 1 else None
+        if counts is not None:
+            promised, dimension = int(counts[1]), int(counts[2])
+        elif line and not words and promised is None:
+            dimension = values
+        if dimension > _MOST_VALUES:
+            raise EmbeddingsError(
+                f"{where}: vectors of {dimension:,} values, where {_MOST_VALUES:,} are the most.",
+                _TEXT_FILE,
+            )
+        if counts is not None or not line:
+            continue
+        words += 1
+        if not dimension:
+            raise EmbeddingsError(f"{where}: a word without values.", _TEXT_FILE)
+        word, *numbers = line.rsplit(" ", dimension)
+        if values < dimension or (" " in word and _is_number(word.rsplit(" ", 1)[1])):
+            source = "has" if promised is None else "says"
+            raise EmbeddingsError(
+                f"{where}: a vector of {values} values, but the first line {source} {dimension}.",
+                "Give a file whose vectors all have the same dimension.",
+            )
+        if word in wanted and word not in found:
+            found[word] = _vector(where, numbers)
+    if not words:
+        raise EmbeddingsError(f"{path} has no word vectors in it.", _TEXT_FILE)
+    if promised is not None and promised != words:
+        raise EmbeddingsError(
+            f"{path} has vectors for {words:,} words, but its first line says {promised:,}.",
+            "Fetch or write the file again: it is cut short."
+            if words < promised
+            else "Correct the first line, or fetch the file again.",
+        )
+    return WordVectors.of([found.get(each, found.get(each.lower())) for each in forms], dimension)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file, compressed or not, with their numbers from 1."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(len(_GZIP)) == _GZIP
+            most = max(_SMALL, _MOST_INFLATED * file.seek(0, io.SEEK_END)) if is_packed else None
+            file.seek(0)
+            read = 0
+            text = gzip.GzipFile(fileobj=file) if is_packed else file
+            while line := text.readline(_MOST_BYTES + 1):
+                number += 1
+                read += len(line)
+                if len(line) > _MOST_BYTES:
+                    fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
+                    raise EmbeddingsError(fact, _TEXT_FILE)
+                if most is not None and read > most:
+                    fact = f"{path} inflates to more than {_MOST_INFLATED} times its size."
+                    raise EmbeddingsError(fact, _TEXT_FILE)
+                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                yield number, line.decode("utf-8").rstrip(" \t\r\n").replace("\t", " ")
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        where, reason = str(path), str(error)
+        if isinstance(error, UnicodeDecodeError):
+            where, reason = f"{path}:{number}", error.reason
+        raise EmbeddingsError(
+            f"{where} is not a text file of word vectors: {reason}.",
+            "Give a GloVe or word2vec text file (word2vec's binary files are not read).",
+        ) from error
+    except OSError as error:
+        raise CallError(
+            f"{path} cannot be read: {error.strerror or error}.", "Check the file."
+        ) from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _vector(where: str, values: list[str]) -> NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+            vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        fact = f"{where}: {str(error)[:100]}."  # the error repeats the value
+        raise EmbeddingsError(fact, "Correct the line.") from error
+    if not np.isfinite(vector).all():
+        raise EmbeddingsError(f"{where}: a value is not finite.", "Correct the line.")
+    return vector
+
+
+def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
+    """The vectors of a spaCy pipeline; raises CallError if there is none or EmbeddingsError."""
+    need("A spaCy pipeline", "spacy", "spacy")
+    import spacy
+
+    try:
+        vocabulary = spacy.load(name).vocab
+    except Exception as error:  # from spaCy, or any library that reads the files of a pipeline
+        raise CallError(
+            f"{name} is neither a file nor a spaCy pipeline.",
+            "Give model, a GloVe or word2vec text file, or a pipeline with vectors"
+            " (python -m spacy download en_core_web_md).",
+        ) from error
+    if vocabulary.vectors_length == 0:
+        raise EmbeddingsError(
+            f"The spaCy pipeline {name} has no word vectors.",
+            "Use a medium or large one (en_core_web_md).",
+        )
+    return WordVectors.of(
+        [vocabulary.get_vector(form) if vocabulary.has_vector(form) else None for form in forms],
+        vocabulary.vectors_length,
+    )
+
+
+def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) -> WordVectors:
+    """The input embeddings of the trained model, as the mean over the pieces of each word."""
+    model = _model_of(run, options)
+    matrix = model.module.get_input_embeddings().weight.detach().float().numpy()
+    vocabulary = model.input_tokenizer.tokenizer.get_vocab(with_added_tokens=True)
+    split = [each.split(PIECE_SEPARATOR) for each in pieces]
+    lengths = np.array([len(each) for each in split])
+    ids = np.array([vocabulary.get(piece, -1) for each in split for piece in each], dtype=np.int64)
+    if len(ids) == 0 or ids.min() < 0 or ids.max() >= len(matrix):
+        raise EmbeddingsError(
+            f"The vocabulary of {run.model} is not the one that {run.name} was made with.",
+            "Use the model that the run was made with, or other embeddings (a file).",
+        )
+    begins = np.cumsum(lengths) - lengths
+    vectors = np.add.reduceat(matrix[ids], begins, axis=0) / lengths[:, None]
+    return WordVectors(vectors.astype(np.float32), np.ones(len(pieces), dtype=bool))
+
+
+def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
+    """The trained model of a run, from where the options say that it is, else by its name."""
+    need("Reading the embeddings of a model", "ingest", "transformers")
+    from attnbank.ingest.models.loading import MINILM, load
+
+    name = run.model if options.model is None else options.model
+    is_hub_name = _HUB_NAME.fullmatch(name) is not None and not Path(name).exists()
+    if options.model is None and name != MINILM and not is_hub_name:
+        raise CallError(
+            f"The run {run.name} was made with a model in the folder {name}, and no folder is"
+            " opened because a bank names it.",
+            "Name it yourself (--model FOLDER), or give other word vectors (--embeddings FILE).",
+        )
+    revision = None if name == MINILM or Path(name).is_dir() else run.revision
+    trusts = options.trust_remote_code
+    try:
+        model = load(name, revision=revision, device="cpu", trust_remote_code=trusts)
+    except AttnbankError as error:
+        raise CallError(
+            f"The embeddings of {name} cannot be loaded: {error.fact}",
+            error.remedy
+            if "trust-remote-code" in error.remedy
+            else "Name the folder of the model (--model FOLDER), check the network, or use other"
+            " embeddings (a GloVe or word2vec text file).",
+        ) from error
+    if run.trained_sha256 is not None and model.facts.sha256 != run.trained_sha256:
+        raise CallError(
+            f"The model {name} is not the one that {run.name} was made with: its weights differ.",
+            "Name the right one (--model FOLDER), or give other word vectors (--embeddings FILE).",
+        )
+    return model

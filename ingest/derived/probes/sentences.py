@@ -1,0 +1,250 @@
+"""The runs that a probe reads, and their sentences with trees, as flat arrays over positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
+
+from attnbank.sql import registry
+from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.header import RunChoice
+from attnbank.sql.runs import run_fits
+from attnbank.sql.suggest import did_you_mean, listed
+
+PIECE_SEPARATOR = "\x1f"
+PUNCTUATION = ("punct", "p")
+"""The relations that UAS leaves out, in Universal and in Stanford Dependencies."""
+
+ROOT = 0
+"""Candidate heads are numbered: 0 is ROOT, p + 1 is the word at position p."""
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ProbeRun:
+    """A finished run of single sentences at word level, and its model."""
+
+    id: int
+    name: str
+    corpus: str
+    model: str
+    revision: str | None
+    sha256: str
+    random_seed: int | None
+    heads: int  # of each layer
+    numbers: Sequence[int]  # of the layers that have attention
+    trained_sha256: str | None = None  # of the model's trained weights, if it is known
+
+    @property
+    def maps(self) -> int:
+        """The number of attention maps of a sentence: layers times heads."""
+        return len(self.numbers) * self.heads
+
+    @property
+    def shown_model(self) -> str:
+        """The model in words, with what tells its weights from others."""
+        if self.random_seed is not None:
+            return f"{self.model} with random weights (seed {self.random_seed})"
+        return f"{self.model} (weights {self.sha256[:8]})"
+
+
+def find_run(
+    connection: DuckDBPyConnection, asked: str, *, reads_attention: bool = True
+) -> ProbeRun:
+    """The run with this name or id; CallError if it is unsuitable, QueryError if unfinished."""
+    weights = "true" if reads_attention else None
+    fits = run_fits(connection, RunChoice("word", ("sentence",), weights=weights))
+    fit = next((each for each in fits if asked in (each.name, str(each.id))), None)
+    if fit is None:
+        named = [each.name for each in fits]
+        raise CallError(
+            f"The bank has no run {asked}.",
+            f"{did_you_mean(asked, named)} {_suitable(connection, weights)}".strip(),
+        )
+    if fit.misfit is not None:
+        raise CallError(
+            f"A probe cannot read the run {fit.name}: {fit.misfit}.", _suitable(connection, weights)
+        )
+    ((is_finished, *columns),) = connection.execute(
+        "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
+        " model.revision, model.sha256, model.random_seed, model.heads,"
+        " coalesce(model.layer_numbers, range(1, model.layers + 1)),"
+        # For a control, the trained model of the same name, if the bank has exactly one.
+        " coalesce(if(model.random_seed is null, model.sha256, null), (select"
+        " if(count(distinct sha256) = 1, min(sha256), null) from model as trained"
+        " where random_seed is null and trained.name = model.name"
+        " and trained.revision is not distinct from model.revision))"
+        " from run"
+        " inner join model on model.id = run.model"
+        " inner join corpus on corpus.id = run.corpus"
+        " where run.id = ?",
+        [fit.id],
+    ).fetchall()
+    if not is_finished:
+        raise QueryError(
+            f"The run {fit.name} is not finished.",
+            "Type the same ingest command again to finish it.",
+        )
+    return ProbeRun(*columns)
+
+
+def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
+    needed = RunChoice("word", ("sentence",), "trees", weights=weights)
+    fitting = [each.name for each in run_fits(connection, needed) if each.misfit is None]
+    if fitting:
+        return f"Runs that a probe can use: {listed(fitting)}."
+    which = "with trees (unit word, context sentence)"
+    return f"Make one: attnbank ingest CORPUS --keep weights, {which}."
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a run that have a tree: S sentences, N positions in all, K words of each.
+
+    K is 1 unless words share a position (those of a multiword token): then each whose head stands
+    elsewhere has an entry, in order, and those whose head stands at the same position have none.
+    """
+
+    sequence: Ints  # [S] ids
+    document: Ints  # [S] ids
+    start: Ints  # [S + 1] the entry at which the positions of each sentence begin
+    is_word: Bools  # [N]
+    opens: Bools  # [N] whether it is [CLS]
+    closes: Bools  # [N] whether it is [SEP] or any other special token
+    gold: Ints  # [K, N] candidate that is the gold head; -1 for no word
+    relation: Ints  # [K, N] index into `relations`; -1 for no word
+    is_scored: Bools  # [K, N] whether it is a word and not punctuation
+    is_head_scored: Bools  # [K, N] whether the head is a word and not punctuation
+    relations: tuple[str, ...]
+    form: pa.Array  # [N] None for special tokens
+    pieces: pa.Array  # [N] joined by PIECE_SEPARATOR; None for special tokens
+
+    @property
+    def lengths(self) -> Ints:
+        """The number of positions of each sentence, [S]."""
+        return np.diff(self.start)
+
+    @property
+    def position(self) -> Ints:
+        """The 0-based position of each entry in its sentence, [N]."""
+        return np.arange(self.start[-1]) - np.repeat(self.start[:-1], self.lengths)
+
+
+def read_sentences(
+    connection: DuckDBPyConnection, run: ProbeRun, split: str | None = None
+) -> Sentences:
+    """The sentences of a run, in the order of their ids; those without a tree are left out.
+
+    Raises QueryError for none and for special tokens between words, CallError for an unknown split.
+    """
+    # Each row is a special token, or a word of a position.
+    table = connection.query(
+        registry.statement("derived/probe_positions"), params={"run": run.id, "split": split}
+    ).to_arrow_table()
+    if table.num_rows == 0:
+        raise _no_rows(connection, run, split)
+    sequence = _ints(table["sequence"])
+    begins = np.flatnonzero(np.diff(sequence, prepend=-1))
+    is_word = table["kind"].to_numpy() == "word"
+    head = _ints(table["head_index"], -1)
+    has_tree = np.logical_and.reduceat(~is_word | (head >= 0), begins) & (
+        np.add.reduceat(is_word, begins) > 0
+    )
+    if not has_tree.any():
+        raise QueryError(
+            f"The run {run.name} has no trees: no sentence of {run.corpus} says what the heads of"
+            " its words are.",
+            "Give a run over a corpus with dependencies (CoNLL-U, a relations file, or text that"
+            " was ingested with --spacy PIPELINE).",
+        )
+    kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
+    table = table.filter(pa.array(kept)).combine_chunks()
+    sequence, place = _ints(table["sequence"]), _ints(table["position"])
+    is_new = np.diff(sequence, prepend=-1) != 0
+    is_first = is_new | (np.diff(place, prepend=-1) != 0)  # of the rows of its position
+    first = np.flatnonzero(is_first)
+    start = np.append(np.flatnonzero(is_new[first]), len(first))
+    kind = table["kind"].to_numpy()
+    words = np.flatnonzero(kind == "word")
+    position = np.cumsum(is_first) - 1  # of each row, among all N
+    of_position = table.take(pa.array(first)).combine_chunks()
+    return Sentences(
+        sequence=sequence[first][start[:-1]],
+        document=_ints(of_position["document"])[start[:-1]],
+        start=start,
+        is_word=kind[first] == "word",
+        opens=kind[first] == "cls",
+        closes=(kind[first] != "cls") & (kind[first] != "word"),
+        form=of_position["form"].combine_chunks(),
+        pieces=of_position["pieces"].combine_chunks(),
+        **_examples(run, table.take(pa.array(words)).combine_chunks(), position[words], start),
+    )
+
+
+def _examples(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str, Any]:
+    """The fields of `Sentences` by word and position; `at` are the positions of the words."""
+    sentence = np.searchsorted(start, at, "right") - 1
+    opening = np.searchsorted(sentence, np.arange(len(start) - 1))  # each one's first word
+    in_order = np.arange(len(at)) - opening[sentence] + 1
+    steps = np.diff(at, prepend=at[:1])
+    steps[opening] = 0
+    if not np.array_equal(_ints(words["index"]), in_order) or (steps > 1).any():
+        raise QueryError(
+            f"The run {run.name} has special tokens between the words of a sentence.",
+            "A probe cannot use it.",
+        )
+    encoded = words["relation"].combine_chunks().dictionary_encode()
+    relations = tuple(name or "" for name in encoded.dictionary.to_pylist())
+    relation = _ints(encoded.indices, -1)
+    punctuation = [number for number, name in enumerate(relations) if name in PUNCTUATION]
+    is_scored = ~np.isin(relation, punctuation)
+    head_index = _ints(words["head_index"])
+    is_root = head_index == 0
+    head = np.where(is_root, 0, opening[sentence] + head_index - 1)
+    gold = np.where(is_root, ROOT, at[head] - start[sentence] + 1)
+    outside = np.flatnonzero(is_root | (at[head] != at))
+    of_position = at[outside]
+    # Which of the words of its position it is, counting from 0.
+    number = np.arange(len(outside)) - np.searchsorted(of_position, of_position)
+    shape = (int(number.max(initial=0)) + 1, int(start[-1]))
+
+    def laid_out(values: np.ndarray, empty: int) -> np.ndarray:
+        out = np.full(shape, empty, dtype=values.dtype)
+        out[number, of_position] = values[outside]
+        return out
+
+    return {
+        "gold": laid_out(gold, -1),
+        "relation": laid_out(relation, -1),
+        "is_scored": laid_out(is_scored, False),
+        "is_head_scored": laid_out(~is_root & is_scored[head], False),
+        "relations": relations,
+    }
+
+
+def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:
+    filled: Ints = column.fill_null(null).to_numpy().astype(np.int64)
+    return filled
+
+
+def _no_rows(
+    connection: DuckDBPyConnection, run: ProbeRun, split: str | None
+) -> CallError | QueryError:
+    if split is None:
+        return QueryError(f"The run {run.name} has no sentences.", "Give another run.")
+    splits = connection.execute(
+        "select distinct document.split from document"
+        " inner join sequence on sequence.document = document.id"
+        " where sequence.run = ? and document.split is not null order by document.split",
+        [run.id],
+    ).fetchall()
+    has = f"It has: {listed(row[0] for row in splits)}." if splits else "It has no splits."
+    return CallError(f"The run {run.name} has no sentences in split {split}.", has)

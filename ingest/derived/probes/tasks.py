@@ -1,0 +1,259 @@
+"""What a probe learns from and is scored on: runs, sentences, word vectors, and batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import torch
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnbank.ingest.derived.probes.embeddings import MODEL, word_vectors
+from attnbank.ingest.derived.probes.options import HIDDEN, WITH_ATTENTION, WITH_WORDS, ProbeOptions
+from attnbank.ingest.derived.probes.sentences import (
+    Ints,
+    ProbeRun,
+    Sentences,
+    find_run,
+    read_sentences,
+)
+from attnbank.sql.errors import CallError, QueryError
+
+CELLS_AT_ONCE = 4_000_000
+"""The most numbers in a tensor of a batch: 16 MB. With 64 MB an epoch took twice as long."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The training or the test part."""
+
+    run: ProbeRun
+    sentences: Sentences
+    vector: Ints  # [N] row of `Task.vectors`; 0, the zero vector, for all but words
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a probe learns from, if anything, and is scored on."""
+
+    kind: str
+    options: ProbeOptions
+    train: Part | None
+    test: Part
+    vectors: NDArray[np.float32] | None = None  # [1 + V, D]; None for a probe without words
+    coverage: float | None = None  # share of the test part's words that have a vector
+
+
+def read_task(
+    connection: DuckDBPyConnection,
+    kind: str,
+    train_run: str | None,
+    test_run: str,
+    options: ProbeOptions,
+) -> Task:
+    """Find the runs, read their sentences and word vectors. Raises as train_probe does."""
+    splits = options.train_split, options.test_split
+    test = find_run(connection, test_run, reads_attention=kind in WITH_ATTENTION)
+    if train_run is None:
+        return Task(kind, options, None, _part(connection, test, splits[1]))
+    train = find_run(connection, train_run, reads_attention=kind in WITH_ATTENTION)
+    if train.id == test.id and (None in splits or splits[0] == splits[1]):
+        raise CallError(
+            f"The run {test.name} would be scored on the sentences that the probe learnt from.",
+            "Give a run over another corpus, or different splits (train_split, test_split).",
+        )
+    if train.sha256 != test.sha256:
+        raise CallError(
+            f"The runs are of different models: {train.name} of {train.shown_model}, {test.name} of"
+            f" {test.shown_model}.",
+            "Weights that a probe learns for the heads of one model mean nothing for another's:"
+            " give two runs of one model.",
+        )
+    parts = _part(connection, train, splits[0]), _part(connection, test, splits[1])
+    task = Task(kind, options, *parts)
+    return _with_words(task, *parts) if kind in WITH_WORDS else task
+
+
+def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> Part:
+    sentences = read_sentences(connection, run, split)
+    return Part(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
+
+
+def _with_words(task: Task, train: Part, test: Part) -> Task:
+    words = [
+        part.sentences.pieces if task.options.embeddings == MODEL else part.sentences.form
+        for part in (train, test)
+    ]
+    encoded = pa.concat_arrays(words).dictionary_encode()
+    row = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy() + 1
+    of_train, of_test = np.split(row, [len(words[0])])
+    found = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
+    # The vectors below a zero row, divided by their root mean square over the distinct training
+    # words, so that the learning rate means the same for any embeddings.
+    training = np.unique(of_train[train.sentences.is_word]) - 1
+    known = found.vectors[training][found.known[training]].astype(np.float64)
+    size = np.sqrt(np.mean(known**2)) if known.size else 0.0
+    zero = np.zeros((1, found.vectors.shape[1]), dtype=np.float32)
+    return replace(
+        task,
+        train=replace(train, vector=of_train),
+        test=replace(test, vector=of_test),
+        vectors=np.concatenate([zero, found.vectors / np.float32(size or 1.0)]),
+        coverage=float(found.known[of_test[test.sentences.is_word] - 1].mean()),
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B sentences padded to P positions. Candidate heads are ROOT (0) and p + 1 for position p."""
+
+    entry: Tensor  # [B, P] int64, index into the arrays of Sentences; -1 for padding
+    is_word: Tensor  # [B, P] bool
+    opens: Tensor  # [B, P] float, 1 for [CLS], else 0
+    closes: Tensor  # [B, P] float, 1 for any other special token, else 0
+    gold: Tensor  # [K, B, P] int64, candidate that is the gold head of word k there; -1 for none
+    position: Tensor  # [B, P] int64, 0-based
+    words: Tensor  # [B] float, number of words of each sentence
+    vector: Tensor  # [B, P] int64, row of the word vectors; 0, the zero vector, for all but words
+    attention: Tensor | None  # [B, P, P, K] float: from, to, map (by layer); None if not read
+
+    @property
+    def maps(self) -> Tensor:
+        """`attention`, for a probe that reads it."""
+        assert self.attention is not None, "the batch was read without attention"
+        return self.attention
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on a device."""
+        moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
+        return replace(self, **moved)
+
+
+class Batches:
+    """The batches of sentences `chosen` of a part, by number; a number gives the same batch always.
+
+    Sentences with neighbouring ids go together: ingest numbers them by length within a window. With
+    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have in all.
+    """
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        task: Task,
+        part: Part,
+        chosen: Ints,
+        device: torch.device,
+        *,
+        keeps: bool = True,
+    ) -> None:
+        self._connection = connection
+        self._part = part
+        self._reads_attention = task.kind in WITH_ATTENTION
+        self._device = device
+        # The values of a pair of positions in the largest tensor.
+        width = part.run.maps if self._reads_attention else HIDDEN
+        lengths = part.sentences.lengths
+        self._groups = _groups(chosen, lengths, task.options.batch_sentences, width)
+        self._kept: dict[int, Batch] = {}
+        self._left = int(task.options.memory * len(chosen) / len(lengths)) if keeps else 0
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> Batch:
+        """Batch `number`. Raises QueryError if the bank lacks some of its attention."""
+        if number in self._kept:
+            return self._kept[number]
+        chosen, part = self._groups[number], self._part
+        attention = None
+        if self._reads_attention:
+            ids, lengths = part.sentences.sequence[chosen], part.sentences.lengths[chosen]
+            attention = read_attention(self._connection, part.run, ids, lengths)
+        batch = _padded(part, chosen, attention).to(self._device)
+        size = sum(each.nbytes for each in vars(batch).values() if isinstance(each, Tensor))
+        if size <= self._left:
+            self._left -= size
+            self._kept[number] = batch
+        return batch
+
+
+def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
+    """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible."""
+    groups, begin, longest = [], 0, 0
+    for at, length in enumerate(lengths[chosen].tolist()):
+        longest = max(longest, length)
+        count = at - begin + 1
+        if count > 1 and (count > most or count * width * longest**2 > CELLS_AT_ONCE):
+            groups.append(chosen[begin:at])
+            begin, longest = at, length
+    groups.append(chosen[begin:])
+    return [group for group in groups if len(group)]
+
+
+def _padded(part: Part, chosen: Ints, attention: Tensor | None) -> Batch:
+    sentences = part.sentences
+    lengths = sentences.lengths[chosen]
+    position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
+    is_real = position < lengths[:, None]
+    entry = np.where(is_real, sentences.start[chosen][:, None] + position, 0)
+
+    def field(values: np.ndarray, padding: float) -> Tensor:
+        taken = values[..., entry]  # entries are the last axis
+        return torch.from_numpy(np.where(is_real, taken, padding).astype(values.dtype))
+
+    is_word = field(sentences.is_word, False)
+    return Batch(
+        entry=torch.from_numpy(np.where(is_real, entry, -1)),
+        is_word=is_word,
+        opens=field(sentences.opens, False).float(),
+        closes=field(sentences.closes, False).float(),
+        gold=field(sentences.gold, -1),
+        position=torch.from_numpy(position.copy()),
+        words=is_word.sum(1).float(),
+        vector=field(part.vector, 0),
+        attention=attention,
+    )
+
+
+def read_attention(
+    connection: DuckDBPyConnection, run: ProbeRun, sequences: Ints, lengths: Ints
+) -> Tensor:
+    """The attention of B sequences, [B, P, P, K] (from, to, map), zero where padded.
+
+    `sequences` are ids, ascending, of so many positions. Map k is of the layer `run.numbers[k //
+    heads]`, head k % heads + 1. Raises QueryError if the bank lacks some of it.
+    """
+    listed = ", ".join(map(str, sequences.tolist()))
+    # By the bounds DuckDB skips whole row groups, by the list single rows.
+    found = connection.query(
+        "select sequence, layer, head, from_position, weights from attention"
+        f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"
+    )
+    rows = found.to_arrow_table().combine_chunks()
+    count, longest, maps = len(sequences), int(lengths.max()), run.maps
+    slot = np.searchsorted(sequences, rows["sequence"].to_numpy())
+    layer = np.searchsorted(run.numbers, rows["layer"].to_numpy())
+    map_ = layer * run.heads + rows["head"].to_numpy() - 1
+    key = (slot * maps + map_) * longest + rows["from_position"].to_numpy()
+    if not (np.diff(key) > 0).all():
+        order = np.argsort(key)
+        rows, key = rows.take(order).combine_chunks(), key[order]
+    values = rows["weights"].combine_chunks().flatten().to_numpy()
+    is_real = np.arange(longest) < lengths[:, None]
+    is_cell = is_real[:, None, :, None] & is_real[:, None, None, :]
+    expected = np.flatnonzero(np.broadcast_to(is_real[:, None], (count, maps, longest)))
+    if not np.array_equal(key, expected) or len(values) != maps * int((lengths**2).sum()):
+        raise QueryError(
+            f"The run {run.name} lacks the attention of some of its sentences.",
+            "Ingest it again with --replace.",
+        )
+    padded = np.zeros((count, maps, longest, longest), dtype=np.float32)
+    padded[np.broadcast_to(is_cell, padded.shape)] = values
+    return torch.from_numpy(padded).permute(0, 2, 3, 1).contiguous()

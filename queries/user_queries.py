@@ -1,0 +1,107 @@
+"""The user's own analyses: `.sql` files with a header, in a folder that the user names.
+
+They come from outside and cannot be trusted: names and headers are checked here, and their
+statements run in the sandbox, like every statement that a user types.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError, CallError, QueryError
+from attnbank.sql.header import OWN, Analysis, parse
+from attnbank.sql.reading import sources, statements
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VARIABLE = "ATTNBANK_QUERIES"
+"""The environment variable that names the folder."""
+MOST_FILES = 1000
+MOST_BYTES = 1_000_000
+"""The most files in a folder, and the most bytes in a file."""
+_WEIGHTS = frozenset({"attention", "attention_weight"})
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+_HOW = "For an example of a header: attnbank query best_head --show-sql"
+
+
+def join(folder: str | Path | None = None) -> None:
+    """Add every `NAME.sql` of a folder, by default VARIABLE's if set, to this process's analyses.
+
+    The error of an invalid file is raised when it is asked for. Raises CallError if the folder
+    cannot be read, or has more than MOST_FILES such files.
+    """
+    named = folder or os.environ.get(VARIABLE)
+    if not named:
+        return
+    place = Path(named).expanduser()
+    try:
+        paths = sorted(each for each in place.iterdir() if each.suffix == ".sql")
+    except OSError as error:
+        raise CallError(
+            f"The folder of queries {place} cannot be read: {error.strerror}.",
+            "Name a folder of .sql files: --queries DIR, or the variable ATTNBANK_QUERIES.",
+        ) from error
+    if len(paths) > MOST_FILES:
+        raise CallError(
+            f"The folder of queries {place} has {len(paths):,} .sql files; the maximum is"
+            f" {MOST_FILES:,}.",
+            "Use a folder that holds only queries.",
+        )
+    for path in paths:
+        try:
+            registry.own[path.stem] = _read(path)
+        except AttnbankError as error:
+            registry.own_faults[path.stem] = CallError(
+                f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _HOW
+            )
+
+
+def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
+    """The rows of an analysis. Raises QueryError if their columns are not those it declares."""
+    declared = [each.name for each in analysis.columns]
+    if found.columns != declared:
+        raise QueryError(
+            f"{analysis.name}.sql has the columns {', '.join(found.columns)}; its header says"
+            f" {', '.join(declared)}.",
+            "List them in the column lines of the header, in that order.",
+        )
+    return found
+
+
+def _read(path: Path) -> Analysis:
+    """The analysis in a file. Raises CallError or HeaderError if it holds no valid analysis."""
+    if not _NAME.fullmatch(path.stem):
+        raise CallError(
+            "its name is not valid for an analysis.", "Use lower-case letters, digits and _."
+        )
+    if path.stem in registry.analyses() | registry.shared():
+        raise CallError("attnbank already has an analysis with this name.", "Rename the file.")
+    try:
+        told = path.stat()
+        if not stat.S_ISREG(told.st_mode) or told.st_size > MOST_BYTES:
+            raise CallError(
+                "it is not a regular file of at most 1 MB.", "Remove it from the folder."
+            )
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise CallError(f"it cannot be read: {error}.", "Remove it from the folder.") from error
+    analysis = parse(path.stem, OWN, text)
+    if len(statements(analysis.body)) != 1:
+        raise CallError("below the header there must be exactly one SELECT.", _HOW)
+    _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
+    read = sources(analysis.body) & _WEIGHTS
+    if analysis.run is not None and analysis.run.weights is None and read:
+        # Without rows would be the answer of a run without weights, which could be chosen.
+        raise CallError(
+            f"it reads {min(read)}, which runs of --keep peaks do not have.",
+            "Add: -- weights: true, and chosen_run(..., reads_weights := true)",
+        )
+    return analysis

@@ -1,0 +1,130 @@
+"""Connections of DuckDB: what they are allowed to reach, and transactions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
+
+from attnbank.sql.bank.error_messages import explain
+from attnbank.sql.bank.paths import check_is_duckdb
+from attnbank.sql.outputs.atomic import files_of_bank, part_names
+from attnbank.sql.quoting import literal
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+STORAGE = {"storage_compatibility_version": "v1.5.0", "default_block_size": "65536"}
+"""DuckDB 1.5 shells, which people have, can read such a bank; its blocks keep it small."""
+
+WRITER = {"max_vacuum_tasks": "0"}
+"""No vacuuming at checkpoints, since that writes existing rows once more beside the old ones: a
+bank of 153 MB grew to 270 MB. `checkpoint_and_compact` gives back unused space at the end."""
+
+GUARDED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "allow_persistent_secrets": "false",
+}
+"""What keeps a statement from extensions, Python variables and stored secrets."""
+
+
+class Reader(Protocol):
+    """Who reads a bank in this process, and can let go of its file until it is asked again."""
+
+    path: Path
+
+    def let_go(self) -> None:
+        """Close the file. Raises BankError where another thread is reading it."""
+
+
+readers: WeakSet[Reader] = WeakSet()
+"""The open banks of this process: they let go of a file before it is opened for writing. DuckDB
+would refuse to open it twice, and the system would then forget its lock."""
+
+
+def connected(
+    database: str = ":memory:", settings: Mapping[str, str] | None = None
+) -> DuckDBPyConnection:
+    """A connection of DuckDB that never draws its progress, as it would in a notebook."""
+    import duckdb
+
+    connection = duckdb.connect(database, config=dict(settings or {}))
+    connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def connect(
+    place: Path,
+    settings: Mapping[str, str] | None = None,
+    shown: str | Path | None = None,
+    reads: Sequence[Path] = (),
+    told: tuple[str, ...] = (),
+) -> DuckDBPyConnection:
+    """Open the file at a place (`bank_file`) for writing, without checking or changing it.
+
+    It reaches the bank, its log and a part of it, and what `reads` names. `shown` is the path as
+    the user wrote it, `told` what `explain` says if the disk is full. Raises BankError if DuckDB
+    cannot open it.
+    """
+    import duckdb
+
+    named = Path(place if shown is None else shown)
+    check_is_duckdb(named, place)
+    for reader in list(readers):
+        if reader.path.absolute().resolve() == place.resolve():
+            reader.let_go()
+    try:
+        connection = connected(str(place), STORAGE | WRITER | GUARDED | dict(settings or {}))
+    except duckdb.Error as error:
+        raise explain(error, named, *told) from error
+    with closed_on_error(connection):
+        _restrict(connection, (*files_of_bank(place), *reads), (next(part_names(place)),))
+    return connection
+
+
+def connect_beside(reads: Sequence[Path]) -> DuckDBPyConnection:
+    """A database in memory that can reach nothing except the files and folders of `reads`."""
+    connection = connected(settings=GUARDED)
+    _restrict(connection, reads)
+    return connection
+
+
+def _restrict(
+    connection: DuckDBPyConnection, reads: Sequence[Path], makes: Sequence[Path] = ()
+) -> None:
+    """Let a connection reach only these files and folders; `makes` may not exist yet."""
+    folders = [*makes, *(each for each in reads if each.is_dir())]
+    files = [each for each in reads if each not in folders]
+    for setting, paths in (("allowed_paths", files), ("allowed_directories", folders)):
+        listed = ", ".join(literal(str(each)) for each in paths)
+        connection.execute(f"set {setting} = [{listed}]")
+    connection.execute("set enable_external_access = false")
+
+
+@contextmanager
+def closed_on_error(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Close a connection if anything is raised within the block."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Commit what is done within the block, or roll it back if anything is raised."""
+    import duckdb
+
+    connection.execute("begin")
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        with suppress(duckdb.Error):
+            connection.rollback()
+        raise

@@ -1,0 +1,188 @@
+"""What an error of DuckDB on a bank means, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attnbank.sql.errors import BankError
+
+_HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
+_LEAST = 65_536
+"""Free bytes below which a disk counts as full: a log, a header and one block take more."""
+
+_DAMAGED = (
+    "corrupt",
+    "checksum",
+    "could not read enough bytes",
+    ": invalid argument",  # a place that no file has
+    "no more data remaining",
+    "read from closed file",
+    "failed to deserialize",
+    "deserializ",
+    "database has been invalidated",
+    "a mode that is not recognized",
+    "unrecognized storage",
+    "invalid bitpacking mode",
+    "invalid unicode (byte sequence mismatch) detected in segment",
+)
+"""Parts of DuckDB's messages about a file whose bytes make no sense, in lower case."""
+
+_OF_SYSTEM = tuple({os.strerror(code).lower() for code in errno.errorcode})
+"""What the system says of a file that it does not open, read or write; DuckDB passes this on."""
+
+_OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
+"""Parts of messages that come from C++ or Python, where DuckDB has no message of its own."""
+
+_FULL = ("no space left", "not enough free disk space", "file too large")
+
+_KEPT = "what was committed is safe"
+_AGAIN = "type the same command: it goes on where it stopped"
+_WHOLE_COPY = "Use an intact copy of it, or ingest again into a new file (-b FILE)."
+_LOCKED = (
+    "The bank {path} is locked by another process.",
+    "Close the program that has it open; only readers can share a bank.",
+)
+_OPEN_HERE = (
+    "The bank {path} is open in this process already.",
+    "Close that first (bank.close()), then do the same again.",
+)
+_BEFORE_DAMAGE = {
+    "Could not set lock": _LOCKED,
+    "being used by another process": _LOCKED,
+    "different configuration than existing connections": _OPEN_HERE,
+    "already attached": _OPEN_HERE,
+}
+_NOT_A_BANK = ("{path} is not a bank: {text}", "Give the path of a bank (-b).")
+_NO_PERMISSION = ("No permission to open {path}.", "Check its owner, or use another path (-b).")
+_AFTER_DAMAGE = {
+    "not a valid DuckDB database": _NOT_A_BANK,
+    "newer version": _NOT_A_BANK,
+    "encrypted database": (
+        "The bank {path} is encrypted, and attnbank has no key to it.",
+        "Give a copy of it that is not encrypted (-b FILE).",
+    ),
+    "No such file or directory": (
+        "The folder of {path} does not exist.",
+        "Make it: mkdir -p {path.parent}",
+    ),
+    "Permission denied": _NO_PERMISSION,
+    "Read-only file system": _NO_PERMISSION,
+}
+"""The fact and the remedy for parts of messages that do not, and that may, come from damage."""
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether an error of DuckDB, or one that caused it, says that the disk is full."""
+    seen: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        seen.append(each)
+        each = each.__cause__ or each.__context__
+    return any(word in str(each).lower() for each in seen for word in _FULL)
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error says that the file is damaged, or one that DuckDB thinks impossible."""
+    import duckdb
+
+    sure = (duckdb.InternalException, duckdb.FatalException, duckdb.SerializationException)
+    if isinstance(error, sure):
+        return True
+    words = _DAMAGED if isinstance(error, duckdb.Error) else (*_DAMAGED, *_OF_CPP)
+    text = str(error).lower()
+    return any(word in text for word in words)
+
+
+@contextmanager
+def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[None]:
+    """Within, errors of DuckDB become those of `explain`; run no statement of a user's within."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise explain(error, path, kept, again) from error
+    except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
+        if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
+            raise
+        raise damaged(path, error) from error
+
+
+def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN) -> BankError:
+    """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
+    import duckdb
+
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    holder = _HOLDER.search(text)
+    if holder is not None:
+        return BankError(
+            f"The bank {path} is locked by another process: {Path(holder['program']).name}, "
+            f"process {holder['pid']}.",
+            f"Wait for it, close the bank there (in Python: bank.let_go()), or end it"
+            f" (kill {holder['pid']}); only readers can share a bank.",
+        )
+    if found := _listed(_BEFORE_DAMAGE, text, path):
+        return found
+    if is_full_disk(error) or ("transaction" in text.lower() and _is_full(path)):
+        return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
+    if "replaying WAL" in text:
+        log, reason = f"{path}.wal", text.rsplit(": ", 1)[-1].rstrip(".")
+        return BankError(
+            f"The log beside the bank cannot be used ({log}: {reason}).",
+            "Without it the bank is what it was before the log began:"
+            f" mv {shlex.quote(log)} {shlex.quote(log + '.damaged')}",
+        )
+    if is_damage(error):
+        return damaged(path, error)
+    if found := _listed(_AFTER_DAMAGE, text, path):
+        return found
+    is_of_system = any(reason in text.lower() for reason in _OF_SYSTEM)
+    if isinstance(error, duckdb.IOException) and not is_of_system:
+        return damaged(path, error)  # the system read the file: what stands in it makes no sense
+    return BankError(f"The bank {path} cannot be used: {text}", "See the whole error with --debug.")
+
+
+def _listed(messages: Mapping[str, tuple[str, str]], text: str, path: Path) -> BankError | None:
+    for part, message in messages.items():
+        if part in text:
+            reason = text.split("Error: ", 1)[-1]
+            return BankError(*(each.format(path=path, text=reason) for each in message))
+    return None
+
+
+def damaged(path: Path, error: BaseException) -> BankError:
+    """The error for a bank whose file is damaged."""
+    reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
+    return BankError(f"The bank {path} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY)
+
+
+def broken_off(path: Path, status: int) -> BankError:
+    """The error for a process that read a bank; `status` is minus the signal that ended it."""
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"status {status}"
+    if name == "SIGKILL":
+        return BankError(
+            f"The process that read {path} was killed (SIGKILL).",
+            "If nobody did that, the system has no memory left: close other programs, and try"
+            " again.",
+        )
+    return BankError(
+        f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",
+        _WHOLE_COPY,
+    )
+
+
+def _is_full(path: Path) -> bool:
+    with suppress(OSError):
+        return shutil.disk_usage(path.absolute().parent).free < _LEAST
+    return False

@@ -1,0 +1,82 @@
+"""Where a bank may be: every path is checked here before DuckDB sees it.
+
+DuckDB does not take every name for a file (`:memory:`, `md:x`), and would fetch an extension from
+the network for the files of some other programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs.atomic import kind_of_file
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Windows
+
+
+def bank_file(path: str | Path) -> Path:
+    """The absolute path of a bank's file, which need not exist; a link would get its own log.
+
+    Raises CallError if the path cannot name a file, BankError if what is there is not a file.
+    """
+    text = os.fspath(path)
+    if not text:
+        raise CallError("The bank has no name.", "Give the path of a file (-b FILE).")
+    if text.startswith(":memory:"):
+        raise CallError(
+            "A bank in memory would be gone when the command ends.", "Give a file (-b FILE)."
+        )
+    if _SCHEME.match(text):
+        raise CallError(
+            f"{text} is not a valid path: a bank is a file on this machine.",
+            f"Give the path of a file; one that is called so is ./{text}",
+        )
+    if "?" in Path(text).name:  # DuckDB reads what follows as options, as in a URL
+        raise CallError(
+            f"The name of a bank cannot contain a question mark: {text}.",
+            "Give it another name (-b FILE).",
+        )
+    try:
+        text.encode()
+        place = Path(text).expanduser().resolve()
+        mode = place.stat().st_mode
+    except UnicodeEncodeError:
+        raise CallError(
+            f"The name of the bank is not UTF-8: {text}.", "Give it a name that is (mv)."
+        ) from None
+    except FileNotFoundError:
+        return place
+    except NotADirectoryError:
+        raise BankError(
+            f"{text} cannot exist: a part of its path is a file.", "Check the path."
+        ) from None
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, a circle of links, a NUL
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BankError(f"{text} cannot be opened: {reason}.", "Check the path.") from None
+    if kind := kind_of_file(mode):
+        raise BankError(f"{text} is {kind}, and a bank is a file.", "Give another path (-b FILE).")
+    return place
+
+
+def check_is_duckdb(path: str | Path, place: Path) -> None:
+    """Raise BankError if the file at a bank's place is neither empty nor a DuckDB database.
+
+    By the first bytes of other files, DuckDB would look for an extension that can open them.
+    """
+    try:
+        with place.open("rb") as file:
+            start = file.read(12)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        raise BankError(
+            f"No permission to open {path}.", "Check its owner, or use another path (-b)."
+        ) from None
+    except OSError as error:
+        raise BankError(f"{path} cannot be read: {error.strerror}.", "Check the disk.") from None
+    if start and start[8:] != b"DUCK":
+        raise BankError(
+            f"{path} is not a bank: it is not a DuckDB file.", "Give the path of a bank (-b)."
+        )

@@ -1,0 +1,113 @@
+"""Kept answers, given again for the same analysis, parameters and run if nothing has changed.
+
+The rows of a finished run never change; of all else that an analysis may read, which is small, a
+digest is kept with the answer and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from attnbank.sql import reading
+from attnbank.sql.header import Analysis
+from attnbank.sql.macros import fingerprint
+from attnbank.sql.registry import analyses, shared
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+SCHEMA = "kept"
+TABLE = f"{SCHEMA}.result"
+CREATE = (
+    f"create schema if not exists {SCHEMA}",
+    f"create table if not exists {TABLE} (analysis varchar not null, parameters varchar not null,"
+    " run integer, reads varchar not null, row_count bigint not null, answer blob not null,"
+    " seconds double not null, code_version varchar not null, finished timestamp not null)",
+)
+_PROBES = ("probe", "probe_score", "probe_weight")
+_STEPS = ("head_distance", "head_embedding", "computation")
+_SAVED = ("saved_relation", "saved_pair")
+_RUNS = ("run", "preferred_run", "model", "corpus")
+_TEXT = ("corpus", "document", "sentence", "word", "enhanced_dependency", "mention")
+_FREQUENCIES = ("word_frequency",)
+_OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_sight"})
+"""Macros that read only which run is chosen, and its facts: an answer is found by that run."""
+
+
+def exists(connection: DuckDBPyConnection) -> bool:
+    """Whether the bank has the table of kept answers; a view of that name does not count."""
+    found = connection.execute(
+        "select count(*) from duckdb_tables() where database_name = current_database()"
+        " and schema_name = ? and table_name = 'result' and not temporary",
+        [SCHEMA],
+    ).fetchall()
+    return found == [(1,)]
+
+
+def parameters_text(
+    connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]
+) -> str:
+    """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error."""
+    asked = {each.name: each for each in analysis.parameters if each.name != "run"}
+    if not asked:
+        return "{}"
+    values = ", ".join(
+        f"cast(cast({f'${name}' if name in given else each.default} as {each.type}) as varchar)"
+        for name, each in asked.items()
+    )
+    bound = {name: value for name, value in given.items() if name in asked}
+    (row,) = connection.execute(f"select {values}", bound).fetchall()
+    told = dict(zip(asked, row, strict=True))
+    return json.dumps(told, sort_keys=True, ensure_ascii=False)
+
+
+def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]) -> str:
+    """A digest (SHA-256) of what an answer depends on besides its run and parameters.
+
+    That is the text of every analysis, and of those small tables that may change while a run does
+    not: the runs, if it looks for another one; probes; results of `compute`; saved relations, if
+    one is asked for; frequencies of words.
+    """
+    tables: set[str] = set()
+    words = _words(analysis.name, analysis.body)
+    for group in (_PROBES, _STEPS, _FREQUENCIES):
+        if words & set(group) or analysis.is_own:
+            tables |= set(group)
+    if given.get("relation") is not None or analysis.is_own:
+        tables |= set(_SAVED)
+    names_another = any(each.names_run and each.name != "run" for each in analysis.parameters)
+    if analysis.run is None or names_another or words & {*_RUNS, "run_fit"}:
+        tables |= set(_RUNS)
+    if analysis.run is None:
+        tables |= set(_TEXT)
+    told = [_contents(connection, table) for table in sorted(tables)]
+    parts = [fingerprint(), analysis.text if analysis.is_own else "", *told]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _contents(connection: DuckDBPyConnection, table: str) -> str:
+    """What is in a table, whatever the order of its rows.
+
+    A text does not change once it is in the bank, so of its large tables only the rows are counted.
+    """
+    if table in _TEXT and table != "corpus":
+        select = f"select count(*) from main.{table}"
+    else:
+        select = f"select count(*), bit_xor(hash(each)), sum(hash(each)) from main.{table} as each"
+    (row,) = connection.execute(select).fetchall()
+    return f"{table} {row}"
+
+
+@cache
+def _words(name: str, body: str) -> frozenset[str]:
+    """The names after FROM and JOIN in an analysis and what it reads, but for `_OF_THE_RUN`."""
+    known = shared() | analyses()
+    found = set(reading.sources(body))
+    for other in reading.relations(body, known) - {name}:
+        if other not in _OF_THE_RUN:
+            found |= _words(other, known[other].body)
+    return frozenset(found)

@@ -1,0 +1,67 @@
+-- What a parameter or a column is in every analysis that names it and says no more: `-- column layer, head, run`.
+-- The parameter `run` is not here, since the header line `run` of an analysis says what it is.
+--
+-- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
+-- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
+-- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks
+--   none
+-- param relation varchar = null: only this relation (or all); by default every one
+-- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
+-- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
+-- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets that the baseline tries
+-- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
+-- param min_count integer = 10: leave out relations with fewer dependents
+-- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
+-- param runs integer[] = []: run.id of the runs
+-- param saved varchar = null: the pairs of this saved relation instead of the dependencies (attnbank save)
+-- param clamped boolean = false: take the last word, or the root, for a place outside the sentence (published code)
+-- param unit varchar = null: the unit that the analysis reads, word or token; null for any
+-- param contexts varchar[] = null: the contexts that it reads; null for any
+-- param needs varchar = null: what it reads besides attention (trees, mentions, gradients, losses, sums); null for
+--   nothing
+-- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
+-- param usual varchar = null: the context of a run that it takes if none is named; null for any
+-- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
+-- column run varchar: name of the run that answered
+-- column layer smallint: 1-based layer
+-- column head smallint: 1-based head
+-- column relation varchar: the relation, or all
+-- column direction varchar: dependent_to_head or head_to_dependent
+-- column document integer: document.id
+-- column findable double: share of the dependents of the relation that the direction can find, and is judged on, in [0,
+--   1]: 1 unless the model is causal (see gold_dependency)
+-- column sequence integer: sequence.id of the input
+-- column n bigint: dependents, or mentions, that are judged
+-- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
+-- column corpus varchar: name of the corpus
+-- column high double: upper end of the 95 % interval of accuracy; null, like low, if it goes by documents and all are
+--   in one
+-- column low double: lower end of the 95 % interval of accuracy
+-- column offset integer: the best fixed offset (the nearest, then the left one, of equals)
+-- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
+-- column correct bigint: those whose head, or antecedent, is found
+-- column gain double: accuracy minus offset_accuracy
+-- column mention integer: mention.id
+-- column ceiling double: the highest accuracy that a head can have, since it finds one word for each dependent
+-- column dependent integer: word.id of the dependent
+-- column documents bigint: documents that they are in (sentences, where the run reads one document), at most 100
+-- column head_match double: share that the nearest earlier mention with the same head word finds
+-- column head_position smallint: position of the head; null for a root
+-- column is_root boolean: whether the word is the root of its sentence, which has no head to find
+-- column optimism double: in_sample_accuracy minus accuracy
+-- column rule_based double: share that the sieves find: same text, same head word, agreement, any
+-- column sentence integer: sentence.id
+-- column split varchar: split of the document
+-- column sequences bigint: inputs that the means are over
+-- column kind varchar: the kind of the mention: pronoun, proper or nominal; all for every kind together
+-- column side varchar: both, left or right: where the heads of the judged dependents stand; both unless the model is
+--   causal
+-- column position smallint: position of its head word
+-- column baseline varchar: nearest, head_match or rule_based
+-- column language varchar: language of the corpus; null where it is not known
+-- column p_value double: how likely a difference of this size is by chance, if dependents are independent
+-- column p_corrected double: p_value times the number of tests, at most 1
+-- column p_documents double: how likely it is by chance, if documents are independent and dependents of one need not be
+-- column p_documents_corrected double: p_documents times the number of tests, at most 1
+-- column nearest double: share that the nearest earlier mention finds, in [0, 1]
+-- column name varchar: name of the run

@@ -1,0 +1,619 @@
+"""When corpora, models and runs of several banks or exports are the same: by digests and options.
+
+Names do not decide, since the same model has another folder, and the same corpus another file name,
+on every machine; they only choose among rows that are equal otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, groupby
+from typing import Any
+
+from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.suggest import shown as safe
+
+Row = dict[str, Any]
+Place = tuple[int, int]
+"""A row of a source: the number of the source, and the row's id there."""
+
+_SHARDS = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
+_MOST_SHARDS = 1_000_000
+_NEEDED = {
+    "corpus": ("name", "sha256"),
+    "model": ("name", "sha256"),
+    "run": ("name", "model", "corpus", "batches", "batch_tokens", "first_sequence", "started"),
+}
+"""The columns that must be filled for the rest to make sense; others are checked as they come."""
+_SAME = {
+    "corpus": {
+        "sha256": "its content (SHA-256)",
+        "format": "the format that it was read as",
+        "annotation": "its annotation",
+        "annotator": "its annotator",
+        "annotator_sha256": "the files of its annotator",
+        "language": "its language",
+    },
+    "model": {
+        "sha256": "its weights (SHA-256)",
+        "tokenizer_sha256": "its tokenizer (SHA-256)",
+        "random_seed": "the seed of its weights",
+        "layers": "its layers",
+        "heads": "its heads",
+        "architecture": "its architecture",
+        "max_positions": "its longest input",
+    },
+}
+"""The columns in which two rows must agree to be the same corpus or model, in words."""
+_NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
+_TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
+_RUN = (
+    "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
+    "first_word", "bos", "reading",
+)  # fmt: skip
+_OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
+"""The columns and options in which two runs must agree to be one, or shards of one."""
+
+
+def unfit(shown: str, reason: str) -> BankError:
+    """The error for a bank or an export whose tables contradict each other."""
+    return BankError(
+        f"{shown} is damaged: {safe(reason.rstrip('.'))[:400]}.",
+        "Its tables contradict each other: use an undamaged copy.",
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Some of the `count` shards of a corpus, by their 1-based numbers; all of them are a whole.
+
+    Of two, neither of which is whole, both must divide the corpus alike to be compared or joined.
+    """
+
+    numbers: frozenset[int]
+    count: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no shard is missing."""
+        return len(self.numbers) == self.count
+
+    @property
+    def text(self) -> str | None:
+        """As table `corpus` has it: `3/5` for a shard, `1-2+4/5` for three; None for a whole."""
+        return None if self.is_whole else f"{_ranges(self.numbers)}/{self.count}"
+
+    @property
+    def missing(self) -> str:
+        """The shards that are not there, as a text of the same form."""
+        return f"{_ranges(set(range(1, self.count + 1)) - self.numbers)}/{self.count}"
+
+    def with_(self, other: Parts) -> Parts:
+        """These and those."""
+        if self.is_whole or other.is_whole:
+            return WHOLE
+        return Parts(self.numbers | other.numbers, self.count)
+
+    def has(self, other: Parts) -> bool:
+        """Whether all of `other` is here."""
+        return self.is_whole or (not other.is_whole and other.numbers <= self.numbers)
+
+    def meets(self, other: Parts) -> bool:
+        """Whether they have a shard in common."""
+        return self.is_whole or other.is_whole or bool(self.numbers & other.numbers)
+
+
+WHOLE = Parts(frozenset({1}), 1)
+
+
+def read_parts(text: str | None) -> Parts:
+    """The shards that a text of table `corpus` names; ValueError if it names none."""
+    if text is None:
+        return WHOLE
+    found = _SHARDS.fullmatch(text)
+    count = int(found[2]) if found else 0
+    if not found or not 1 <= count <= _MOST_SHARDS:
+        raise ValueError(text)
+    numbers: set[int] = set()
+    for each in found[1].split("+"):
+        ends = [int(number) for number in each.split("-")]
+        if len(ends) > 2 or not 1 <= ends[0] <= ends[-1] <= count:
+            raise ValueError(text)
+        numbers |= set(range(ends[0], ends[-1] + 1))
+    return Parts(frozenset(numbers), count)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    found = []
+    for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0]):
+        ends = [number for _, number in run]
+        found.append(str(ends[0]) if len(ends) == 1 else f"{ends[0]}-{ends[-1]}")
+    return "+".join(found)
+
+
+class Catalog:
+    """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
+
+    `shown` is the path of the source as the user gave it, `parts` are the shards that each corpus
+    and each run has. Raises BankError if the rows do not fit together.
+    """
+
+    def __init__(self, number: int, shown: str, rows: Mapping[str, Sequence[Row]]) -> None:
+        self.number = number
+        self.shown = shown
+        self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
+        self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
+        for table, needed in _NEEDED.items():
+            if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
+                raise unfit(shown, f"its table {table} has duplicate ids")
+            for name in (name for row in rows[table] for name in needed if row[name] is None):
+                raise unfit(shown, f"{table}.{name} is null")
+        for row in rows["run"]:
+            if any(row[table] not in self.rows[table] for table in ("corpus", "model")):
+                raise unfit(shown, f"its run {row['name']} has no corpus or model")
+        for table, parts in self.parts.items():
+            for id, row in self.rows[table].items():
+                shard = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
+                try:
+                    parts[id] = read_parts(shard)
+                except ValueError:
+                    told = f"its {table} {row['name']} has an invalid shard: {str(shard)[:40]!r}"
+                    raise unfit(shown, told) from None
+
+
+@dataclass
+class Entry:
+    """A corpus or a model of the sources together: the rows of sources that are it, in order.
+
+    `values` are the columns that differ from the first of these rows, beside `id`. `differs` says
+    how a corpus differs from the first of its name, if there is one before it.
+    """
+
+    id: int
+    name: str
+    places: list[Place]
+    values: Row = field(default_factory=dict)
+    parts: Parts = WHOLE
+    differs: str | None = None
+
+
+@dataclass
+class Run:
+    """A run of the sources together: the runs of sources that it is made of, in order of shards.
+
+    `duplicates` are further runs of sources that hold all that it has; `has` are the shards of its
+    corpus that it has. `values` are the columns that differ from the row of its first part.
+    """
+
+    corpus: Entry
+    model: Entry
+    places: list[Place]
+    duplicates: list[Place]
+    has: Parts
+    values: Row
+    id: int = 0
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether it is made of several."""
+        return len(self.places) > 1
+
+
+@dataclass
+class Matched:
+    """What several sources hold together, and what is to be known of it, a sentence each."""
+
+    catalogs: Sequence[Catalog]
+    corpora: list[Entry]
+    models: list[Entry]
+    runs: list[Run]
+    notes: list[str]
+
+    def changed(self, table: str) -> list[tuple[Place, Row]]:
+        """For each new row of `corpus`, `model` or `run` the first that is it, and what differs."""
+        return [(each.places[0], {"id": each.id} | each.values) for each in self._of(table)]
+
+    def rows(self, table: str) -> list[Row]:
+        """The rows of `corpus`, `model` or `run` that the sources have together."""
+        return [
+            self.catalogs[number].rows[table][old] | own
+            for (number, old), own in self.changed(table)
+        ]
+
+    def ids(self, table: str, number: int) -> dict[int, int]:
+        """The new id of each row of a source, by its id there; rows that are left out have none."""
+        found: dict[int, int] = {}
+        for each in self._of(table):
+            more = each.duplicates if isinstance(each, Run) else []
+            found |= {old: each.id for source, old in (*each.places, *more) if source == number}
+        return found
+
+    def first_corpora(self, number: int) -> dict[int, int]:
+        """As `ids` of the corpora, of those of which no earlier source has the same shards."""
+        parts = [each.parts["corpus"] for each in self.catalogs]
+        return {
+            old: each.id
+            for each in self.corpora
+            for at, (source, old) in enumerate(each.places)
+            if source == number
+            and all(parts[other][its] != parts[source][old] for other, its in each.places[:at])
+        }
+
+    def whole_runs(self, number: int) -> dict[int, int]:
+        """The new ids of those runs of a source that have all that the new run has."""
+        return {
+            old: run.id
+            for run in self.runs
+            for source, old in (*run.duplicates, *(() if run.is_joined else run.places))
+            if source == number
+        }
+
+    def _of(self, table: str) -> Sequence[Entry | Run]:
+        if table == "run":
+            return self.runs
+        return self.corpora if table == "corpus" else self.models
+
+
+def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool = False) -> Matched:
+    """What is the same in several sources, in the order in which it comes.
+
+    Two rows of one source stay two. With `partial`, shards may be missing. `to_read` is for asking
+    the sources as they are, where texts are not compared: two corpora of one name, and shards that
+    overlap, are then an error; a part that all sources have alike may be the only one, and runs may
+    be unfinished. Raises CallError if a shard is missing, or if shards do not go together.
+    """
+    notes: list[str] = []
+    corpora = _entries(catalogs, "corpus", notes)
+    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), [], notes)
+    for each in corpora:
+        each.values |= {"name": each.name, "shard": each.parts.text}
+        parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
+        if to_read:
+            if each.differs is not None:
+                remedy = "Query them one by one, or ingest one of them under another name (--name)."
+                raise CallError(each.differs, remedy)
+            _check_apart(f"corpus {each.name}", parts)
+        if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
+            raise _lacking(each, corpora, to_read=to_read)
+    found.runs = _Runs(found, partial, to_read).match()
+    return found
+
+
+def unique(name: str, taken: Iterable[str]) -> str:
+    """A name that is not taken: the name itself, or with a number."""
+    used = {*taken}
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in used)
+
+
+def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[Entry]:
+    """The corpora or models of all sources; among rows that are the same, names choose first."""
+    made: list[Entry] = []
+
+    def first(entry: Entry) -> Row:
+        number, id = entry.places[0]
+        return catalogs[number].rows[table][id] | entry.values
+
+    def is_it(entry: Entry, catalog: Catalog, row: Row, by_name: bool) -> bool:
+        own = first(entry)
+        is_named = not by_name or all(own[each] == row[each] for each in _NAMES[table])
+        is_here = any(number == catalog.number for number, _ in entry.places)
+        return is_named and not is_here and not _differ(table, own, row)
+
+    for catalog in catalogs:
+        left = dict(catalog.rows[table])
+        for by_name in (True, False):
+            for id, row in [*left.items()]:
+                entry = next((it for it in made if is_it(it, catalog, row, by_name)), None)
+                if entry is None:
+                    continue
+                if first(entry)["name"] != row["name"]:
+                    notes.append(
+                        f"The {table} {row['name']} of {catalog.shown} is {entry.name}: the same"
+                        f" {_TOLD[table]}."
+                    )
+                if table == "corpus":
+                    _add_parts(entry, catalog, id, catalogs)
+                entry.places.append((catalog.number, id))
+                del left[id]
+        for id, row in left.items():
+            new = Entry(len(made) + 1, row["name"], [(catalog.number, id)])
+            if table == "corpus":
+                new.name = unique(row["name"], [each.name for each in made])
+                new.parts, new.values["language"] = catalog.parts[table][id], row["language"]
+                others = [each for each in made if first(each)["name"] == row["name"]]
+                if others:
+                    what = ", ".join(_differ(table, first(others[0]), row))
+                    new.differs = (
+                        f"{catalog.shown} has another corpus called {row['name']}: {what}"
+                        f" differ{'' if ',' in what else 's'}."
+                    )
+                    notes.append(f"{new.differs} It is called {new.name} here.")
+            made.append(new)
+    return made
+
+
+def _differ(table: str, first: Row, second: Row) -> list[str]:
+    """What tells two corpora or two models apart, in words."""
+    found = [
+        told
+        for column, told in _SAME[table].items()
+        if first[column] != second[column]
+        and not (column == "language" and None in (first[column], second[column]))
+    ]
+    # Of a tokenizer that has no digest only the names tell.
+    if not found and table == "model" and first["tokenizer_sha256"] is None:
+        found = [f"its {name}" for name in _NAMES[table] if first[name] != second[name]]
+    return found
+
+
+def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
+    parts = catalog.parts["corpus"][id]
+    if not parts.is_whole and not corpus.parts.is_whole and parts.count != corpus.parts.count:
+        raise CallError(
+            f"The shards of {corpus.name} do not match: {catalogs[corpus.places[0][0]].shown}"
+            f" has {corpus.parts.text}, and {catalog.shown} {parts.text}.",
+            "Name shards of the same division.",
+        )
+    corpus.parts = corpus.parts.with_(parts)
+    corpus.values["language"] = corpus.values["language"] or catalog.rows["corpus"][id]["language"]
+
+
+def _check_apart(what: str, parts: Sequence[Parts]) -> None:
+    found = [*dict.fromkeys(parts)]
+    if any(one.meets(other) for at, one in enumerate(found) for other in found[:at]):
+        told = ", ".join(each.text or "all of it" for each in found)
+        raise CallError(
+            f"The exports hold parts of the {what} that overlap: {told}.",
+            "Name the exports of one division, or the one that is complete.",
+        )
+
+
+def _lacking(corpus: Entry, corpora: Sequence[Entry], *, to_read: bool) -> CallError:
+    missing = corpus.parts.missing
+    called = f"another corpus called {corpus.name}:"
+    others = [it.differs for it in corpora if called in (it.differs or "") or it is corpus]
+    told = f" {others[-1]}" if others[-1] else ""
+    several = "+" in missing or "-" in missing
+    return CallError(
+        f"The shard{'s' if several else ''} {missing} of the corpus {corpus.name}"
+        f" {'are' if several else 'is'} in none of the {'exports' if to_read else 'banks'}.{told}",
+        "Name its export too (--data DIR)."
+        if to_read
+        else "Name its bank too, or give --partial: the corpus then says which shards it has.",
+    )
+
+
+@dataclass
+class _Candidate:
+    """A run of a source; `key` and `of_shards` are what tells it from others, by words.
+
+    Runs of one bank differ in `key`; shards of one run must share `of_shards` besides.
+    """
+
+    catalog: Catalog
+    row: Row
+    corpus: Entry
+    model: Entry
+
+    def __post_init__(self) -> None:
+        options, libraries = self.row["options"] or {}, self.row["libraries"] or {}
+        self.place: Place = (self.catalog.number, self.row["id"])
+        self.parts = self.catalog.parts["run"][self.row["id"]]
+        self.is_finished = self.row["finished"] is not None
+        self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
+        self.plain = _plain(self.row["name"], self.parts)
+        self.key = {_flag(name): self.row[name] for name in _RUN}
+        self.key |= {_flag(name): options.get(name) for name in _OPTIONS}
+        self.of_shards = {"version of attnbank": self.row["code_version"]}
+        for name in ("transformers", "tokenizers"):
+            self.of_shards[f"version of {name}"] = libraries.get(name)
+        self.of_shards["--strict"] = options.get("strict")
+
+
+def _flag(name: str) -> str:
+    if name == "reading":
+        return "way of reading words (run.reading)"
+    return f"--{name.replace('_', '-')}"
+
+
+@dataclass
+class _Runs:
+    """The runs of several sources, while it is found which of them are one."""
+
+    matched: Matched
+    partial: bool
+    to_read: bool
+
+    def __post_init__(self) -> None:
+        self.notes = self.matched.notes
+        corpora, models = (
+            {place: each for each in entries for place in each.places}
+            for entries in (self.matched.corpora, self.matched.models)
+        )
+        self.every = [
+            _Candidate(catalog, row, corpora[number, row["corpus"]], models[number, row["model"]])
+            for number, catalog in enumerate(self.matched.catalogs)
+            for row in catalog.rows["run"].values()
+        ]
+
+    def match(self) -> list[Run]:
+        """All of them, numbered and named."""
+        groups: dict[tuple[Any, ...], list[_Candidate]] = {}
+        for each in self.every:
+            key = (each.corpus.id, each.model.id, *each.key.values())
+            groups.setdefault(key, []).append(each)
+        found = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
+        runs = sorted((run for run in found if run is not None), key=lambda run: run.places[0])
+        names: list[str] = []
+        for number, run in enumerate(runs, start=1):
+            run.id = number
+            names.append(self._name(run, names))
+            run.values |= {"name": names[-1], "corpus": run.corpus.id, "model": run.model.id}
+        return runs
+
+    def _made(self, group: list[_Candidate]) -> Run | None:
+        corpus, model = group[0].corpus, group[0].model
+        usable = [each for each in group if each.is_finished or self.to_read]
+        left_out = [each for each in group if each not in usable]
+        whole = next((each for each in left_out if each.parts.is_whole), None)
+        if self.to_read:
+            _check_apart(f"run {group[0].plain}", [each.parts for each in group])
+        elif not usable and whole is not None:
+            self.notes.append(f"{whole.shown} is unfinished and stays so.")
+            usable = [whole]
+            left_out.remove(whole)
+        chosen: list[_Candidate] = []
+        duplicates: list[_Candidate] = []
+        has: Parts | None = None
+        for each in sorted(
+            usable,
+            key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
+        ):
+            if has is None or not has.meets(each.parts):
+                has = each.parts if has is None else has.with_(each.parts)
+                chosen.append(each)
+            elif has.has(each.parts):
+                duplicates.append(each)
+            else:
+                first = next(other for other in chosen if other.parts.meets(each.parts))
+                raise CallError(
+                    f"{each.shown} and that of {first.catalog.shown} overlap in part:"
+                    f" {each.parts.text} and {first.parts.text}.",
+                    "Name the banks of the individual shards.",
+                )
+        if not self.partial and (has is None or not has.has(corpus.parts)):
+            raise self._incomplete(group, has)
+        self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
+        if has is None:
+            return None
+        for each in duplicates:
+            twin = next((it for it in chosen if it.parts.meets(each.parts)), chosen[0])
+            if each.row["finished"] != twin.row["finished"]:
+                self.notes.append(
+                    f"The run {each.row['name']} is in {twin.catalog.shown} and in"
+                    f" {each.catalog.shown}, made at different times: the first is kept."
+                )
+        chosen.sort(key=lambda it: min(it.parts.numbers))
+        same = [each.place for each in duplicates if each.parts.text == has.text]
+        values = {} if len(chosen) == 1 else self._joined(chosen, has)
+        return Run(corpus, model, [each.place for each in chosen], same, has, values)
+
+    def _incomplete(self, group: list[_Candidate], has: Parts | None) -> CallError:
+        remedy = "Name its bank too, or give --partial: the run then says which shards it has."
+        if self.to_read:
+            remedy = (
+                "Name its export too (--data DIR), or put them together: attnbank merge --partial"
+            )
+        first = group[0]
+        missing = first.parts.text if has is None else has.missing
+        fact = f"The run {first.plain} lacks the shard {missing}"
+        for other in self.every:
+            if other.corpus is not first.corpus or (has is not None and has.has(other.parts)):
+                continue
+            shown = other.catalog.shown
+            if other in group:
+                return CallError(f"{fact}: in {shown} it is unfinished.", remedy)
+            if what := _differences(first, other):
+                own = other.parts.text or "it"
+                return CallError(f"{fact}: {shown} has {own} with another {what}.", remedy)
+        return CallError(f"{fact}.", remedy)
+
+    def _joined(self, chosen: list[_Candidate], has: Parts) -> Row:
+        rows = [each.row for each in chosen]
+        options = dict(rows[0]["options"] or {})
+        for name in ("shard", "earlier_batch_tokens"):  # the place of a batch is in its own shard
+            options.pop(name, None)
+        if has.text is not None:
+            options["shard"] = has.text
+        ends = [row["finished"] for row in rows]
+        libraries = {
+            name: _once(row["libraries"].get(name, "none") for row in rows)
+            for name in dict.fromkeys(name for row in rows for name in row["libraries"])
+        }
+        differ = {
+            "device": _once(row["device"] for row in rows),
+            "--batch-tokens": _once(str(row["batch_tokens"]) for row in rows),
+            "torch": libraries.get("torch", []),
+        }
+        told = [f"{name} {' and '.join(each)}" for name, each in differ.items() if len(each) > 1]
+        if told:
+            self.notes.append(
+                f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
+            )
+        values: Row = {
+            "options": options,
+            "device": " + ".join(differ["device"]),
+            "batch_tokens": max(row["batch_tokens"] for row in rows),
+            "libraries": {name: ", ".join(each) for name, each in libraries.items()},
+            "batches": sum(row["batches"] for row in rows),
+            "started": min(row["started"] for row in rows),
+            "finished": None if None in ends else max(ends),
+        }
+        for name in ("unknown_words", "joined_words"):
+            counts = [row[name] for row in rows]
+            values[name] = None if None in counts else sum(counts)
+        return values
+
+    def _name(self, run: Run, names: list[str]) -> str:
+        number, id = run.places[0]
+        catalog = self.matched.catalogs[number]
+        row, parts = catalog.rows["run"][id], catalog.parts["run"][id]
+        name: str = row["name"] if run.has == parts else _plain(row["name"], parts, run.has)
+        before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
+        if name.startswith(before):
+            name = f"{run.corpus.name}/{name.removeprefix(before)}"
+        found = unique(name, names)
+        if found != row["name"] and run.has == parts:
+            self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
+        return found
+
+
+def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
+    """The runs of the same options that go together: all if one is whole, else by versions.
+
+    Several of one source, made before and after something changed, stay several.
+    """
+    rounds: list[list[_Candidate]] = []
+    for each in sorted(group, key=lambda it: not it.parts.is_whole):
+        for found in rounds:
+            is_here = any(other.catalog is each.catalog for other in found)
+            whole = any(other.parts.is_whole for other in (*found, each))
+            if not is_here and (whole or found[0].of_shards == each.of_shards):
+                found.append(each)
+                break
+        else:
+            rounds.append([each])
+    return rounds
+
+
+def _differences(first: _Candidate, other: _Candidate) -> str:
+    found = []
+    if first.model is not other.model:
+        own, its = (each.catalog.rows["model"][each.row["model"]] for each in (first, other))
+        what = " and ".join(_differ("model", own, its))
+        named = f" ({its['name']}, not {own['name']})" if own["name"] != its["name"] else ""
+        found.append(f"model{named}{f', by {what}' if what else ''}")
+    theirs = other.key | other.of_shards
+    found += [
+        f"{told} ({theirs[told] or 'none'}, not {value or 'none'})"
+        for told, value in (first.key | first.of_shards).items()
+        if theirs[told] != value
+    ]
+    return ", ".join(found)
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(texts)]
+
+
+def _plain(name: str, parts: Parts, has: Parts | None = None) -> str:
+    """The name of a run with other shards in it than its own: none, if it has all of them."""
+    if parts.text is None:
+        return name
+    own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
+    now = "" if has is None or has.text is None else f"shard{has.text.replace('/', 'of')}"
+    kept = [now if own.fullmatch(each) else each for each in name.split("/")]
+    return "/".join(each for each in kept if each)

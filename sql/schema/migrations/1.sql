@@ -1,0 +1,30 @@
+-- From format 0 to format 1: the tables and columns that came with it, filled from what the bank has. Their comments,
+-- and all functions and views, are those of sql/schema, which run after this. In a causal model no word attends most
+-- to a later one.
+
+create table if not exists enhanced_dependency (
+    sentence integer not null,
+    dependent_index smallint not null,
+    head_index smallint not null,
+    relation varchar not null
+);
+create table if not exists preferred_run (
+    run integer not null
+);
+alter table sentence add column if not exists metadata map(varchar, varchar);
+alter table model add column if not exists causal boolean;
+
+update model
+set causal = found.is_causal
+from (
+    select
+        run.model,
+        count(*) filter (where peak.most_attended > peak.position) = 0 as is_causal
+    from run
+    inner join sequence on sequence.run = run.id
+    inner join peak on peak.sequence = sequence.id
+    where peak.most_attended is not null
+    group by run.model
+) as found
+where found.model = model.id
+    and model.causal is null;

@@ -1,2 +1,0 @@
--- From format 2 to format 3. The new column sentence.metadata is added from sql/schema, and is null in existing rows:
--- the earlier format did not keep what the source says of a sentence, and only a new ingest can read it.

@@ -1,0 +1,98 @@
+-- title: How many gold heads each head finds in some runs, per relation and direction, on two parts of the dependents
+-- grain: one row per (run, relation, part, layer, head, direction)
+-- param runs, subtypes, possessive, saved
+-- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document of the
+--   corpus, or every second sentence if the run reads one document; train: the documents whose split is train. Null
+--   for no parts.
+-- param by_documents boolean = false: whether documents are counted apart, which effective needs
+-- column run integer: run.id of the run
+-- column relation
+-- column is_chosen_on boolean: whether the part is the one to choose heads on; false without parts
+-- column layer, head, direction, side, correct, n, accuracy
+-- column effective double: how many independent dependents tell as much as n do, which come in documents; null unless
+--   by_documents
+-- column findable
+with
+
+gold as (
+    select
+        dependency.*,
+        case
+            when $choose is null then false
+            when $choose = 'train' then coalesce(dependency.split, '') = 'train'
+            else dependency.cluster % 2 = 1
+        end as is_chosen_on
+    from gold_pair(
+        runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
+    ) as dependency
+),
+
+-- Every dependent, judged or not.
+total as (
+    select counted.run, counted.counted_as, counted.is_chosen_on, count(*) as n
+    from (select gold.*, unnest(counted_as(gold.relation, gold.is_root)) as counted_as from gold) as counted
+    group by counted.run, counted.counted_as, counted.is_chosen_on
+),
+
+hit as (
+    select
+        gold.run,
+        gold.relation,
+        gold.is_root,
+        gold.is_chosen_on,
+        case when $by_documents then gold.cluster end as document_group,
+        gold.side,
+        peak.layer,
+        peak.head,
+        count(*) as n,
+        sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
+        sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
+    from gold
+    inner join peak
+        on peak.sequence = gold.sequence
+        and peak.position = gold.position
+    where gold.side is not null
+    group by
+        gold.run, gold.relation, gold.is_root, gold.is_chosen_on, case when $by_documents then gold.cluster end,
+        gold.side, peak.layer, peak.head
+),
+
+per_direction as (
+    select
+        counted.run,
+        counted.counted_as,
+        counted.is_chosen_on,
+        counted.layer,
+        counted.head,
+        judging.direction,
+        counted.side,
+        sum(found_in(judging.direction, counted.to_head, counted.to_dependent)) as correct,
+        sum(counted.n) as n
+    from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
+    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, counted.side)
+    group by
+        counted.run, counted.counted_as, counted.is_chosen_on, counted.document_group, counted.layer, counted.head,
+        judging.direction, counted.side
+)
+
+select
+    per_direction.run,
+    per_direction.counted_as as relation,
+    per_direction.is_chosen_on,
+    per_direction.layer,
+    per_direction.head,
+    per_direction.direction,
+    per_direction.side,
+    cast(sum(per_direction.correct) as bigint) as correct,
+    cast(sum(per_direction.n) as bigint) as n,
+    ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy,
+    clustered_n(per_direction.correct, per_direction.n) as effective,
+    ratio(sum(per_direction.n), total.n) as findable
+from per_direction
+inner join total
+    on total.run = per_direction.run
+    and total.counted_as = per_direction.counted_as
+    and total.is_chosen_on = per_direction.is_chosen_on
+group by
+    per_direction.run, per_direction.counted_as, per_direction.is_chosen_on, per_direction.layer, per_direction.head,
+    per_direction.direction, per_direction.side, total.n

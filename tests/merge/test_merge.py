@@ -1,0 +1,130 @@
+"""`attnbank merge`: shards of a run become the run, and what is the same is there once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import bank_rows
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from attnbank.cli.app import run
+from attnbank.ingest import merge_banks
+from attnbank.queries import open_bank
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError
+
+
+@pytest.fixture(scope="session")
+def merged(shards: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shards put together again, named in another order. Not to be written to."""
+    out = tmp_path_factory.mktemp("merged") / "merged.duckdb"
+    done = merge_banks(out, [shards.shards[at] for at in (2, 0, 1)])
+    assert done.notes == ()
+    return out
+
+
+def _check_same(found: Path, expected: Path) -> None:
+    own, wanted = bank_rows.rows(found), bank_rows.rows(expected)
+    for table, each in wanted.items():
+        assert own[table] == each, table
+
+
+def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_shards_merged_are_the_whole_table_by_table(shards: Any, merged: Path) -> None:
+    _check_same(merged, shards.whole)
+    (corpus,) = _asked(merged, "select shard from corpus")
+    ((name, options),) = _asked(merged, "select name, options from run")
+    assert corpus == (None,) and name == "sample/" + name.split("/")[1] and "shard" not in options
+
+
+def test_an_ingest_of_the_whole_finds_its_run_there(
+    shards: Any, merged: Path, tmp_path: Path
+) -> None:
+    bank = Path(shutil.copy(merged, tmp_path / "copy.duckdb"))
+    before = bank_rows.rows(bank)
+    shards.fill(bank)
+    assert bank_rows.rows(bank) == before and _asked(bank, "select count(*) from run") == [(1,)]
+
+
+def test_the_inputs_of_shards_follow_each_other(shards: Any, merged: Path) -> None:
+    """Shard by shard, whatever the order of the banks, and so do the batches."""
+    rows = _asked(
+        merged,
+        "select sequence.id, sequence.batch, (document.index - 1) % 3 from sequence"
+        " inner join document on document.id = sequence.document order by sequence.id",
+    )
+    ids, batches, of = zip(*rows, strict=True)
+    assert [*ids] == [*range(1, len(ids) + 1)] and [*of] == sorted(of)
+    assert [*batches] == sorted(batches)
+    assert _asked(merged, "select batches, first_sequence from run") == [(batches[-1], 1)]
+
+
+def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
+    with open_bank(merged) as own, open_bank(shards.whole) as whole:
+        assert_frame_equal(own.query("best_head"), whole.query("best_head"), check_exact=True)
+
+
+def test_the_new_bank_is_named_by_b_or_comes_first(
+    shards: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, *others = map(str, shards.shards)
+    for arguments in (
+        [one, *others, "-b", str(tmp_path / "by b.duckdb")],
+        [str(tmp_path / "first.duckdb"), one, *others],
+    ):
+        assert run(["merge", *arguments, "-q"]) == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["by b.duckdb", "first.duckdb"]
+    for first in (one, str(tmp_path)):  # it was meant as a source, not as the new bank
+        assert run(["merge", first, *others]) == 2
+        told = capsys.readouterr().err
+        assert f"Without -b the first argument is the new bank, and {first} already exists" in told
+        assert told.endswith(
+            f"Name the new bank: attnbank merge {first} {' '.join(others)} -b OUT\n"
+        )
+    assert run(["merge", str(tmp_path / "alone.duckdb")]) == 2
+    assert "No bank to merge was named" in capsys.readouterr().err
+
+
+ASKED: dict[str, dict[str, Any]] = {"head_error": {"head": "1-1", "relation": "all"}}
+
+
+@pytest.mark.slow
+def test_every_analysis_is_the_same(full_shards: Any, tmp_path: Path) -> None:
+    merge_banks(tmp_path / "merged.duckdb", full_shards.shards)
+    _check_same(tmp_path / "merged.duckdb", full_shards.whole)
+    answered = set()
+    with open_bank(tmp_path / "merged.duckdb") as own, open_bank(full_shards.whole) as whole:
+        for name in registry.analyses():
+            found, expected = _answer(own, name), _answer(whole, name)
+            if isinstance(expected, str):
+                assert found == expected.replace("whole.duckdb", "merged.duckdb"), name
+                continue
+            assert not isinstance(found, str), (name, found)
+            keys = [each for each in expected.columns if not expected[each].dtype.is_float()]
+            drop = [each for each in expected.columns if each in ("sequence", "seconds")]
+            found, expected = (
+                each.drop(drop).sort([k for k in keys if k not in drop])
+                for each in (found, expected)
+            )
+            assert_frame_equal(found, expected, rel_tol=1e-9, abs_tol=1e-12)
+            if expected.height:
+                answered.add(name)
+    assert {"best_head", "table_2", "special_tokens", "gradient_importance"} <= answered
+    assert len(answered) > 25
+
+
+def _answer(bank: Any, name: str) -> pl.DataFrame | str:
+    try:
+        found: pl.DataFrame = bank.query(name)
+        return found
+    except AttnbankError as error:
+        return error.fact

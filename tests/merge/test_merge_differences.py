@@ -1,0 +1,279 @@
+"""Banks that do not fit together: each gets one clear line, and no bank is made."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import old_banks
+import pytest
+from case_bank import make_bank
+from two_runs import TWO_RUNS
+
+from attnbank.cli.app import run
+from attnbank.ingest import merge_banks
+from attnbank.sql.errors import AttnbankError, BankError, CallError
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.duckdb"
+
+
+def _changed(bank: Path, copy: Path, *statements: str) -> Path:
+    shutil.copy(bank, copy)
+    with duckdb.connect(str(copy)) as connection:
+        for each in statements:
+            connection.execute(each)
+    return copy
+
+
+def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_a_missing_shard_is_named_and_partial_goes_on(
+    shards: Any, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = [str(shards.shards[at]) for at in (2, 0)]
+    assert run(["merge", str(out), *some]) == 2
+    assert capsys.readouterr().err == (
+        "Error: The shard 2/3 of the corpus sample is in none of the banks.\n"
+        "Name its bank too, or give --partial: the corpus then says which shards it has.\n"
+    )
+    assert [*tmp_path.iterdir()] == []
+    assert run(["merge", str(out), *some, "--partial", "-q"]) == 0
+    assert _asked(out, "select shard from corpus") == [("1+3/3",)]
+    ((name, shard),) = _asked(out, "select name, options['shard'] from run")
+    assert name.endswith("/shard1+3of3") and shard == "1+3/3"
+    assert run(["-b", str(out), "info"]) == 0
+    told = capsys.readouterr().out
+    assert "the shards 1+3/3 of the documents" in told and "its shards 1+3/3" in told
+    merge_banks(tmp_path / "all.duckdb", [out, shards.shards[1]])
+    assert _asked(tmp_path / "all.duckdb", "select shard from corpus") == [(None,)]
+    count = "select count(*), sum(id), sum(document) from sequence"
+    assert _asked(tmp_path / "all.duckdb", count) == _asked(shards.whole, count)
+
+
+OTHERWISE: dict[str, tuple[str, str]] = {
+    "subword": (
+        "update run set subword = 'first'",
+        r"lacks the shard 3/3: .*other\.duckdb has 3/3 with another --subword \(first, not mean\)",
+    ),
+    "multiword": ("update run set multiword = 'parts'", r"another --multiword \(parts, not writ"),
+    "context": ("update run set context = 'document'", r"another --context \(document, not sent"),
+    "decimals": ("update run set decimals = 5", r"another --decimals \(5, not none\)"),
+    "keep": ("update run set keep = 'peaks'", r"another --keep \(peaks, not weights\)"),
+    "truncate": (
+        "update run set options = map_concat(options, map(['truncate'], ['true']))",
+        r"another --truncate \(true, not none\)",
+    ),
+    "model": ("update model set sha256 = 'other'", r"another model, by its weights \(SHA-256\)"),
+    "tokenizer": (
+        "update model set tokenizer_sha256 = 'other'",
+        r"another model, by its tokenizer \(SHA-256\)",
+    ),
+    "version": ("update run set code_version = '9'", "another version of attnbank"),
+    "transformers": (
+        "update run set libraries = map_concat(libraries, map(['transformers'], ['4.0']))",
+        r"another version of transformers \(4\.0, not ",
+    ),
+    "unfinished": ("update run set finished = null", r"in .*other\.duckdb it is unfinished"),
+    "no run": ("delete from run; delete from sequence", "lacks the shard 3/3"),
+    "content": (
+        "update corpus set sha256 = 'other'",
+        r"3/3 of the corpus sample is in none .*other\.duckdb has another corpus called sample: its"
+        r" content \(SHA-256\) differs",
+    ),
+    "annotator": ("update corpus set annotator = 'x', annotation = 'silver'", "its annotator dif"),
+    "another n": (
+        "update corpus set shard = '3/4'",
+        "The shards of sample do not match: .* has 1-2/3, and .* 3/4",
+    ),
+    "no shard": ("update corpus set shard = 'x/y'", "its corpus sample has an invalid shard"),
+    "many shards": (
+        "update corpus set shard = '1/999999999'",
+        "its corpus sample has an invalid shard",
+    ),
+}
+
+
+@pytest.mark.usual("subword", "unfinished", "content", "another n")
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_shards_of_different_options_are_told_apart(
+    what: str, shards: Any, out: Path, tmp_path: Path
+) -> None:
+    statement, told = OTHERWISE[what]
+    other = _changed(shards.shards[2], tmp_path / "other.duckdb", statement)
+    with pytest.raises(AttnbankError, match=told) as raised:
+        merge_banks(out, [*shards.shards[:2], other])
+    assert str(raised.value).count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["other.duckdb"]
+
+
+@pytest.mark.slow
+def test_with_partial_they_are_runs_of_their_own(shards: Any, out: Path, tmp_path: Path) -> None:
+    other = _changed(
+        shards.shards[2], tmp_path / "other.duckdb", "update run set subword = 'first'"
+    )
+    merge_banks(out, [*shards.shards[:2], other], partial=True)
+    rows = _asked(out, "select options['shard'], subword from run order by id")
+    assert rows == [("1-2/3", "mean"), ("3/3", "first")]
+    assert _asked(out, "select shard from corpus") == [(None,)]  # of the text nothing is missing
+    count = "select count(*) from sequence"
+    assert _asked(out, count) == _asked(shards.whole, count)
+
+
+@pytest.mark.slow
+def test_what_only_rounds_otherwise_is_joined_and_told(
+    shards: Any, out: Path, tmp_path: Path
+) -> None:
+    other = _changed(
+        shards.shards[2], tmp_path / "other.duckdb",
+        "update run set device = 'cuda', batch_tokens = 64, started = started + interval 1 day",
+    )  # fmt: skip
+    done = merge_banks(out, [*shards.shards[:2], other])
+    (told,) = done.notes
+    assert "differ only in rounding: device cpu and cuda, --batch-tokens 1 and 64" in told
+    assert _asked(out, "select device, batch_tokens from run") == [("cpu + cuda", 64)]
+
+
+@pytest.mark.slow
+def test_nothing_is_there_twice(shards: Any, out: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(shards.shards[1], tmp_path / "copy.duckdb"))
+    link = tmp_path / "link.duckdb"
+    link.symlink_to(shards.shards[0])
+    done = merge_banks(out, [shards.shards[2], *shards.shards, copy, shards.whole, link])
+    assert sum("was named twice and is read once" in each for each in done.notes) == 2
+    assert any("made at different times: the first is kept" in each for each in done.notes)
+    for table in ("document", "word", "mention", "run", "sequence", "position", "peak"):
+        count = f"select count(*) from {table}"
+        assert _asked(out, count) == _asked(shards.whole, count), table
+
+
+@pytest.mark.usual("update word*")
+@pytest.mark.parametrize(
+    "statement",
+    ["update word set form = 'x' where id = 7", "update sentence set paragraph = 3 where id = 2",
+     "update mention set type = 'x' where id = 2", "update document set split = 'dev'",
+     "delete from mention where id = (select max(id) from mention)",
+     "alter table word add column mine integer default 1"],
+)  # fmt: skip
+def test_a_text_that_is_not_the_same_is_refused_by_name(
+    statement: str, shards: Any, out: Path, tmp_path: Path
+) -> None:
+    other = _changed(shards.shards[1], tmp_path / "other.duckdb", statement)
+    with pytest.raises(BankError, match=r"Document [0-9]+ of the corpus sample differs"):
+        merge_banks(out, [*shards.shards, other])
+    assert not out.exists()
+
+
+def test_a_run_of_other_inputs_is_refused_by_name(shards: Any, out: Path, tmp_path: Path) -> None:
+    other = _changed(
+        shards.whole, tmp_path / "other.duckdb",
+        "update position set pieces = ['x'] where sequence = 3 and position = 1",
+    )  # fmt: skip
+    told = r"The run sample/.* of .*other\.duckdb has different inputs"
+    with pytest.raises(BankError, match=told):
+        merge_banks(out, [shards.whole, other])
+    assert not out.exists()
+
+
+@pytest.mark.slow
+def test_another_corpus_of_the_name_is_kept_apart(tmp_path: Path, out: Path) -> None:
+    made = make_bank(tmp_path / "made.duckdb", TWO_RUNS)
+    one = _changed(made, tmp_path / "one.duckdb", "update sequence set document = id")
+    other = _changed(one, tmp_path / "other.duckdb", "update corpus set sha256 = 'y' where id = 1")
+    done = merge_banks(out, [one, other])
+    assert _asked(out, "select name from corpus order by id") == [("one",), ("two",), ("one-2",)]
+    assert _asked(out, "select name from run order by id") == [
+        ("one/m",), ("two/n",), ("one-2/m",),
+    ]  # fmt: skip
+    corpus, renamed, *_ = done.notes
+    assert "has another corpus called one: its content (SHA-256) differs" in corpus
+    assert "The run one/m of" in renamed and "is called one-2/m here" in renamed
+
+
+@pytest.mark.slow
+def test_a_model_in_another_folder_is_the_same(shards: Any, out: Path, tmp_path: Path) -> None:
+    other = _changed(shards.shards[2], tmp_path / "other.duckdb", "update model set name = '/a/b'")
+    done = merge_banks(out, [*shards.shards[:2], other])
+    assert "is " in done.notes[0] and "the same weights and tokenizer" in done.notes[0]
+    assert _asked(out, "select count(*) from model") == [(1,)]
+
+
+@pytest.mark.slow
+def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
+    shards: Any, out: Path, tmp_path: Path
+) -> None:
+    unfinished = "update run set finished = null"
+    whole = _changed(shards.whole, tmp_path / "whole.duckdb", unfinished)
+    done = merge_banks(out, [whole])
+    assert "is unfinished and stays so" in done.notes[0]
+    assert _asked(out, "select finished from run") == [(None,)]
+    part = _changed(shards.shards[0], tmp_path / "part.duckdb", unfinished)
+    done = merge_banks(tmp_path / "two.duckdb", [part, shards.shards[1]], partial=True)
+    assert any("is unfinished and was not copied" in each for each in done.notes)
+    assert _asked(tmp_path / "two.duckdb", "select options['shard'] from run") == [("2/3",)]
+    assert _asked(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
+
+
+def test_a_bank_of_another_format_is_refused(shards: Any, out: Path, tmp_path: Path) -> None:
+    older = old_banks.format_0(tmp_path / "older.duckdb")
+    with pytest.raises(BankError, match=r"has format 0.*\nBring it up to date.* upgrade"):
+        merge_banks(out, [shards.whole, older])
+    newer = _changed(shards.whole, tmp_path / "newer.duckdb", "update bank set format = 99")
+    with pytest.raises(BankError, match=r"has format 99; .*\nIf a newer attnbank wrote it"):
+        merge_banks(out, [shards.whole, newer])
+    with pytest.raises(BankError, match="There is no bank"):
+        merge_banks(out, [shards.whole, tmp_path / "none.duckdb"])
+    with pytest.raises(CallError, match="No bank to merge was named"):
+        merge_banks(out, [])
+    with pytest.raises(CallError, match=r"already exists and was left unchanged"):
+        merge_banks(newer, [shards.whole])
+    assert not out.exists()
+
+
+DAMAGE = {
+    "word of nothing": "update word set sentence = 99999 where id = 3",
+    "sentence of nothing": "update sentence set document = 99999 where id = 3",
+    "document of nothing": "update document set corpus = 9 where id = 1",
+    "words not in order": "update word set id = 99999 where id = 3",
+    "a word twice": "insert into word from word where id = 3",
+    "mention elsewhere": "update mention set head_word = 1 where id = 100",
+    "places twice": "update document set index = 1",
+    "input of no document": "update sequence set document = 99999 where id = 3",
+    "input of no run": "update sequence set run = 9 where id = 3",
+    "position elsewhere": "update position set word = 99999 where sequence = 3 and position = 1",
+    "run of no corpus": "update run set corpus = 9",
+    "run without a name": "alter table run alter name drop not null; update run set name = null",
+    "huge ids": "update sequence set id = 2147483647 where id = 3",
+    "departure of nothing": "insert into departure values (1, 99999, '', '', '')",
+    "skipped elsewhere": "insert into skipped values (1, 1, 1, 99999, '', '', 'x', '')",
+    "two rows in bank": "insert into bank from bank",
+}
+
+
+@pytest.mark.usual("position elsewhere")
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_bank_that_does_not_hold_together_is_refused(
+    what: str, shards: Any, out: Path, tmp_path: Path
+) -> None:
+    other = _changed(shards.whole, tmp_path / "other.duckdb", *DAMAGE[what].split("; "))
+    with pytest.raises(BankError) as raised:
+        merge_banks(out, [other])
+    assert "other.duckdb" in str(raised.value) and str(raised.value).count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["other.duckdb"]
+
+
+@pytest.mark.slow
+def test_rows_of_no_run_are_told(shards: Any, out: Path, tmp_path: Path) -> None:
+    other = _changed(
+        shards.whole, tmp_path / "other.duckdb",
+        "insert into peak (sequence, layer, head, position) values (99999, 1, 1, 1)",
+    )  # fmt: skip
+    done = merge_banks(out, [other])
+    assert [each for each in done.notes if "1 rows of peak in" in each and "not copied" in each]

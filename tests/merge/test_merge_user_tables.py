@@ -1,0 +1,204 @@
+"""What people put into their banks, and what was computed, when banks are merged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from case_bank import make_bank
+from two_runs import TWO_RUNS
+
+from attnbank.cli.app import run
+from attnbank.ingest import merge_banks
+from attnbank.ingest.store.preferences import prefer
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
+from attnbank.sql.errors import CallError
+
+
+def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _bank(path: Path, *statements: str, of: int = 0) -> Path:
+    """A bank with two runs; `of` gives it other corpora and models."""
+    make_bank(path, TWO_RUNS)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update sequence set document = id")
+        if of:
+            for table in ("corpus", "model"):
+                connection.execute(f"update {table} set name = name || {of}, sha256 = '{of}' || id")
+            connection.execute(f"update run set name = {of} || name")
+        for each in statements:
+            connection.execute(each)
+    return path
+
+
+def _tables(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """How many rows each table has, and a digest of them in whatever order."""
+    names = _asked(bank, "select table_name from duckdb_tables() where schema_name <> 'kept'")
+    digest = "select count(*), sum(hash(each)), bit_xor(hash(each))"
+    return {
+        name: _asked(bank, f"{digest} from {name} as each") for (name,) in names if name != "bank"
+    }
+
+
+@pytest.mark.slow
+def test_one_bank_merged_is_that_bank(full_bank: Path, tmp_path: Path) -> None:
+    """With steps, probes, gradients and ablation."""
+    merge_banks(tmp_path / "out.duckdb", [full_bank])
+    assert _tables(tmp_path / "out.duckdb") == _tables(full_bank)
+
+
+@pytest.mark.slow
+def test_a_bank_and_its_export_are_that_bank(full_bank: Path, tmp_path: Path) -> None:
+    with open_bank(full_bank) as bank:
+        export(bank, tmp_path / "parquet")
+    merge_banks(tmp_path / "out.duckdb", [tmp_path / "parquet", full_bank])
+    assert _tables(tmp_path / "out.duckdb") == _tables(full_bank)
+
+
+@pytest.mark.slow
+def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
+    name = 'my "table"; drop table word; --'
+    own = '"' + name.replace('"', '""') + '"'
+    one = _bank(
+        tmp_path / "one.duckdb",
+        f"create table {own} (x decimal(4, 1)[], word integer)",
+        f"insert into {own} values ([1.5], 2), (null, null), (null, 99)",
+        f"alter table word add column {own} smallint",
+        f"update word set {own} = 3",
+        "create table home as select 5 as x",  # as a table that the merge makes for itself
+        "create schema mine",
+        "create table mine.word (kind enum('a', 'it''s'), run varchar, sequence bigint)",
+        "insert into mine.word values ('it''s', 'two/n', 2)",
+    )
+    other = _bank(
+        tmp_path / "other.duckdb",
+        f"create table {own} (x decimal(4, 1)[], word integer)",
+        f"insert into {own} values ([1.5], 2), (null, null)",
+        "create schema mine",
+        "create table mine.word (kind enum('a', 'it''s'), run varchar, sequence bigint)",
+        "insert into mine.word values ('a', '2', 2)",
+        of=7,
+    )
+    out = tmp_path / "out.duckdb"
+    done = merge_banks(out, [one, other])
+    assert _asked(out, "from home") == [(5,)]
+    rows = _asked(out, f"select word from {own} order by all")
+    assert rows == [(2,), (4,), (None,)]  # one row of the first refers to nothing
+    select = "select cast(kind as varchar), run, sequence from mine.word order by all"
+    assert _asked(out, select) == [
+        ("a", "4", 4), ("it's", "two/n", 2),
+    ]  # fmt: skip
+    assert _asked(out, f"select id, {own} from word order by all") == [
+        (1, 3), (2, 3), (3, None), (4, None),
+    ]  # fmt: skip
+    assert any(
+        "1 rows of" in each and "they refer to nothing in the new bank" in each
+        for each in done.notes
+    )
+    assert any(
+        "the ids in run, sequence were changed to those of the new bank" in each
+        for each in done.notes
+    )
+    assert any("the numbers in x were copied unchanged" in each for each in done.notes)
+    with open_bank(out) as bank:
+        assert bank.sql("select * from word").width == len(bank.schema("word")) > 10
+
+
+@pytest.mark.slow
+def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    one = _bank(tmp_path / "one.duckdb", "create table mine (x integer)")
+    other = _bank(tmp_path / "other.duckdb", "create table mine (x varchar)", of=7)
+    with pytest.raises(CallError, match=r"The table mine of .*other\.duckdb has different columns"):
+        merge_banks(tmp_path / "out.duckdb", [one, other])
+    more = _bank(tmp_path / "more.duckdb", "alter table word add column mine integer")
+    less = _bank(tmp_path / "less.duckdb", "alter table word add column mine varchar", of=7)
+    with pytest.raises(CallError, match=r"word\.mine is VARCHAR in .*less\.duckdb, and INTEGER"):
+        merge_banks(tmp_path / "out.duckdb", [more, less])
+
+
+@pytest.mark.slow
+def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
+    one = _bank(
+        tmp_path / "one.duckdb",
+        "create view mine as select 1 as x",
+        "create macro twice(x) as 2 * x",
+    )
+    assert run(["-b", str(one), "compute", "entropy", "--run", "1", "-q"]) == 0
+    done = merge_banks(tmp_path / "out.duckdb", [one])
+    assert any("were not copied: mine, twice." in each for each in done.notes), done.notes
+    assert any("Kept answers" in each for each in done.notes)
+
+
+SAVE = (
+    "insert into saved_relation values"
+    " ('mine', 'pattern {{ {} }}', 'A', 'B', null, 'select 1', {}, '0', timestamp '2026-01-01')",
+    "insert into saved_pair values ('mine', 1, 1), ('mine', 2, 2)",
+)
+
+
+@pytest.mark.slow
+def test_saved_relations(tmp_path: Path) -> None:
+    one = _bank(tmp_path / "one.duckdb", SAVE[0].format("A -> B", 2), SAVE[1])
+    same = _bank(tmp_path / "same.duckdb", SAVE[0].format("A -> B", 1), SAVE[1], of=7)
+    other = _bank(
+        tmp_path / "other.duckdb", SAVE[0].format("C -> D", 2),
+        "update word set deprel = 'mine_2' where id = 1", of=8,
+    )  # fmt: skip
+    out = tmp_path / "out.duckdb"
+    done = merge_banks(out, [one, same, other])
+    assert _asked(out, "from saved_pair order by all") == [
+        ("mine", each, each) for each in range(1, 5)
+    ]
+    # The second sentence of `same` was not looked at, nor any of `other` for `mine`.
+    assert _asked(out, "select name, last_sentence from saved_relation order by 1") == [
+        ("mine", 3), ("mine_2_2", 0),
+    ]  # fmt: skip
+    assert _asked(out, "select count(*) from saved.mine") == [(4,)]
+    assert any("The saved relation mine of" in each for each in done.notes)
+    assert any("a relation of the trees has that name" in each for each in done.notes)
+
+
+@pytest.mark.slow
+def test_preferred_runs_and_frequencies_of_the_first_bank(tmp_path: Path) -> None:
+    one = _bank(tmp_path / "one.duckdb", "insert into word_frequency values ('a', 1)")
+    other = _bank(tmp_path / "other.duckdb", "insert into word_frequency values ('a', 2)", of=7)
+    prefer(one, 1)
+    prefer(other, 2)
+    done = merge_banks(tmp_path / "out.duckdb", [other, one])
+    assert _asked(tmp_path / "out.duckdb", "from preferred_run") == [(2,)]
+    assert _asked(tmp_path / "out.duckdb", "from word_frequency") == [("a", 2)]
+    assert any("prefers the run one/m, an earlier bank 7two/n" in each for each in done.notes)
+    assert any("word_frequency" in each and "were not copied" in each for each in done.notes)
+
+
+@pytest.mark.slow
+def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> None:
+    shard = "update run set options = map(['shard'], ['{0}/2']), name = name || '/shard{0}of2'"
+    of = "update corpus set shard = '{}/2'"
+    banks = [
+        _bank(
+            tmp_path / f"{at}.duckdb", shard.format(at), of.format(at),
+            f"update document set index = {at}",
+            "insert into computation values (1, 'head_embedding', map(), 1, '0', now()::timestamp)",
+            "insert into probe (id, kind, train_run, test_run, root_at, seed, options,"
+            " train_sentences, held_out_sentences, test_sentences, epochs, best_epoch, device,"
+            " code_version, libraries, started, finished) values (1, 'attention', 1, 2, 'root', 0,"
+            " map(), 1, 1, 1, 1, 1, 'cpu', '0', map(), now()::timestamp, now()::timestamp)",
+        )
+        for at in (1, 2)
+    ]  # fmt: skip
+    out = tmp_path / "out.duckdb"
+    done = merge_banks(out, banks)
+    assert _asked(out, "select name, finished is not null from run") == [
+        ("one/m", True), ("two/n", True),
+    ]  # fmt: skip
+    for table in ("computation", "head_embedding", "probe"):
+        assert _asked(out, f"select count(*) from {table}") == [(0,)], table
+    assert any("(head_embedding) was not copied" in each for each in done.notes)
+    assert any("The probe 1 (attention)" in each for each in done.notes)

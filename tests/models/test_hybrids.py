@@ -1,0 +1,134 @@
+"""Hybrids, only some of whose layers have attention, are read under the model's own numbers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+import torch
+import transformers
+from click.testing import CliRunner
+
+from attnbank.cli.app import app
+from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.models.loading import describe, load
+from attnbank.queries import open_bank
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError
+
+LAYERS = {
+    "qwen3-next": (2, 3),
+    "granite-hybrid": (2, 4),
+    "lfm2": (2, 3),
+    "jamba": (2,),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_the_numbers_are_those_of_the_modules(tiny_model: Callable[[str], Path], kind: str) -> None:
+    """The maps are those that the attention module of each layer returns by itself."""
+    model = load(str(tiny_model(kind)))
+    assert model.facts.layer_numbers == LAYERS[kind]
+    assert (model.facts.layers, describe(str(tiny_model(kind))).layers) == (len(LAYERS[kind]),) * 2
+    ids = torch.tensor([[5, 6, 7, 8, 9]])
+    found = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    module = transformers.AutoModel.from_pretrained(
+        tiny_model(kind), attn_implementation="eager"
+    ).eval()
+    own: dict[int, torch.Tensor] = {}
+    for number, layer in enumerate(module.layers, start=1):
+        for name, each in layer.named_modules():
+            if name in ("self_attn", "attention") or type(each).__name__.endswith("Attention"):
+                each.register_forward_hook(
+                    lambda _, __, output, number=number: own.update({number: output[1]})
+                )
+    with torch.inference_mode():
+        module(input_ids=ids, output_attentions=True)
+    assert tuple(sorted(own)) == LAYERS[kind]
+    for number, each in zip(LAYERS[kind], found, strict=True):
+        assert torch.equal(each, own[number])
+
+
+@pytest.fixture(scope="module")
+def bank(
+    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
+) -> Path:
+    """Stories with the tiny Granite, whose layers 2 and 4 of 4 have attention."""
+    path = tmp_path_factory.mktemp("hybrid") / "b.duckdb"
+    corpus = str(sample / "stories.conllu")
+    report = ingest(IngestOptions((corpus,), path, str(tiny_model("granite-hybrid"))))
+    assert report.notes == ["only layers 2, 4 of the model have attention"]
+    compute(path, "head_embedding")
+    return path
+
+
+def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
+    answered = 0
+    with open_bank(bank) as opened:
+        heads = opened.sql("select name from head").rows()
+        assert heads == [(f"{layer}-{head}",) for layer in (2, 4) for head in range(1, 5)]
+        for name, analysis in registry.analyses().items():
+            try:
+                frame = opened.query(analysis.relation.removesuffix("()"))
+            except AttnbankError:  # it needs another kind of run
+                continue
+            for column in ("layer", "layer_a", "layer_b"):
+                if column in frame.columns and frame.height:
+                    found = set(frame[column].drop_nulls().to_list())
+                    assert found <= {2, 4}, name
+                    answered += 1
+        distances = opened.query("head_distance").select("layer_a", "head_a", "layer_b", "head_b")
+        assert distances.height == 8 * 7 // 2
+        assert distances.rows()[0] == (2, 1, 2, 2)
+        assert distances.rows()[-1] == (4, 3, 4, 4)
+        layers = opened.sql("select distinct layer from main.head_embedding order by layer")
+        assert layers.rows() == [(2,), (4,)]
+    assert answered > 10
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("show 1 --head 1-1", "2 layers (2, 4) of 4 heads: 2-1 to 4-4"),
+        ("show 1 --layer 3", "2 layers (2, 4) of 4 heads: 2-1 to 4-4"),
+        ("find 'pattern { A =[3-1]=> B }'", "2 layers (2, 4) of 4 heads: 2-1 to 4-4"),
+        ("query head_error --head 3-1 --relation obj", "Its heads are 2-1 to 4-4"),
+    ],
+)
+def test_a_layer_without_attention(bank: Path, call: str, told: str) -> None:
+    result = CliRunner().invoke(app, ["-b", str(bank), *shlex.split(call)])
+    assert result.exit_code
+    assert told in str(result.exception)
+
+
+def test_pictures_and_info(bank: Path, tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["-b", str(bank), "info"]).output
+    assert "2 layers with 4 heads each" in shown
+    assert "only layers 2, 4 of the model have attention" in shown
+    for name in ("special_tokens", "figure_6"):
+        to = tmp_path / f"{name}.svg"
+        result = CliRunner().invoke(app, ["-b", str(bank), "plot", name, "-o", str(to)])
+        assert result.exit_code == 0, result.exception
+        assert to.stat().st_size
+    to = tmp_path / "heads.svg"
+    result = CliRunner().invoke(app, ["-b", str(bank), "show", "1", "--layer", "4", "-o", str(to)])
+    assert result.exit_code == 0, result.exception
+
+
+def test_merged_with_another_bank(
+    bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    other = tmp_path / "other.duckdb"
+    corpus = str(sample / "press.conllu")
+    ingest(IngestOptions((corpus,), other, str(tiny_model("granite-hybrid")), limit=3))
+    merge_banks(tmp_path / "both.duckdb", [bank, other])
+    with duckdb.connect(tmp_path / "both.duckdb", read_only=True) as connection:
+        found = connection.execute("select layer_numbers, sinks from model").fetchall()
+        assert found == [([2, 4], False)]
+        layers = connection.execute("select distinct layer from attention order by 1").fetchall()
+        assert layers == [(2,), (4,)]
+        assert connection.execute("select distinct batching from run").fetchall() == [("padded",)]

@@ -1,0 +1,122 @@
+"""Models whose attention padding changes are given inputs of one length only, and it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from attnbank.cli.app import app
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.models import families, loading
+from attnbank.ingest.models.loading import load
+from attnbank.ingest.models.trial import conduct_of
+
+
+@pytest.mark.usual("convbert-equal")
+@pytest.mark.parametrize(
+    ("kind", "batching"), [("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")]
+)
+def test_maps_are_those_of_each_input_alone(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str, batching: str
+) -> None:
+    found = []
+    for name, tokens in (("together", 256), ("alone", 1)):
+        bank = tmp_path / f"{name}.duckdb"
+        corpus = str(sample / "stories.conllu")
+        report = ingest(IngestOptions((corpus,), bank, str(tiny_model(kind)), batch_tokens=tokens))
+        with duckdb.connect(bank, read_only=True) as connection:
+            weights = connection.execute(
+                "select flatten(list(weights order by s.sentence, layer, head, from_position))"
+                " from attention inner join sequence as s on s.id = attention.sequence"
+            ).fetchall()[0][0]
+            peaks = connection.execute(
+                "select s.sentence, layer, head, position, most_attended, most_attending"
+                " from peak inner join sequence as s on s.id = peak.sequence order by all"
+            ).fetchall()
+            batched = connection.execute("select batching, batches from run").fetchall()[0]
+        found.append((np.array(weights), peaks, batched, report))
+    (together, peaks, batched, report), (alone, others, _, _) = found
+    assert batched[0] == batching
+    assert 1 < batched[1] < report.inputs  # it saw several at once
+    assert np.abs(together - alone).max() < 1e-4
+    assert sum(one != other for one, other in zip(peaks, others, strict=True)) == 0
+    told = [each for each in report.notes if "padding" in each]
+    assert bool(told) == (batching == "equal")
+    shown = CliRunner().invoke(app, ["-b", str(tmp_path / "together.duckdb"), "info"]).output
+    assert ("padding changes its attention" in shown) == (batching == "equal")
+
+
+def test_what_a_trial_says_of_a_model() -> None:
+    """Of attention made for it: even, even over padding too, and dependent on the other inputs."""
+
+    def attending(weights: Callable[[Any, Any], Any]) -> str:
+        def attend(ids: Any, mask: Any, segments: Any) -> list[Any]:
+            return [weights(ids, mask)[:, None, None, :].expand(-1, 2, ids.shape[1], -1)]
+
+        return conduct_of("it", attend, range(50), 0, None).batching
+
+    def even(ids: Any, mask: Any) -> Any:
+        return mask / mask.sum(1, keepdim=True)
+
+    def even_with_padding(ids: Any, mask: Any) -> Any:
+        return torch.ones_like(ids) / ids.shape[1]
+
+    def by_neighbours(ids: Any, mask: Any) -> Any:
+        return torch.softmax(ids.sum(0).double() / 1000, 0).expand(ids.shape)
+
+    assert attending(even) == "padded"
+    assert attending(even_with_padding) == "equal"
+    assert attending(by_neighbours) == "single"
+
+
+@pytest.mark.parametrize("kind", ["convbert", "nystromformer"])
+def test_a_control_is_read_as_its_model_is(tiny_model: Callable[[str], Path], kind: str) -> None:
+    """Random weights attend almost evenly, so that padding changes little, but maxima anyway."""
+    folder = str(tiny_model(kind))
+    assert load(folder).batching == load(folder, random_seed=1).batching == "equal"
+
+
+def test_the_trial_finds_it_by_itself(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(families, "FAMILIES", {})
+    for kind, batching in (("convbert", "equal"), ("nystromformer", "equal"), ("bert", "padded")):
+        assert load(str(tiny_model(kind))).batching == batching
+
+
+def test_one_at_a_time(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = replace(load(str(tiny_model("bert"))), batching="single")
+    monkeypatch.setattr(loading, "load", lambda *_, **__: model)
+    report = ingest(
+        IngestOptions((str(sample / "stories.conllu"),), tmp_path / "b", "bert", limit=4)
+    )
+    assert (report.inputs, report.batches) == (4, 4)
+    assert any("each input went alone" in each for each in report.notes)
+
+
+def test_a_run_that_was_padded_is_another(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """An older version padded whatever it was given, and said nothing of it in the bank."""
+    options = IngestOptions(
+        (str(sample / "stories.conllu"),),
+        tmp_path / "b.duckdb",
+        str(tiny_model("convbert")),
+        limit=3,
+    )
+    first = ingest(options)
+    assert ingest(options).state == "unchanged"
+    with duckdb.connect(options.bank) as connection:
+        connection.execute("update run set batching = null")
+    again = ingest(options)
+    assert (again.state, again.run) == ("new", f"{first.run}-2")

@@ -1,0 +1,71 @@
+"""Ctrl-C while Spark answers or fills an export: it ends soon, in plain words, with its JVM."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SMALL_PARTS = """
+import attnbank.ingest.engines.parts as parts
+parts.WEIGHTS = 40_000
+"""
+
+
+def _interrupted(
+    args: Sequence[str], folder: Path, is_time: Callable[[list[psutil.Process]], bool]
+) -> str:
+    """What a command prints that is interrupted when it is time; no process is left of it.
+
+    `is_time` is asked with the processes that the command has started.
+    """
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    code = f"{SMALL_PARTS}from attnbank.cli import main\nmain()"
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    own = psutil.Process(running.pid)
+    while not is_time(children := own.children(recursive=True)):
+        assert running.poll() is None, running.communicate()[0]
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=60)  # much more than it takes, for machines that are busy
+    assert running.returncode == 1
+    _, left = psutil.wait_procs(children, timeout=30)
+    assert not left
+    return told
+
+
+def test_while_the_jvm_starts(folder: Path, tmp_path: Path) -> None:
+    args = ["query", "best_head", "--engine", "spark", "--data", str(folder)]
+    assert _interrupted(args, tmp_path, lambda children: bool(children)) == "Interrupted.\n"
+
+
+def test_parts_that_are_whole_are_kept(
+    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    args = ["ingest", str(sample), "--model", str(tiny_model("bert")), "--batch-tokens", "64"]
+    args += ["--engine", "spark", "--master", "local[1]", "--to", "filled"]
+    parts = tmp_path / ".filled.ingest" / "parts.jsonl"
+    told = _interrupted(args, tmp_path, lambda _: parts.exists() and parts.stat().st_size > 0)
+    assert "Traceback" not in told
+    last = told.splitlines()[-1]
+    assert (
+        last.startswith("Error: Interrupted; ")
+        and "are kept. Run the same command to resume." in last
+    )
+    assert not last.startswith("Error: Interrupted; 0 batches")
+    assert not (tmp_path / "filled").exists()

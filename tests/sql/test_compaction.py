@@ -1,0 +1,188 @@
+"""No command leaves more than a tenth of a bank's file unused, and a killed one leaves it whole."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import old_banks
+import pytest
+import toy_attention as toy
+
+from attnbank.cli.app import run
+from attnbank.sql.bank.compaction import (
+    MOST_UNUSED,
+    UnusedSpaceWarning,
+    checkpoint_and_compact,
+    space,
+)
+from attnbank.sql.bank.opening import open_to_write
+
+
+def _blocks(path: Path) -> tuple[int, int]:
+    """All blocks of a file, and the free ones, as DuckDB counts them."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found: tuple[int, int] = connection.execute(
+            "select total_blocks, free_blocks from pragma_database_size()"
+        ).fetchall()[0]
+        return found
+
+
+def _is_tidy(path: Path) -> bool:
+    total, free = _blocks(path)
+    return free <= MOST_UNUSED * total and not list(path.parent.glob(f"*{path.name}?*"))
+
+
+@pytest.mark.slow
+def test_no_command_leaves_more_than_a_tenth_unused(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    stories = ["ingest", str(sample / "stories.conllu"), "-m", model]
+    press = ["ingest", str(sample / "press.conllu"), "-m", model]
+    for args in (
+        stories,
+        press,
+        [*press, "--decimals", "5"],
+        [*stories, "--unit", "token"],
+        ["compute", "head_distance", "--run", "4"],
+        ["compute", "head_distance", "--run", "4", "--replace"],
+        ["probe", "attention", "--train-run", "1", "--test-run", "2", "--epochs", "1"],
+        ["probe", "right_branching", "--test-run", "2"],
+        ["probe", "right_branching", "--test-run", "2", "--replace"],
+        [*stories, "--replace"],
+        ["delete", "3"],
+        ["delete", "4"],
+        ["upgrade"],
+    ):
+        assert run(["-b", str(bank), *args, "-q"]) == 0, args
+        assert _is_tidy(bank), (args, _blocks(bank))
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank of some megabytes whose two runs share the row groups of every table."""
+    path = tmp_path_factory.mktemp("big") / "big.duckdb"
+    toy.make_bank(path, {"one": 40, "two": 40})
+    connection = open_to_write(path, "test")
+    connection.execute(
+        "insert into attention select sequence, layer, head, cast(copy as smallint),"
+        " list_transform(range(0, 100), lambda x: cast(random() as float))"
+        " from attention cross join range(10, 40) as made(copy)"
+    )
+    checkpoint_and_compact(connection, path)
+    return path
+
+
+def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
+    """The rows of both runs lie in one row group, of which no block becomes free by itself."""
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    bank.chmod(0o640)
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        share = connection.execute(
+            "select avg(case when run = 1 then 1.0 else 0 end) from attention"
+            " inner join sequence on sequence.id = attention.sequence"
+        ).fetchall()[0][0]
+    assert run(["-b", str(bank), "delete", "one", "--yes"]) == 0
+    assert _is_tidy(bank)
+    before, after = big.stat().st_size, bank.stat().st_size
+    assert after < before * (1 - 0.8 * float(share)), (before, after, share)
+    assert bank.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.slow
+def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    of = old_banks.columns(bank)
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("create table mine as select range as i from range(300000)")
+        connection.execute("create index of_mine on mine(i)")
+        connection.execute("create view of_view as select max(i) as most from mine")
+        connection.execute("checkpoint")
+        connection.execute("delete from mine where i >= 10")
+    rows, order = old_banks.rows(bank, of), _order(bank)
+    connection = open_to_write(bank, "test")
+    total, unused = space(connection, has_deleted=True)
+    assert unused > MOST_UNUSED * total
+    checkpoint_and_compact(connection, bank, has_deleted=True)
+    assert bank.stat().st_size < total - 0.8 * unused
+    assert old_banks.rows(bank, of) == rows and _order(bank) == order
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        assert connection.execute("from of_view").fetchall() == [(9,)]
+        assert connection.execute("select index_name from duckdb_indexes()").fetchall() == [
+            ("of_mine",)
+        ]
+        commented = "select count(*) from duckdb_tables() where comment is not null"
+        assert connection.execute(commented).fetchall()[0][0] > 20
+        assert connection.execute("from gold_dependency(run := 'one')").fetchall()
+
+
+def _order(bank: Path) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute("select sequence, layer, head from attention").fetchall()
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.bank.compaction import checkpoint_and_compact
+path = Path(sys.argv[1])
+connection = open_to_write(path, "test")
+connection.execute("delete from attention where sequence % 2 = 0")
+print("deleted", flush=True)
+checkpoint_and_compact(connection, path, has_deleted=True)
+print("closed", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.08])
+def test_a_killed_copy_leaves_the_bank_whole(big: Path, tmp_path: Path, seconds: float) -> None:
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    of = old_banks.columns(bank)
+    expected = old_banks.rows(bank, of)
+    kept = [row for row in expected["attention"] if int(str(row[0])) % 2]
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(bank)], stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"deleted\n"
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert old_banks.rows(bank, of) == expected | {"attention": kept}
+    checkpoint_and_compact(
+        open_to_write(bank, "test"), bank, has_deleted=True
+    )  # what is left over goes
+    assert _is_tidy(bank) and old_banks.rows(bank, of)["attention"] == kept
+
+
+def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk."""
+    resource = pytest.importorskip("resource")
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    connection = open_to_write(bank, "test")
+    connection.execute("delete from attention where sequence % 3 = 0")
+    connection.execute("checkpoint")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, before[1]))
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            checkpoint_and_compact(connection, bank, has_deleted=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [each.category for each in told] == [UnusedSpaceWarning]
+    assert f"of {bank} are unused" in str(told[0].message)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["bank.duckdb"]
+    with duckdb.connect(str(bank), read_only=True) as opened:
+        assert opened.execute(
+            "select count(*) from attention where sequence % 3 = 0"
+        ).fetchone() == (0,)

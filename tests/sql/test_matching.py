@@ -1,0 +1,184 @@
+"""When corpora, models and runs of several sources are one: digests and options, not names."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.matching import Catalog, Matched, match
+
+
+def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str, Any]]]:
+    """What an export of a shard holds; `changed` are columns of its run, model or corpus."""
+    corpus = {
+        "id": 1, "name": "news", "format": "conllu", "path": f"/{number}/news", "sha256": "a",
+        "annotation": "gold", "annotator": None, "annotator_sha256": None, "language": "en",
+        "shard": f"{number}/{count}" if count > 1 else None,
+    }  # fmt: skip
+    model = {
+        "id": 1, "name": "bert", "revision": None, "sha256": "b", "architecture": "BertModel",
+        "layers": 2, "heads": 2, "random_seed": None, "tokenizer": "BertTokenizer",
+        "max_positions": 512, "tokenizer_sha256": "c",
+    }  # fmt: skip
+    shard = {"shard": f"{number}/{count}"} if count > 1 else {}
+    run = {
+        "id": 1, "name": "news/bert" + (f"/shard{number}of{count}" if count > 1 else ""),
+        "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
+        "max_tokens": 128, "decimals": None, "reading": 2, "multiword": "written",
+        "keep": "weights", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
+        "device": "cpu", "batch_tokens": 1024, "code_version": "0",
+        "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
+        "unknown_words": 1, "started": datetime(2026, 1, number),
+        "finished": datetime(2026, 2, number), "first_sequence": 1,
+    }  # fmt: skip
+    for row in (corpus, model, run):
+        row.update({name: value for name, value in changed.items() if name in row})
+    return {"corpus": [corpus], "model": [model], "run": [run]}
+
+
+def _shard(text: str) -> dict[str, list[dict[str, Any]]]:
+    """What an export of some shards holds, as a merge of them writes it."""
+    found = _catalog(1, 2)
+    found["corpus"][0]["shard"] = found["run"][0]["options"]["shard"] = text
+    found["run"][0]["name"] = f"news/bert/shard{text.replace('/', 'of')}"
+    return found
+
+
+def _named(number: int, model: str, **changed: Any) -> dict[str, list[dict[str, Any]]]:
+    """A shard of two, of a model in a folder of that name."""
+    found = _catalog(number, 2, **changed)
+    found["model"][0]["name"] = model
+    found["run"][0]["name"] = f"news/{model}/shard{number}of2"
+    return found
+
+
+def _match(
+    *held: dict[str, list[dict[str, Any]]], partial: bool = False, to_read: bool = True
+) -> Matched:
+    catalogs = [Catalog(at, f"export{at + 1}", each) for at, each in enumerate(held)]
+    return match(catalogs, partial=partial, to_read=to_read)
+
+
+@pytest.mark.parametrize("to_read", [True, False])
+def test_a_model_in_another_folder_is_the_same(to_read: bool) -> None:
+    found = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
+    (model,), (run,) = found.rows("model"), found.rows("run")
+    assert (model["name"], run["name"], run["options"]) == ("./mA", "news/./mA", {"model": "bert"})
+    assert found.runs[0].places == [(0, 1), (1, 1)]
+    assert found.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
+    other = _named(2, "./mB", tokenizer_sha256="d")  # the name is the same, and the model is not
+    with pytest.raises(CallError, match=r"lacks the shard 2/2: export2 has 2/2 with another model"):
+        _match(_named(1, "./mA"), other, to_read=to_read)
+
+
+def test_without_a_digest_of_the_tokenizer_the_name_decides() -> None:
+    old = {"tokenizer_sha256": None}
+    assert len(_match(_named(1, "a", **old), _named(2, "a", **old)).models) == 1
+    with pytest.raises(CallError, match=r"with another model \(b, not a\)"):
+        _match(_named(1, "a", **old), _named(2, "b", **old))
+
+
+@pytest.mark.parametrize("to_read", [True, False])
+def test_a_corpus_of_another_name_is_the_same(to_read: bool) -> None:
+    other = _catalog(2, 2)
+    other["corpus"][0]["name"] = "copy"
+    other["run"][0]["name"] = "copy/bert/shard2of2"
+    found = _match(_catalog(1, 2), other, to_read=to_read)
+    (corpus,), (run,) = found.rows("corpus"), found.rows("run")
+    assert (corpus["name"], corpus["shard"], run["name"]) == ("news", None, "news/bert")
+    assert found.notes == ["The corpus copy of export2 is news: the same content and annotation."]
+
+
+def test_two_rows_of_one_source_stay_two() -> None:
+    twice = _catalog(1, 1)
+    for table, name in (("corpus", "copy"), ("model", "mB"), ("run", "copy/mB")):
+        twice[table].append(twice[table][0] | {"id": 2, "name": name})
+    twice["run"][1] |= {"corpus": 2, "model": 2}
+    found = _match(twice, twice)
+    assert [each["name"] for each in found.rows("corpus")] == ["news", "copy"]
+    assert [each["name"] for each in found.rows("model")] == ["bert", "mB"]
+    assert [each["name"] for each in found.rows("run")] == ["news/bert", "copy/mB"]
+    assert found.ids("run", 1) == {1: 1, 2: 2} == found.whole_runs(1) and not found.notes
+
+
+def test_shards_that_were_merged_before_and_the_others_become_the_run() -> None:
+    found = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
+    assert [each["name"] for each in found.rows("run")] == ["news/bert"]
+    assert found.rows("corpus")[0]["shard"] is None
+    assert [found.first_corpora(each) for each in range(3)] == [{1: 1}] * 3
+    assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
+
+
+def test_shards_become_the_run() -> None:
+    found = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
+    ((corpus,), (model,), (run,)) = (found.rows(each) for each in ("corpus", "model", "run"))
+    assert (corpus["shard"], corpus["path"], model["id"]) == (None, "/2/news", 1)
+    assert run["name"] == "news/bert" and run["options"] == {"model": "bert"}
+    assert (run["batches"], run["unknown_words"], run["joined_words"]) == (6, 3, 6)
+    assert (run["started"], run["finished"]) == (datetime(2026, 1, 1), datetime(2026, 2, 3))
+    assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
+    assert [found.whole_runs(each) for each in range(3)] == [{}] * 3
+    halves = (_catalog(1, 2), _catalog(2, 2, finished=None))
+    assert _match(*halves).rows("run")[0]["finished"] is None
+    with pytest.raises(CallError, match="in export2 it is unfinished"):
+        _match(*halves, to_read=False)
+
+
+def test_one_shard_and_several_models_stay_what_they_are() -> None:
+    second = _catalog(1, 3)
+    second["model"][0] |= {"sha256": "d", "name": "gpt", "random_seed": 1}
+    second["run"][0]["name"] = "news/gpt/shard1of3"
+    found = _match(_catalog(1, 3), second)
+    assert found.rows("corpus")[0]["shard"] == "1/3"
+    assert (found.first_corpora(0), found.first_corpora(1)) == ({1: 1}, {})
+    rows = found.rows("run")
+    assert [each["name"] for each in rows] == ["news/bert/shard1of3", "news/gpt/shard1of3"]
+    assert [each["model"] for each in rows] == [1, 2]
+    assert (found.whole_runs(0), found.whole_runs(1)) == ({1: 1}, {1: 2})
+    with pytest.raises(CallError, match="The shards 2-3/3 of the corpus news are in none of the b"):
+        _match(_catalog(1, 3), second, to_read=False)
+
+
+@pytest.mark.parametrize(
+    ("exports", "told"),
+    [
+        (
+            [_catalog(1, 3), _catalog(3, 3)],
+            "The shard 2/3 of the corpus news is in none of the exports.",
+        ),
+        ([_catalog(1, 2), _catalog(1, 3)], "The shards of news do not match: export1 has 1/2, and"),
+        (
+            [_shard("1-2/3"), _shard("2/3")],
+            "parts of the corpus news that overlap: 1-2/3, 2/3",
+        ),
+        (
+            [_shard("3-1/3"), _shard("2/3")],
+            "export1 is damaged: its corpus news has an invalid shard",
+        ),
+        ([_shard("1-999999999/999999999"), _shard("2/3")], "has an invalid shard: '1-99999"),
+        ([_shard("a"), _shard("2/3")], "its corpus news has an invalid shard: 'a'"),
+        ([_catalog(1, 1), _catalog(1, 2)], "parts of the corpus news that overlap: all of it, 1/2"),
+        (
+            [_catalog(1, 2), _catalog(2, 2, language="fr")],
+            "export2 has another corpus called news: its language differs.",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, subword="first")],
+            "The run news/bert lacks the shard 2/2: export2 has 2/2 with another --subword (first,",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, architecture="GPT2Model")],
+            "export2 has 2/2 with another model, by its architecture.",
+        ),
+        ([_catalog(1, 1, corpus=7), _catalog(1, 1)], "its run news/bert has no corpus or model"),
+    ],
+)
+def test_what_cannot_be_one_is_told(
+    exports: list[dict[str, list[dict[str, Any]]]], told: str
+) -> None:
+    with pytest.raises(AttnbankError) as caught:
+        _match(*exports)
+    assert told in str(caught.value) and str(caught.value).count("\n") == 1

@@ -1,0 +1,90 @@
+"""A bank that is open for reading, as in a notebook, and what writes it meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import attnbank
+from attnbank.ingest import save_relation
+from attnbank.ingest.derived.steps import compute
+from attnbank.queries import Bank, open_bank
+from attnbank.sql.errors import BankError, CallError, QueryError
+
+REQUEST = "pattern { V -[obj]-> O }"
+WRITES = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('update run set name = name')"
+
+
+@pytest.fixture
+def bank(sample_bank: Path, tmp_path: Path) -> Bank:
+    return open_bank(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
+
+
+def _write_elsewhere(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WRITES, str(path)], capture_output=True, text=True, check=False
+    )
+
+
+def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> None:
+    words = bank.sql("select count(*) from word").item()
+    lazy = bank.table("word")
+    with pytest.raises(CallError, match=r"attnbank\.open_bank"):
+        bank.save("objects", REQUEST, dependent="O", head="V")
+    with attnbank.open_bank(bank.path) as other:
+        assert other.save("objects", REQUEST, dependent="O", head="V") > 0
+    assert save_relation(bank, "objects", REQUEST, dependent="O", head="V") > 0
+    assert set(bank.query("best_head", relation="objects")["relation"]) == {"objects"}
+    with pytest.raises(QueryError, match="not computed yet"):
+        bank.query("head_distance")
+    compute(bank.path, "head_distance", None)
+    assert bank.query("head_distance").height > 0
+    assert bank.sql("select count(*) from word").item() == words == lazy.collect().height
+    with pytest.raises(CallError, match="name of another request"):
+        save_relation(bank, "objects", REQUEST, dependent="V", head="O")
+    bank.close()
+    with pytest.raises(BankError, match="is closed"):
+        bank.query("best_head")
+
+
+def test_another_process_can_write_what_is_let_go_of(bank: Bank) -> None:
+    before = bank.query("best_head")
+    assert "lock" in _write_elsewhere(bank.path).stderr
+    bank.let_go()
+    assert not _write_elsewhere(bank.path).stderr
+    assert bank.query("best_head").equals(before)
+    assert "lock" in _write_elsewhere(bank.path).stderr
+    bank.close()
+
+
+def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "attnbank", "-b", str(bank.path), "compute", "best_head"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "bank.let_go()" in done.stderr
+    bank.close()
+
+
+def test_every_thread_reads_on_after_it_was_let_go_of(bank: Bank) -> None:
+    found: list[int] = []
+
+    def ask() -> None:
+        found.append(bank.query("best_head").height)
+
+    for _ in range(2):
+        for thread in [threading.Thread(target=ask) for _ in range(3)]:
+            thread.start()
+            thread.join()
+        bank.let_go()
+    assert len(found) == 6 and len({*found}) == 1
+    with duckdb.connect(str(bank.path)):
+        pass
+    bank.close()

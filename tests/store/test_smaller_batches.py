@@ -1,0 +1,207 @@
+"""A device that runs out of memory: what is whole is kept, and smaller batches go on from there."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import hostile
+import new_banks
+import numpy as np
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.store.runs import Run, check_same
+from attnbank.sql import provenance
+from attnbank.sql.errors import AttnbankError, CallError
+
+_SCARCE = """
+import torch
+from transformers import BertConfig, BertModel
+class ScarceConfig(BertConfig):
+    model_type = "scarce"
+class Scarce(BertModel):
+    config_class = ScarceConfig
+    def forward(self, input_ids=None, **named):
+        inputs, tokens = input_ids.shape
+        if 20 < tokens < 64 and inputs * tokens > 128:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return super().forward(input_ids=input_ids, **named)
+"""
+"""A BERT for which batches of longer inputs are too large, once it is loaded."""
+
+_PEAKS = "select layer, head, sequence, position, most_attended_weight from peak order by all"
+
+
+def _scarce(plain: Path, folder: Path) -> Path:
+    shutil.copytree(plain, folder)
+    (folder / "modeling_scarce.py").write_text(_SCARCE)
+    names = {"AutoConfig": "modeling_scarce.ScarceConfig", "AutoModel": "modeling_scarce.Scarce"}
+    hostile.change_json(folder / "config.json", auto_map=names, model_type="scarce")
+    return folder
+
+
+def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _check_same_figures(one: Path, other: Path) -> None:
+    """But for rounding, which batches decide."""
+    found, expected = (np.array(_rows(bank, _PEAKS), dtype=float) for bank in (one, other))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.fixture
+def stopped(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> tuple[IngestOptions, AttnbankError]:
+    """An ingest whose model has too little memory for a later batch, and its error."""
+    options = IngestOptions(
+        (str(sample),),
+        new_banks.put(tmp_path / "bank.duckdb"),
+        str(_scarce(tiny_model("bert"), tmp_path / "scarce")),
+        batch_tokens=256,
+        trust_remote_code=True,
+    )
+    with pytest.raises(AttnbankError) as caught:
+        ingest(options)
+    return options, caught.value
+
+
+def test_smaller_batches_go_on_after_too_little_memory(
+    stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
+) -> None:
+    options, error = stopped
+    ((batches, inputs),) = _rows(
+        options.bank, "select batches, (from sequence select count(*)) from run"
+    )
+    assert batches > 0
+    assert error.fact == (
+        f"The device ran out of memory; {batches} batches ({inputs} inputs) are kept."
+    )
+    assert error.remedy == (
+        "Type the same command with --batch-tokens 128: it goes on where it stopped."
+    )
+    smaller = replace(options, batch_tokens=128)
+    assert ingest(smaller).state == "resumed"
+    assert _rows(options.bank, "select batch_tokens, options['earlier_batch_tokens'] from run") == [
+        (128, f"{batches}:256")
+    ]
+    assert _rows(options.bank, "select max(batch) = (from run select batches) from sequence") == [
+        (True,)
+    ]
+    whole = replace(smaller, bank=new_banks.put(tmp_path / "whole.duckdb"))
+    ingest(whole)
+    _check_same_figures(options.bank, whole.bank)
+    assert ingest(smaller).state == "unchanged"
+
+
+def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
+    stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
+) -> None:
+    """The plan of every stretch is kept, so that the next finds its place."""
+    options, _ = stopped
+    ((batches,),) = _rows(options.bank, "select batches from run")
+
+    class Stopped(Exception):
+        pass
+
+    def tell(progress: Any) -> None:
+        if progress.stage == "running" and progress.done > before[0][0] + 3:
+            raise Stopped
+
+    before = _rows(options.bank, "select count(*) from sequence")
+    with pytest.raises(Stopped):
+        ingest(replace(options, batch_tokens=128), tell)
+    ((more,),) = _rows(options.bank, "select batches from run")
+    assert more > batches
+    assert ingest(replace(options, batch_tokens=64)).state == "resumed"
+    assert _rows(options.bank, "select batch_tokens, options['earlier_batch_tokens'] from run") == [
+        (64, f"{batches}:256 {more}:128")
+    ]
+    whole = replace(options, bank=new_banks.put(tmp_path / "whole.duckdb"), batch_tokens=64)
+    ingest(whole)
+    _check_same_figures(options.bank, whole.bank)
+
+
+def test_larger_batches_are_refused_and_replace_says_what_it_discards(
+    stopped: tuple[IngestOptions, AttnbankError],
+) -> None:
+    options, _ = stopped
+    ((batches,),) = _rows(options.bank, "select batches from run")
+    with pytest.raises(CallError, match="with batches of 256 tokens") as caught:
+        ingest(replace(options, batch_tokens=512))
+    assert f"discards the {batches} batches that are kept" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("begun", "here", "goes_on"),
+    [
+        ("cuda", "cuda:0", True), ("cuda:0", "cuda", True), ("cuda:0", "cuda:0", True),
+        ("cuda:0", "cuda:1", False), ("cuda", "cpu", False), ("cpu", "cuda:0", False),
+    ],
+)  # fmt: skip
+def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: bool) -> None:
+    run = Run(1, "r", 1, 256, 4, False, begun, {"attnbank": provenance.version()})
+    options = IngestOptions(("x",), Path("x.duckdb"), device=here, batch_tokens=256)
+    if goes_on:
+        check_same(run, options, here)
+    else:
+        with pytest.raises(CallError, match=f"made on the device {begun}, and this is {here}"):
+            check_same(run, options, here)
+
+
+_CHILD = """
+import sys
+from pathlib import Path
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.store import pipeline
+pipeline.WEIGHTS_AT_ONCE = 1
+corpus, bank, model = sys.argv[1:]
+options = IngestOptions((corpus,), Path(bank), model, batch_tokens=256)
+ingest(options, lambda progress: print(progress.stage, progress.done, flush=True))
+"""
+
+
+def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batches(
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    bank = new_banks.put(tmp_path / "bank.duckdb")
+    model = tiny_model("bert")
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CHILD, str(sample), str(bank), str(model)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line.startswith("running") and not line.endswith(" 0\n"):
+            break
+    child.send_signal(signal.SIGSTOP)  # at whatever it is, for as long as `info` takes
+    try:
+        command = [sys.executable, "-m", "attnbank", "-b", str(bank), "info"]
+        info = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGCONT)
+    _, told = child.communicate(timeout=120)
+    assert info.returncode == 1 and f"process {child.pid}" in info.stderr
+    assert child.returncode != 0 and "are kept" in told
+    torn = (
+        "select sequence.id from sequence left join attention on attention.sequence = sequence.id"
+        " group by sequence.id, sequence.positions"
+        " having count(attention.sequence) != sequence.positions * 12"  # 3 layers of 4 heads
+    )
+    assert _rows(bank, torn) == []
+    kept = _rows(bank, "select batches, (from sequence select max(batch)) from run")
+    assert kept[0][0] == kept[0][1] > 0
+    assert ingest(IngestOptions((str(sample),), bank, str(model), batch_tokens=256)).state == (
+        "resumed"
+    )
