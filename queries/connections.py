@@ -203,13 +203,13 @@ class Sandbox(Cursors):
             found = connection.query(statement, params=params)
             if found is None:
                 return
-            wide = wide_columns(found)
+            names, wide = found.columns, wide_columns(found)
             with closing(as_frames_have_it(found).to_arrow_reader(ROWS_AT_ONCE)) as reader:
                 batch = None
                 for batch in reader:
-                    yield frame_of_arrow(batch, wide)
+                    yield frame_of_arrow(batch, names, wide)
                 if batch is None:
-                    yield frame_of_arrow(reader.schema.empty_table(), wide)
+                    yield frame_of_arrow(reader.schema.empty_table(), names, wide)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

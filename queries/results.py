@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import polars as pl
-import pyarrow as pa
 
 from attnbank.sql.bank import result_cache
 from attnbank.sql.errors import QueryError, first_line
@@ -28,11 +28,13 @@ _AS_TEXT = frozenset({
 })  # fmt: skip
 """The ids of DuckDB's types that a Polars frame does not have."""
 _NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
-_YEARS = (-62_135_596_800, 253_402_300_799)
-"""Seconds from 1970 to the beginning of the year 1 and to the end of the year 9999."""
+_FRAME_DATES = {
+    unit: (-719_162 * per_day, 2_932_897 * per_day)
+    for unit, per_day in {"day": 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.items()
+}
+"""The beginnings of the years 1 and 10000 since 1970; nanoseconds in 64 bits do not reach them."""
 _WAYS = 4
 """How many ways to call a function an error lists."""
-_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,17 @@ def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     Types that frames do not have become text. Raises QueryError for a value that a frame cannot
     hold, and KeyboardInterrupt.
     """
-    wide = wide_columns(found)
     try:
-        table = as_frames_have_it(found).to_arrow_table()
+        # Materialized, or Polars would meet DuckDB's errors and give them as its own.
+        rows = as_frames_have_it(found).materialize()
     except RuntimeError as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
-    return frame_of_arrow(table, wide)
+    # Polars keeps the type of what it reads. If that is one of DuckDB's, it is alive when Python
+    # ends, and DuckDB prints hundreds of "leaks".
+    stream = SimpleNamespace(__arrow_c_stream__=rows.__arrow_c_stream__)
+    return frame_of_arrow(stream, found.columns, wide_columns(found))
 
 
 def wide_columns(found: duckdb.DuckDBPyRelation) -> list[str]:
@@ -82,22 +87,20 @@ def wide_columns(found: duckdb.DuckDBPyRelation) -> list[str]:
     return [name for name, each in types if str(each) in ("HUGEINT", "UHUGEINT")]
 
 
-def frame_of_arrow(table: pa.Table | pa.RecordBatch, wide: Sequence[str]) -> pl.DataFrame:
-    """An Arrow table or batch as a frame; `wide` are its 128-bit integers. Raises QueryError."""
-    names = table.schema.names
+def frame_of_arrow(rows: Any, names: Sequence[str], wide: Sequence[str] = ()) -> pl.DataFrame:
+    """What can be read as Arrow, as a frame; `wide` are its 128-bit integers. Raises QueryError."""
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
         raise QueryError(f"Two columns are called {twice[0]}.", "Name one otherwise: ... as NAME.")
-    for name, column in zip(names, table.columns, strict=True):
-        for part in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-            _check_dates(name, part)
     try:
-        frame = pl.DataFrame(table)
+        frame = pl.DataFrame(rows)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"The result has a type that a frame does not have: {first_line(error)}",
             "Cast it in the statement: cast(x as varchar).",
         ) from error
+    for column in frame:
+        _check_dates(column.name, column)
     for name in wide:
         with suppress(pl.exceptions.InvalidOperationError):  # some value needs all 128 bits
             frame = frame.with_columns(frame[name].cast(pl.Int64))
@@ -145,38 +148,25 @@ def _holds_odd(type_: Any) -> bool:
     return not parts or any(map(_holds_odd, parts))  # Parquet has no record without a field
 
 
-def _check_dates(name: str, values: pa.Array) -> None:
+def _check_dates(name: str, values: pl.Series) -> None:
     """Raise QueryError for dates at which Polars would panic, which ends the process."""
-    for leaf in _leaves(values):
-        is_date = pa.types.is_date32(leaf.type)
-        if not (is_date or pa.types.is_timestamp(leaf.type)):
-            continue
-        import pyarrow.compute as pc  # imported late: it is a tenth of the time of a short command
-
-        found = pc.min_max(leaf.cast(pa.int32() if is_date else pa.int64()))
-        first, last = found["min"].as_py(), found["max"].as_py()
-        seconds, per = (86_400, 1) if is_date else (1, _SECONDS[leaf.type.unit])
-        if first is not None and not (
-            _YEARS[0] <= first * seconds // per and last * seconds // per <= _YEARS[1]
-        ):
+    kind = values.dtype
+    if isinstance(kind, pl.Struct):
+        for part in values.struct.unnest():
+            _check_dates(name, part)
+    elif isinstance(kind, pl.Map):
+        pairs = pl.Struct({"key": kind.key, "value": kind.value})
+        _check_dates(name, values.cast(pl.List(pairs)))
+    elif isinstance(kind, pl.List | pl.Array):
+        _check_dates(name, values.explode())
+    elif isinstance(kind, pl.Date | pl.Datetime):
+        unit = "day" if isinstance(kind, pl.Date) else kind.time_unit
+        if unit != "ns" and not values.to_physical().is_between(*_FRAME_DATES[unit], "left").all():
             raise QueryError(
                 f"The column {name} holds a date that a frame cannot hold: infinity, or one before"
                 " the year 1 or after 9999.",
                 "Cast it in the statement: cast(x as varchar).",
             )
-
-
-def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    if pa.types.is_struct(values.type):
-        for part in values.flatten():
-            yield from _leaves(part)
-    elif pa.types.is_map(values.type):
-        yield from _leaves(values.keys)
-        yield from _leaves(values.items)
-    elif hasattr(values, "flatten") and pa.types.is_nested(values.type):
-        yield from _leaves(values.flatten())
-    else:
-        yield values
 
 
 def kept_result(
@@ -188,6 +178,8 @@ def kept_result(
     """The kept answer of an analysis with these values and this run; None if none is valid."""
     if (run is not None and not run.is_finished) or not result_cache.exists(connection):
         return None
+    import pyarrow as pa  # imported late: it is a fifth of the time of a short command
+
     try:
         # The row first, then its answer: a filter over the whole table reads every answer in it.
         rows = connection.execute(
@@ -210,7 +202,7 @@ def kept_result(
         with pa.ipc.open_stream(answer) as reader:
             table = reader.read_all()
         table.validate(full=True)
-        frame = frame_of_arrow(table, [])
+        frame = frame_of_arrow(table, table.column_names)
     except (duckdb.BinderException, duckdb.CatalogException, pa.ArrowException, OSError):
         return None
     if frame.columns != [each.name for each in analysis.columns] or frame.height != count:
@@ -220,6 +212,8 @@ def kept_result(
 
 def as_bytes(rows: pl.DataFrame) -> bytes:
     """Rows in the form in which they are kept: the bytes of an Arrow IPC stream."""
+    import pyarrow as pa
+
     table = rows.to_arrow()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -101,7 +101,7 @@ class Exported(Requests):
                     )
                 check_relation(_Asked(self), analysis, given, run)
             with self._rows(to_dialect(analysis.name, "spark", **given)) as found:
-                frame = frame_of_arrow(found.toArrow(), [])
+                frame = frame_of_arrow(found.toArrow(), found.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
@@ -132,7 +132,7 @@ class Exported(Requests):
     def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """As `AnyBank.frame_of`."""
         with self._rows(written_out(statement, "spark", values)) as found:
-            return frame_of_arrow(found.toArrow(), [])
+            return frame_of_arrow(found.toArrow(), found.columns)
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
+from attnbank.queries.results import frame_of
 from attnbank.sql.errors import QueryError
 
 # {bank} is the bank's own path; data.csv stands in the working folder.
@@ -221,6 +225,32 @@ def test_every_type_comes_back_as_something(bank: Bank) -> None:
     assert frame.schema["total"] == pl.Int64
     assert (row["span"], row["bits"], row["either"]) == ("1 day", "101", "1")
     assert row["nested"] == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    "nested", ["{}", "[{}]", "{{'a': {}}}", "map {{{}: 1}}", "map {{1: {}}}", "[{{'a': [{}]}}]",
+               "array_value({})"]
+)  # fmt: skip
+def test_dates_that_a_frame_cannot_hold_are_refused(bank: Bank, nested: str) -> None:
+    held = ["date '0001-01-01'", "timestamp '9999-12-31 23:59:59.9'", "timestamp_ns '2200-01-01'"]
+    too_far = ["date '10000-01-01'", "date '-infinity'", "timestamp 'infinity'",
+               "timestamp_s '10000-01-01 00:00:00'", "timestamptz 'infinity'"]  # fmt: skip
+    ask = [bank.sql, lambda each: frame_of(bank.connection.query(each))]
+    for value, run in itertools.product(held, ask):
+        assert run(f"select {nested.format(value)} as x union all select null").height == 2
+    for value, run in itertools.product(too_far, ask):
+        with pytest.raises(QueryError, match="The column x holds a date that a frame cannot hold"):
+            run(f"select {nested.format(value)} as x union all select null")
+
+
+def test_a_script_that_leaves_a_bank_open_ends_in_silence(sample_bank: Path) -> None:
+    script = (
+        "import sys, attnbank; bank = attnbank.open_bank(sys.argv[1]);"
+        " frame = bank.query('best_head'); found = bank.sql('select 1'); bank.info()"
+    )
+    ran = [sys.executable, "-c", script, str(sample_bank)]
+    done = subprocess.run(ran, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_the_bank_can_be_asked_in_both_ways_in_turn(bank: Bank) -> None:
