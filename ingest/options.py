@@ -25,6 +25,8 @@ Edges = Literal["cut", "share"]
 """Whether the tokenizer is given each word by itself, or the text."""
 Keep = Literal["weights", "peaks"]
 """What is kept of a map: all its weights, or only its sums and peaks."""
+Measure = Literal["weights", "norms", "residual-norms", "rollout", "value-zeroing"]
+"""What the matrices of a run hold: see attention/measures.py."""
 FirstWord = Literal["special", "word"]
 """What the first word of an input with nothing before it counts as."""
 
@@ -193,6 +195,14 @@ class IngestOptions:
         most=MOST_SEED,
         metavar="SEED",
     )
+    measure: Measure = _of_result(
+        "weights",
+        "What is kept of attention: its weights; norms, the lengths of the weighted value vectors"
+        " (Kobayashi et al. 2020); of whole layers residual-norms (with the residual connection and"
+        " layer norm, 2021), rollout (Abnar and Zuidema 2020; --unit token), or value-zeroing"
+        " (Mohebbi et al. 2023; a pass for each word, so take a sample: --limit).",
+        choices=get_args(Measure),
+    )
     keep: Keep = _of_result(
         "weights",
         "What is kept of each attention map: all weights, or only its peaks and sums, which take a"
@@ -273,7 +283,7 @@ class Report:
     for a run of an older version); `joined_words` are those that the tokenizer reads otherwise
     within the text than by themselves. `inner_dependencies` are between two words of one position,
     so that no head can find them; `empty_nodes` are nodes of the corpus that are not words. `keep`,
-    `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences left out by
+    `measure`, `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences left out by
     reason, `notes` say how the model attends where that is unusual, `problems` what could not be
     read. `replaced` is what was deleted with the run that this one replaces, if any.
     """
@@ -292,6 +302,7 @@ class Report:
     inner_dependencies: int = 0
     empty_nodes: int = 0
     keep: Keep = "weights"
+    measure: Measure = "weights"
     first_word: FirstWord | None = None
     bos: str | None = None
     skipped: dict[str, int] = field(default_factory=dict)

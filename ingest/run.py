@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
+from attnbank.ingest.attention.merging import Rows
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.corpora.shards import read_shard
@@ -99,8 +101,8 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
         )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, opened.unknown, options.keep, model.facts.sinks,
-            model.facts.layer_numbers,
+            options.context, opened.unknown, options.keep, _rows(options, model),
+            model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
             with kept_memory():
@@ -132,8 +134,15 @@ def load_model(
         device=device or options.device,
         masked_lm=options.masked,
         trust_remote_code=options.trust_remote_code,
+        measure=options.measure,
     )
     return model, masked_passes(model.masked_lm, options)
+
+
+def _rows(options: IngestOptions, model: models.Model) -> Rows:
+    if options.measure not in SHARES:
+        return "lengths"
+    return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
 
 
 def _smaller(batch_tokens: int) -> str:
@@ -175,10 +184,11 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         revision=options.revision,
         masked_lm=options.masked,
         trust_remote_code=options.trust_remote_code,
+        measure=options.measure,
     )
     opened = _opened(options, described.input_tokenizer)
     max_tokens = longest_input(options, opened, described.max_positions)
-    maps = described.layers * described.heads
+    maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
         try:
@@ -287,6 +297,17 @@ def _check_options(options: IngestOptions) -> None:
             "--gradients are by the attention between tokens: the merged weights of words are"
             " not variables of the model.",
             "Give --unit token.",
+        ),
+        (
+            options.measure != "weights" and options.masked,
+            "--gradients and --ablate are about the weights of heads, and --measure keeps"
+            f" {options.measure}.",
+            leave_out,
+        ),
+        (
+            options.measure == "rollout" and options.unit == "word",
+            "Rollout multiplies the maps of tokens: those of words cannot be made of them.",
+            "Add --unit token.",
         ),
         (
             options.replacement != IngestOptions.replacement and options.ablate is None,

@@ -51,7 +51,7 @@ _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
-    "first_word", "bos", "reading",
+    "first_word", "bos", "reading", "measure",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
 """The columns and options in which two runs must agree to be one, or shards of one."""

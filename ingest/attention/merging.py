@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,10 @@ class Merged:
     candidates: list[Ints]
 
 
+Rows = Literal["shares", "parts", "lengths"]
+"""What rows of a map are: shares that sum to 1; parts of what sums to 1; numbers of any size."""
+
+
 @dataclass
 class _Gathered:
     """What was found of an input so far: a part for a few of its maps at a time."""
@@ -57,11 +62,13 @@ class _Gathered:
     sums: list[MapSums] = field(default_factory=list)
 
     @classmethod
-    def of(cls, encoded: Encoded) -> _Gathered:
+    def of(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
         positions = encoded.positions
         ranges = [(each.start, each.end) for each in positions]
+        if is_pooled:
+            ranges = [(at, at + 1) for at in range(len(positions))]
         pieces = PieceMap.of(ranges, [each.is_candidate for each in positions])
-        return cls(pieces, Positions.of(positions), len(encoded.ids))
+        return cls(pieces, Positions.of(positions), ranges[-1][1])
 
     def add(self, pooled: Floats, decimals: int | None) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))
@@ -78,18 +85,20 @@ def merged(
     subword: Subword,
     decimals: int | None,
     with_weights: bool,
-    sinks: bool = False,
+    rows: Rows = "shares",
+    is_pooled: bool = False,
 ) -> Merged:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer. It is emptied on the way, so that the
-    memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those
-    of the weights as they are stored. An input with a row that does not sum to 1 within 1e-3 (with
-    `sinks`, that sums to more) is unnormalised; neither it nor an `unmaskable` input is kept.
+    `attentions` holds a tensor [B, H, T, T] for each layer (of positions instead of tokens, where
+    it `is_pooled` already). It is emptied on the way, so that the memory of a layer is free once it
+    is merged. Peaks are those of unrounded weights, sums those of the weights as they are stored.
+    An input of which some row is not what `rows` says is unnormalised (see `is_unnormalised`);
+    neither it nor an `unmaskable` input is kept.
     """
     heads = attentions[0].shape[1]
     maps = len(attentions) * heads
-    gathered = [_Gathered.of(each) for each in inputs]
+    gathered = [_Gathered.of(each, is_pooled=is_pooled) for each in inputs]
     squares = [each.pieces.positions**2 for each in gathered]
     ends = np.cumsum(squares) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
@@ -101,7 +110,7 @@ def merged(
                 room = weights[start:][:length] if with_weights else np.empty(length, np.float32)
                 pooled = room.reshape(len(part), one.pieces.positions, -1)
                 pool(part, one.pieces, subword, pooled)
-                one.is_unnormalised |= is_unnormalised(pooled, sinks=sinks)
+                one.is_unnormalised |= is_unnormalised(pooled, rows)
                 if not one.is_unnormalised and not unmaskable[at]:
                     one.add(pooled, decimals)
                 start += length
@@ -259,12 +268,13 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
     )
 
 
-def is_unnormalised(pooled: Floats, *, sinks: bool = False) -> bool:
-    """Whether a row of `pooled` [M, P, P] does not sum to 1 within ROW_SUM.
+def is_unnormalised(pooled: Floats, rows: Rows = "shares") -> bool:
+    """Whether a row of `pooled` [M, P, P] is not what it should be.
 
-    With `sinks` it may sum to less: whether one sums to more, or has a negative weight.
+    Shares sum to 1 within ROW_SUM, parts to 1 or less; these and lengths are not negative.
     """
     sums = np.einsum("mpq->mp", pooled)  # takes half the time of sum(), and starts no threads
-    if sinks:
-        return not bool((sums <= 1 + ROW_SUM).all() and (pooled >= -ROW_SUM).all())
-    return not bool((np.abs(sums - 1) <= ROW_SUM).all())
+    if rows == "shares":
+        return not bool((np.abs(sums - 1) <= ROW_SUM).all())
+    most = np.inf if rows == "lengths" else 1 + ROW_SUM
+    return not bool((np.isfinite(sums) & (sums <= most)).all() and (pooled >= -ROW_SUM).all())

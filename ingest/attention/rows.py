@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnbank.ingest.attention.merging import Peaks, merged
+from attnbank.ingest.attention.measures import Inputs, maps_of
+from attnbank.ingest.attention.merging import Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.drafts import Input
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedPasses, Measured
 from attnbank.ingest.models.loading import Model
-from attnbank.ingest.options import Keep, Subword
+from attnbank.ingest.options import Keep, Measure, Subword
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
 
 _SEQUENCE = schema(
@@ -47,8 +48,9 @@ class RunFacts:
     context: str = "sentence"
     unknown: int | None = None  # id of the piece for what the vocabulary lacks
     keep: Keep = "weights"
-    sinks: bool = False  # whether rows may sum to less than 1
+    rows: Rows = "shares"  # what rows of its maps are
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
+    measure: Measure = "weights"
 
 
 @dataclass
@@ -85,18 +87,22 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def run_model(
-    model: Model, batch: Batch, masked: MaskedPasses | None
+    model: Model, batch: Batch, facts: RunFacts, masked: MaskedPasses | None
 ) -> tuple[list[Tensor], Measured | None]:
     """What the heads look at in a batch, and what `masked` measures there, if it is given.
 
-    The first is one tensor [inputs, heads, tokens, tokens] per layer, and none for a batch that
-    only has sentences that were left out.
+    The first is one tensor per layer, and none for a batch that only has sentences that were left
+    out: [inputs, heads, tokens, tokens], or another measure, which is between positions.
     """
     if not batch.inputs:
         return [], None
     inputs = padded(batch, model.input_tokenizer.padding)
-    attentions = list(model.attentions(*inputs))
-    return attentions, None if masked is None else masked.measure(batch, *inputs)
+    if facts.measure == "weights":
+        maps = list(model.attentions(*inputs))
+    else:
+        encoded = [each.encoded for each in batch.inputs]
+        maps = maps_of(model, Inputs(encoded, *inputs), facts.measure, facts.subword)
+    return maps, None if masked is None else masked.measure(batch, *inputs)
 
 
 def rows_of(
@@ -122,7 +128,8 @@ def rows_of(
             subword=facts.subword,
             decimals=facts.decimals,
             with_weights=facts.keep == "weights",
-            sinks=facts.sinks,
+            rows=facts.rows,
+            is_pooled=facts.measure != "weights",
         )
         kept = found.kept
         for at in sorted(set(range(len(batch.inputs))) - set(kept)):

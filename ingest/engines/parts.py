@@ -113,7 +113,7 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     model, masked = _loaded(work)
     rows = []
     for batch in part.batches:
-        attentions, measured = run_model(model, batch, masked)
+        attentions, measured = run_model(model, batch, work.facts, masked)
         rows.append(rows_of(batch, attentions, work.facts, measured))
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]

@@ -37,6 +37,8 @@ from attnbank.ingest.models.runtime import (
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.trial import Batching, conduct_of, layers_by, shape_of
+from attnbank.ingest.models.values import Layout, Values, layout_of
+from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
 
 __all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "place_of"]
@@ -76,6 +78,7 @@ class Model:
     masked_lm: MaskedLM | None = None  # `module` with its head, if that was asked for
     taken: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
+    values: Values | None = None  # what its heads move, if a measure needs it
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
         """One forward pass: a tensor [B, H, T, T] per layer with attention, from queries to keys.
@@ -98,17 +101,20 @@ def load(
     device: str = "auto",
     masked_lm: bool = False,
     trust_remote_code: bool = False,
+    measure: Measure = "weights",
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
     `random_seed` draws new weights (the control of the paper's section 5), `masked_lm` loads the
-    masked-language-model head too; only with `trust_remote_code` a model's Python code is run.
+    masked-language-model head too, `measure` finds the values that it is of; only with
+    `trust_remote_code` a model's Python code is run.
     Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
     target = device_of(device)
     with explained(name), quiet(), enough_memory(name, target):
         opened = _open(name, revision, masked_lm, trust_remote_code)
         config, tokenizer = opened.config, opened.tokenizer
+        layout = _layout(name, config, measure)
         try:
             whole = read_module(name, opened.place, config, opened.settings, random_seed, masked_lm)
         except Exception as error:
@@ -139,6 +145,8 @@ def load(
         found = Model(
             facts, opened.input_tokenizer, module, target, takes_segments, head, shape.taken
         )
+        if layout is not None:
+            found.values = Values.of(name, module, shape.layers, shape.heads, layout)
         # Ids of ordinary tokens, which stand for nothing but text.
         special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
         known = range(min(vocabulary_rows(module), len(tokenizer)))
@@ -149,6 +157,11 @@ def load(
     padded = conduct.batching == "padded"
     found.batching = opened.family.batching if padded else conduct.batching
     return found
+
+
+def _layout(name: str, config: Any, measure: Measure) -> Layout | None:
+    """Where the values are that a measure is of; None for one of weights alone."""
+    return None if measure in ("weights", "rollout") else layout_of(name, config, measure)
 
 
 def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
@@ -181,10 +194,12 @@ def describe(
     revision: str | None = None,
     masked_lm: bool = False,
     trust_remote_code: bool = False,
+    measure: Measure = "weights",
 ) -> Described:
     """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
     with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
+        _layout(name, opened.config, measure)
         layers, heads = _shape(name, opened.blank, opened.config)
     return Described(opened.input_tokenizer, layers, heads, opened.max_positions)
 

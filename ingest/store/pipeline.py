@@ -210,7 +210,9 @@ def run_batches(left: Remaining) -> None:
                 for batch in planned.items():
                     wait_for(room)
                     with interrupts.at_once():
-                        found = _Computed(batch, *run_model(left.model, batch, left.masked))
+                        found = _Computed(
+                            batch, *run_model(left.model, batch, left.facts, left.masked)
+                        )
                     computed.put(found)
                     del found  # or its attention would be kept until the next is computed
                 computed.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from attnbank.ingest.attention.measures import OF_LAYERS
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import reading
 from attnbank.ingest.models.loading import Model, ModelFacts
@@ -24,9 +25,10 @@ _DECISIVE = ("torch", "transformers", "tokenizers")
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
 _IN_NAME = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
-    "max_tokens": "max{}", "decimals": "{}d", "keep": "{}", "first_word": "first-word",
-    "bos": "{}", "shard": "shard{}", "truncate": "truncated", "limit": "limit{}", "seed": "seed{}",
-    "gradients": "gradients", "ablate": "ablate-{}", "replacement": "{}", "mask_seed": "mask{}",
+    "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
+    "first_word": "first-word", "bos": "{}", "shard": "shard{}", "truncate": "truncated",
+    "limit": "limit{}", "seed": "seed{}", "gradients": "gradients", "ablate": "ablate-{}",
+    "replacement": "{}", "mask_seed": "mask{}",
 }  # fmt: skip
 """How a run's name tells an option that is not the default one."""
 
@@ -60,7 +62,9 @@ class Wanted:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of `run` that tell it from others, beside its options (`_shape`)."""
-        named = ("context", "unit", "subword", "multiword", "edges", "decimals", "keep")
+        named = (
+            "context", "unit", "subword", "multiword", "edges", "decimals", "keep", "measure",
+        )  # fmt: skip
         return {name: getattr(self.options, name) for name in named} | {
             "corpus": self.corpus,
             "model": self.model_id,
@@ -69,6 +73,7 @@ class Wanted:
             "batching": self.model.batching,
             "first_word": self.opened.first_word,
             "bos": self.opened.bos and self.opened.bos.text,
+            "heads": 1 if self.options.measure in OF_LAYERS else self.model.facts.heads,
         }
 
 

@@ -59,7 +59,9 @@ create table run (
     edges varchar,
     joined_words integer,
     first_word varchar,
-    bos varchar
+    bos varchar,
+    measure varchar,
+    heads smallint
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -89,6 +91,8 @@ comment on column run.edges is 'How the edges of words were read. cut: the token
 comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, reads otherwise than by themselves: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
 comment on column run.first_word is 'What the first word (token) of an input is where the model is causal and nothing stands before the text. special: its kind is first, and as a special token it is not a candidate for a maximum; word: it is one. Null where it is a word like any other.';
 comment on column run.bos is 'The token that was put before the text of each input (--bos, --bos-token); null for what the tokenizer does by itself.';
+comment on column run.measure is 'What its maps hold. weights: attention weights; norms: the length of each weighted value vector (Kobayashi et al. 2020); residual-norms: the same of a whole layer with its residual and layer norm (2021); rollout: attention multiplied through the layers (Abnar and Zuidema 2020); value-zeroing: how much a layer''s output changes without a word''s values (Mohebbi et al. 2023).';
+comment on column run.heads is 'Maps in each layer: the heads of its model, or 1 where the measure is one of whole layers (head is 1 then).';
 
 create table skipped (
     corpus integer not null,

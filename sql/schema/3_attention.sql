@@ -50,7 +50,7 @@ comment on column attention.sequence is 'sequence.id of its sequence.';
 comment on column attention.layer is '1-based layer.';
 comment on column attention.head is '1-based head.';
 comment on column attention.from_position is 'position.position that attends.';
-comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, or to less where the model has sinks (model.sinks).';
+comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, to less where the model has sinks (model.sinks), or to anything where run.measure is of norms.';
 
 create table attention_map (
     sequence integer not null,

@@ -50,10 +50,11 @@ create or replace macro runs_with_sums() as coalesce(
         from run
         inner join model on model.id = run.model
         where not coalesce(model.sinks, false)
+            and coalesce(run.measure, 'weights') not in ('norms', 'residual-norms')
     ),
     []
 );
-comment on macro runs_with_sums is 'The runs whose rows of attention sum to 1: those of models without sinks.';
+comment on macro runs_with_sums is 'The runs whose rows of attention sum to 1: of models without sinks, and not of norms.';
 
 create or replace macro as_saved(asked_relation) as (
     select max(saved_pair.relation) from saved_pair where saved_pair.relation = asked_relation

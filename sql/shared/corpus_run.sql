@@ -48,6 +48,7 @@ like_anchor as (
     inner join anchor
         on anchor.context = run.context
         and anchor.subword = run.subword
+        and anchor.measure is not distinct from run.measure
         and anchor.first_word is not distinct from run.first_word
         and anchor.bos is not distinct from run.bos
     left join preferred_run on preferred_run.run = run.id

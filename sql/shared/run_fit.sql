@@ -32,6 +32,8 @@ select
         when $needs = 'mentions' then 'its corpus has no mentions'
         when $needs = 'gradients' then 'it was ingested without --gradients'
         when $needs = 'losses' then 'it was ingested without --ablate'
+        when $needs = 'sums' and run.measure in ('norms', 'residual-norms')
+            then concat('its measure is ', run.measure, ', which are not shares')
         when $needs = 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'
         else concat('it has no ', $needs)
     end as misfit,
@@ -39,6 +41,7 @@ select
         when $usual is not null and run.context <> $usual then concat('its inputs are ', run.context, 's')
         when run.finished is null then 'it is not finished'
         when model.random_seed is not null then 'its weights are random'
+        when run.measure <> 'weights' then concat('its measure is ', run.measure)
     end as reserve
 from run
 inner join model on model.id = run.model

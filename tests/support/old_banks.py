@@ -17,6 +17,8 @@ Rows = list[tuple[object, ...]]
 
 BEFORE = (
     "alter table model drop column causal",
+    "alter table run drop column measure",
+    "alter table run drop column heads",
     "alter table sentence drop column metadata",
     "drop table preferred_run",
     "drop table enhanced_dependency",

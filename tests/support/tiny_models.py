@@ -244,6 +244,19 @@ _OTHERS: dict[str, Callable[[int], Any]] = {
         "Jamba", attn_layer_period=3, attn_layer_offset=1, use_mamba_kernels=False,
         mamba_dt_rank=4, mamba_d_state=8, **_EXPERTS, **_DECODER,
     ),
+    # Families that keep their values elsewhere than BERT and Llama do, or in another way.
+    "mpnet": _made("MPNet", **_ENCODER),
+    "deberta-v1": _made(
+        "Deberta", relative_attention=True, pos_att_type=["p2c", "c2p"], **_ENCODER
+    ),
+    "gpt-neox": _made("GPTNeoX", **_DECODER),
+    "mistral-own": _made("Mistral", sliding_window=8, head_dim=12, **_DECODER),
+    # The tokenizer of this family adds a token of its own.
+    "qwen2": lambda vocab: _made("Qwen2", **_DECODER)(vocab + 1),
+    "qwen3": lambda vocab: _made("Qwen3", head_dim=12, **_DECODER)(vocab + 1),
+    "gemma-own": _made("Gemma", head_dim=12, **_DECODER),
+    "gemma2": _made("Gemma2", head_dim=12, sliding_window=8, **_DECODER),
+    "gemma3": _made("Gemma3Text", head_dim=12, sliding_window=8, **_DECODER),
 }  # fmt: skip
 
 

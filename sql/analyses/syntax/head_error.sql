@@ -45,13 +45,19 @@ known_head as (
     select chosen_run.id
     from chosen_run
     inner join model on model.id = chosen_run.model
+    inner join run on run.id = chosen_run.id
     where refuse_unless(
         $head is null
-        or $head in (select head.name from head inner join chosen_run as asked on asked.model = head.model),
+        or $head in (
+            select head.name
+            from head
+            inner join chosen_run as asked on asked.model = head.model
+            inner join run as asked_run on asked_run.id = asked.id and head.head <= asked_run.heads
+        ),
         concat(
             'There is no head ', $head, ' in ', chosen_run.name, '. Its heads are ',
             coalesce(list_min(model.layer_numbers), 1), '-1 to ',
-            coalesce(list_max(model.layer_numbers), model.layers), '-', model.heads, '.'
+            coalesce(list_max(model.layer_numbers), model.layers), '-', run.heads, '.'
         )
     )
 ),

@@ -72,10 +72,10 @@ select
     cast(
         case
             when run.keep = 'peaks' then 0
-            else coalesce(held.squares * model.layers * model.heads, 0)
+            else coalesce(held.squares * model.layers * run.heads, 0)
         end as bigint
     ) as weights,
-    cast(coalesce(held.positions * model.layers * model.heads, 0) as bigint) as distributions,
+    cast(coalesce(held.positions * model.layers * run.heads, 0) as bigint) as distributions,
     cast(coalesce(left_out.skipped, 0) as bigint) as skipped,
     run.batches,
     run.device,
@@ -89,7 +89,9 @@ select
     case when unspelled.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
     cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies,
     run.first_word,
-    run.bos
+    run.bos,
+    run.measure,
+    run.heads
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus

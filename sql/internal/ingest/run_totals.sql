@@ -26,7 +26,7 @@ select
     (
         select cast(coalesce(sum(own.positions * own.positions), 0) as bigint)
         from own
-    ) * model.layers * model.heads as weights,
+    ) * model.layers * run.heads as weights,
     run.batches,
     run.unknown_words,
     run.joined_words,
@@ -46,6 +46,7 @@ select
     run.first_word,
     run.bos,
     run.batching,
+    run.measure,
     model.sinks,
     model.layer_numbers
 from run

@@ -11,6 +11,7 @@ where model.random_seed is not null
     and control.corpus = like_run.corpus
     and control.context = like_run.context
     and control.unit = like_run.unit
+    and control.measure is not distinct from like_run.measure
     and control.subword = like_run.subword
     and control.first_word is not distinct from like_run.first_word
     and control.bos is not distinct from like_run.bos

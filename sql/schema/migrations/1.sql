@@ -13,6 +13,8 @@ create table if not exists preferred_run (
 );
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
+alter table run add column if not exists measure varchar;
+alter table run add column if not exists heads smallint;
 
 update model
 set causal = found.is_causal
@@ -28,3 +30,9 @@ from (
 ) as found
 where found.model = model.id
     and model.causal is null;
+
+update run
+set measure = 'weights', heads = model.heads
+from model
+where model.id = run.model
+    and run.measure is null;

@@ -1,0 +1,309 @@
+"""Measures of attention other than its weights: one matrix a map, between positions.
+
+norms: the length of what a head moves from one position to another (Kobayashi et al. 2020).
+residual-norms: the same for a whole layer, with its residual connection and layer norm (2021).
+rollout: attention multiplied through the layers below (Abnar and Zuidema 2020).
+value-zeroing: how much a layer's output at one position changes when another has no values
+(Mohebbi et al. 2023).
+
+To a position of several tokens, what moves from each is added up before it is measured; from one,
+it is averaged over its tokens, or that of its first one (as weights are, section 4.1 of the paper).
+In shapes, B is the number of inputs, H of heads, T of tokens, P of positions, padding included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import torch
+from torch import Tensor
+
+from attnbank.ingest.models.values import Values
+from attnbank.ingest.options import Measure, Subword
+
+if TYPE_CHECKING:
+    from attnbank.ingest.models.loading import Model
+    from attnbank.ingest.models.tokenizer import Encoded
+
+OF_LAYERS = frozenset({"residual-norms", "rollout", "value-zeroing"})
+"""Measures of whole layers: one map in each."""
+SHARES = frozenset({"weights", "rollout", "value-zeroing"})
+"""Measures whose rows sum to 1."""
+TOKENS_AT_ONCE = 4096
+"""Tokens of one pass of a layer, or rows of vectors that are in memory together."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch as the model is given it: `ids`, `mask` and `segments` are [B, T] int64."""
+
+    encoded: Sequence[Encoded]
+    ids: Tensor
+    mask: Tensor
+    segments: Tensor
+
+
+def maps_of(model: Model, inputs: Inputs, measure: Measure, subword: Subword) -> list[Tensor]:
+    """For each layer with attention the maps of a batch: [B, H, P, P], H 1 for `OF_LAYERS`.
+
+    Rows and columns beyond an input's own positions are 0.
+    """
+    assert measure in get_args(Measure)
+    return _MEASURES[measure](model, inputs, subword)
+
+
+def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+    values = _values(model)
+    with values.heard() as heard:
+        weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
+    pooling = Pooling.of(inputs, subword, model.device)
+    moved = [each.to(heard[0]) for each in values.moved]
+    found = []
+    while weights:  # taken from the lists, so that the memory of a layer is free when it is done
+        vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
+        found.append(pooling.lengths(weights.pop(0), vectors))
+    return found
+
+
+def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+    """With the residual connection and the layer norm after it, where a family has one."""
+    values = _values(model)
+    maps: list[list[Tensor]] = []
+    pooling = Pooling.of(inputs, subword, model.device)
+    for at, encoded in enumerate(inputs.encoded):
+        one = slice(at, at + 1), slice(0, len(encoded.ids))
+        with values.heard() as heard, _calls(values.layers) as calls, _sums(values) as summed:
+            weights = model.attentions(inputs.ids[one], inputs.mask[one], inputs.segments[one])
+        rows, columns = pooling.rows[at], pooling.columns[at]
+        size = len(encoded.positions), len(encoded.ids)
+        rows, columns = rows[: size[0], : size[1]], columns[: size[1], : size[0]]
+        maps.append([
+            _mixed(values, layer, weights[layer][0], heard[layer][0], calls[layer].given[0],
+                   summed[layer], rows, columns)
+            for layer in range(len(values.layers))
+        ])  # fmt: skip
+    return _together(maps)
+
+
+def _mixed(
+    values: Values, layer: int, weights: Tensor, vectors: Tensor, given: Tensor,
+    summed: Tensor | None, rows: Tensor, columns: Tensor,
+) -> Tensor:  # fmt: skip
+    """The lengths [P, P] of what a layer mixes, the residual included.
+
+    `weights` are [H, T, T], `vectors` the values [H, T, D], `given` what the residual connection
+    passes on [T, hidden], `summed` what the layer norm was given; `rows` [P, T] and `columns`
+    [T, P] pool tokens.
+    """
+    moved = torch.einsum("htd,hdm->htm", vectors, values.outputs[layer].to(vectors))
+    tokens = len(given)
+    at_once = max(1, TOKENS_AT_ONCE // tokens)
+    found = torch.zeros(len(rows), len(rows), device=weights.device)
+    norm = values.layout.norm and values.layers[layer].get_submodule(values.layout.norm)
+    for begin in range(0, len(rows), at_once):  # positions whose tokens' vectors are in memory
+        which = rows[begin : begin + at_once]
+        of_tokens = which.any(0).nonzero()[:, 0]
+        mixed = torch.einsum("hab,hbm->abm", weights[:, of_tokens], moved)
+        mixed[torch.arange(len(of_tokens)), of_tokens] += given[of_tokens]
+        to = torch.einsum("abm,bp->apm", mixed, columns)
+        if norm:
+            assert summed is not None
+            to = to - to.mean(-1, keepdim=True)
+            tiny = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
+            spread = summed[of_tokens].double().var(-1, correction=0) + tiny
+            to = to / spread.sqrt().to(to)[:, None, None] * norm.weight.detach()
+        pooled = torch.einsum("pa,aqm->pqm", which[:, of_tokens], to)
+        found[begin : begin + at_once] = pooled.norm(dim=-1)
+    return found[None]
+
+
+def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+    """Of tokens only: what passes through the pieces of a word below is not that of the word."""
+    found: list[Tensor] = []
+    for weights in model.attentions(inputs.ids, inputs.mask, inputs.segments):
+        mixed = weights.double().mean(1)
+        mixed = mixed + torch.eye(mixed.shape[1], dtype=mixed.dtype, device=mixed.device)
+        mixed /= mixed.sum(-1, keepdim=True)
+        found.append(mixed @ found[-1] if found else mixed)
+    mask = inputs.mask.to(found[0])
+    inside = mask[:, :, None] * mask[:, None, :]
+    return [(each * inside).float()[:, None] for each in found]
+
+
+def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+    """Each layer once more for each position, alone and without padding."""
+    values = _values(model)
+    pooling = Pooling.of(inputs, subword, model.device)
+    maps: list[list[Tensor]] = []
+    for at, encoded in enumerate(inputs.encoded):
+        one = slice(at, at + 1), slice(0, len(encoded.ids))
+        with _calls(values.layers) as calls:
+            model.attentions(inputs.ids[one], inputs.mask[one], inputs.segments[one])
+        size = len(encoded.positions), len(encoded.ids)
+        of_position = pooling.columns[at][: size[1], : size[0]].T > 0  # [P, T]
+        rows = pooling.rows[at][: size[0], : size[1]].double()
+        maps.append([
+            _zeroed(values, layer, call, of_position, rows)
+            for layer, call in zip(values.layers, calls, strict=True)
+        ])  # fmt: skip
+    return _together(maps)
+
+
+def _zeroed(values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor) -> Tensor:
+    """How much the output of a layer changes, [1, P, P], as shares of all changes of a row."""
+    usual = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
+    at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
+    changes = []
+    for which in torch.split(of_position, at_once):
+        with torch.inference_mode(), values.zeroed(layer, which):
+            output = call.again(layer, len(which))
+        other = torch.nn.functional.normalize(output.double(), dim=-1)
+        changes.append((other - usual).square().sum(-1) / 2)  # 1 - cos, of unit vectors
+    changed = rows @ torch.cat(changes).T  # [P, P]: from each position to each that had no values
+    total = changed.sum(-1, keepdim=True)
+    return torch.where(total > 0, changed / total, changed).float()[None]
+
+
+@dataclass
+class _Call:
+    """One call of a layer with one input: what it was given, and what it returned."""
+
+    given: Tensor  # [1, T, hidden]
+    rest: tuple[Any, ...]
+    named: dict[str, Any]
+    output: Tensor  # [1, T, hidden]
+
+    def again(self, layer: Any, times: int) -> Tensor:
+        """What the layer returns for as many copies of its input: [N, T, hidden]."""
+        given = self.given.expand(times, -1, -1)
+        if "hidden_states" in self.named:
+            return _first(layer(*self.rest, **self.named | {"hidden_states": given}))
+        return _first(layer(given, *self.rest, **self.named))
+
+
+@contextmanager
+def _calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
+    """Within, each call of one of the layers is noted, in order."""
+    found: list[_Call] = []
+
+    def note(layer: Any, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        hidden, rest = (named["hidden_states"], given) if not given else (given[0], given[1:])
+        found.append(_Call(hidden, rest, named, _first(output)))
+
+    with ExitStack() as hooks:
+        for each in layers:
+            hooks.enter_context(each.register_forward_hook(note, with_kwargs=True))
+        yield found
+
+
+@contextmanager
+def _sums(values: Values) -> Iterator[list[Tensor | None]]:
+    """Within, what each layer's norm after attention is given is noted, [T, hidden]; else None."""
+    if values.layout.norm is None:
+        yield [None] * len(values.layers)
+        return
+    found: list[Tensor | None] = []
+    with ExitStack() as hooks:
+        for layer in values.layers:
+            norm = layer.get_submodule(values.layout.norm)
+            hooks.enter_context(
+                norm.register_forward_hook(lambda module, given, out: found.append(given[0][0]))
+            )
+        yield found
+
+
+def _first(output: Any) -> Tensor:
+    found: Tensor = output[0] if isinstance(output, tuple | list) else output
+    return found
+
+
+def _values(model: Model) -> Values:
+    assert model.values is not None, "it was loaded for weights"
+    return model.values
+
+
+def _together(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """Maps [H, P, P] of each input and layer, as [B, H, P, P] for each layer, padded with zeros."""
+    most = max(each.shape[-1] for layers in maps for each in layers)
+    return [
+        torch.stack([
+            torch.nn.functional.pad(layers[at], (0, most - layers[at].shape[-1]) * 2)
+            for layers in maps
+        ])
+        for at in range(len(maps[0]))
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How the tokens of each input are merged into positions.
+
+    `rows` [B, P, T] averages over the tokens that a position attends from, `columns` [B, T, P] adds
+    up those that it is attended to by. `first` [B, P] is the first token of each position. Position
+    `position` of the input `input`, [S] each, has several tokens: `tokens` [S, K], the first of
+    them again where `is_token` [S, K] is false.
+    """
+
+    rows: Tensor
+    columns: Tensor
+    first: Tensor
+    input: Tensor
+    position: Tensor
+    tokens: Tensor
+    is_token: Tensor
+
+    @classmethod
+    def of(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
+        """Make one for a batch."""
+        most = max(len(each.positions) for each in inputs.encoded)
+        rows = torch.zeros(len(inputs.encoded), most, inputs.ids.shape[1])
+        columns, first = torch.zeros_like(rows), torch.zeros(rows.shape[:2], dtype=torch.int64)
+        split: list[tuple[int, int, int, int]] = []
+        for at, encoded in enumerate(inputs.encoded):
+            for number, each in enumerate(encoded.positions):
+                count = each.end - each.start
+                columns[at, number, each.start : each.end] = 1
+                rows[at, number, each.start : each.end] = 1 / count
+                first[at, number] = each.start
+                if subword == "first":
+                    rows[at, number, each.start + 1 : each.end] = 0
+                    rows[at, number, each.start] = 1
+                if count > 1:
+                    split.append((at, number, each.start, count))
+        at, number, start, counts = torch.tensor(split, dtype=torch.int64).reshape(-1, 4).T
+        places = torch.arange(int(counts.max()) if split else 0)
+        is_token = places < counts[:, None]
+        tokens = start[:, None] + places * is_token
+        made = rows, columns.transpose(1, 2), first, at, number, tokens, is_token
+        return cls(*(each.to(device) for each in made))
+
+    def lengths(self, weights: Tensor, vectors: Tensor) -> Tensor:
+        """How long the weighted vectors are that move between positions: [B, H, P, P] float32.
+
+        `weights` are [B, H, T, T], `vectors` [B, H, T, D]: those of a position are added up first.
+        """
+        pooled = self.rows[:, None] @ weights  # [B, H, P, T]
+        found: Tensor = pooled * vectors.norm(dim=-1)[:, :, None, :]
+        width = found.shape[2]
+        found = found.gather(3, self.first[:, None, None, :].expand(*found.shape[:3], width))
+        if len(self.input):
+            where = self.input[:, None], self.tokens
+            shares = pooled.permute(0, 3, 1, 2)[where].double()  # [S, K, H, P]
+            shares = shares * self.is_token[:, :, None, None]
+            parts = vectors.permute(0, 2, 1, 3)[where].double()  # [S, K, H, D]
+            products = torch.einsum("skhd,slhd->shkl", parts, parts)
+            squares = torch.einsum("skhp,shkl,slhp->shp", shares, products, shares)
+            found[self.input, :, :, self.position] = squares.clamp(min=0).sqrt().to(found)
+        found *= self.columns.any(1).to(found)[:, None, None, :]  # nothing goes to padding
+        return found
+
+
+_MEASURES: dict[Measure, Callable[[Model, Inputs, Subword], list[Tensor]]] = {
+    "norms": _norms,
+    "residual-norms": _residual_norms,
+    "rollout": _rollout,
+    "value-zeroing": _value_zeroing,
+}

@@ -1,0 +1,182 @@
+"""The value vectors of a model: what its heads move from one token to another.
+
+A head adds to the output at token a, for each token b, alpha(a, b) f(x_b), where f(x) = (x W_V +
+b_V) W_O of that head (Kobayashi et al. 2020, section 3; the output's own bias belongs to no token).
+Where a model keeps W_V and W_O is a matter of its family: LAYOUTS. In shapes, B is the number of
+inputs, T of tokens, H of heads, and D the size of a head's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from attnbank.ingest.models.runtime import ModelError
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a family's layer keeps its value and output projections: paths from the layer.
+
+    `fused` says how the values stand in what `value` returns: alone, as the last of three
+    `thirds`, or as the last third of each head's part (`by_head`). `bias` is a path to a bias that
+    is added to the values elsewhere. `norm` is the layer norm that follows the attention's
+    residual connection, None in families that normalise before attention.
+    """
+
+    value: str
+    output: str
+    fused: Literal["alone", "thirds", "by_head"] = "alone"
+    bias: str | None = None
+    norm: str | None = None
+
+
+_BERT = Layout("attention.self.value", "attention.output.dense", norm="attention.output.LayerNorm")
+_LLAMA = Layout("self_attn.v_proj", "self_attn.o_proj")
+
+LAYOUTS: dict[str, Layout] = {
+    **dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), _BERT),
+    "mpnet": Layout("attention.attn.v", "attention.attn.o", norm="attention.LayerNorm"),
+    "distilbert": Layout("attention.v_lin", "attention.out_lin", norm="sa_layer_norm"),
+    "deberta": Layout(
+        "attention.self.in_proj", "attention.output.dense", "by_head", "attention.self.v_bias",
+        "attention.output.LayerNorm",
+    ),
+    "deberta-v2": Layout(
+        "attention.self.value_proj", "attention.output.dense", norm="attention.output.LayerNorm"
+    ),
+    "gpt2": Layout("attn.c_attn", "attn.c_proj", "thirds"),
+    "gpt_neox": Layout("attention.query_key_value", "attention.dense", "by_head"),
+    **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), _LLAMA),
+    # What they normalise after attention is its output as a whole, which no head has a part of.
+    **dict.fromkeys(("gemma2", "gemma3_text"), _LLAMA),
+}  # fmt: skip
+"""The layouts by the `model_type` of a configuration."""
+NORMALISED_AFTER = frozenset({"gemma2", "gemma3_text"})
+"""Families with a layer norm between the attention's output and the residual connection."""
+
+
+def layout_of(name: str, config: Any, measure: str) -> Layout:
+    """The layout of a model. Raises ModelError for a family that is not known."""
+    found = LAYOUTS.get(config.model_type)
+    if found is None or (measure == "residual-norms" and config.model_type in NORMALISED_AFTER):
+        usable = sorted(LAYOUTS.keys() - (NORMALISED_AFTER if found else set()))
+        raise ModelError(
+            f"--measure {measure} is not known for {config.model_type} ({name}).",
+            f"Use a model of one of these families: {', '.join(usable)}; or --measure weights.",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Values:
+    """The projections of a model's layers with attention, in order."""
+
+    layers: Sequence[Any]  # modules
+    layout: Layout
+    heads: int
+
+    @classmethod
+    def of(
+        cls, name: str, module: Any, numbers: Sequence[int], heads: int, layout: Layout
+    ) -> Values:
+        """Find those of the layers with these 1-based numbers. Raises ModelError for odd ones."""
+        lists = [each for each in module.modules() if isinstance(each, torch.nn.ModuleList)]
+        for every in lists:
+            if len(every) >= numbers[-1] and _has(every[numbers[0] - 1], layout):
+                return cls([every[number - 1] for number in numbers], layout, heads)
+        raise ModelError(
+            f"{name} ({type(module).__name__}) has no {layout.value} in its layers.",
+            "Use --measure weights, or a model that transformers loads without code of its own.",
+        )
+
+    @contextmanager
+    def heard(self) -> Iterator[list[Tensor]]:
+        """Within, a pass of the model fills the list: the values [B, H, T, D] of each layer."""
+        found: list[Tensor] = []
+
+        def hear(layer: Any, module: Any, given: Any, output: Tensor) -> None:
+            found.append(self._by_head(layer, output))
+
+        with ExitStack() as hooks:
+            for layer in self.layers:
+                value = layer.get_submodule(self.layout.value)
+                hooks.enter_context(value.register_forward_hook(partial(hear, layer)))
+            yield found
+
+    @contextmanager
+    def zeroed(self, layer: Any, which: Tensor) -> Iterator[None]:
+        """Within, the values of the tokens that `which` [B, T] is true for are zero in a layer."""
+
+        def silence(module: Any, given: Any, output: Tensor) -> Tensor:
+            kept = (~which).to(output.dtype)[..., None]
+            if self.layout.fused == "alone":
+                return output * kept
+            bias = self._bias(layer)
+            part = _third(output, self.layout, self.heads)
+            silent = output.clone()
+            values = _third(silent, self.layout, self.heads)
+            values.copy_(part * kept.unsqueeze(-1) - (1 - kept).unsqueeze(-1) * bias)
+            return silent
+
+        with layer.get_submodule(self.layout.value).register_forward_hook(silence):
+            yield
+
+    @cached_property
+    def moved(self) -> list[Tensor]:
+        """For each layer R [H, D', D], so that v R^T is as long, in any sum, as v W_O is.
+
+        W_O of a head is [D, hidden]; with W_O^T = Q R, the columns of Q are orthonormal.
+        """
+        return [torch.linalg.qr(each.transpose(1, 2).double().cpu())[1] for each in self.outputs]
+
+    @cached_property
+    def outputs(self) -> list[Tensor]:
+        """W_O of each layer and head, [H, D, hidden]."""
+        found = []
+        for layer in self.layers:
+            module = layer.get_submodule(self.layout.output)
+            weight = module.weight.detach()
+            if isinstance(module, torch.nn.Linear):  # and not GPT-2's, which is the other way round
+                weight = weight.T
+            found.append(weight.reshape(self.heads, -1, weight.shape[1]))
+        return found
+
+    def _by_head(self, layer: Any, output: Tensor) -> Tensor:
+        values = _third(output, self.layout, self.heads)
+        if self.layout.fused == "alone":
+            size = layer.get_submodule(self.layout.output).weight.shape[1] // self.heads
+            values = torch.unflatten(values, -1, (-1, size))  # [B, T, heads with values, D]
+            values = values.repeat_interleave(self.heads // values.shape[2], 2)
+        return (values + self._bias(layer)).transpose(1, 2)
+
+    def _bias(self, layer: Any) -> Tensor | float:
+        if self.layout.bias is None:
+            return 0.0
+        path, _, name = self.layout.bias.rpartition(".")
+        bias: Tensor = getattr(layer.get_submodule(path), name)
+        return torch.unflatten(bias.detach(), 0, (self.heads, -1))
+
+
+def _third(output: Tensor, layout: Layout, heads: int) -> Tensor:
+    """The values in the output of a value projection: [B, T, H, D] where it is fused, a view."""
+    if layout.fused == "alone":
+        return output
+    if layout.fused == "thirds":
+        return torch.unflatten(output, -1, (3, heads, -1))[..., 2, :, :]
+    return torch.unflatten(output, -1, (heads, 3, -1))[..., 2, :]
+
+
+def _has(layer: Any, layout: Layout) -> bool:
+    try:
+        layer.get_submodule(layout.value)
+        layer.get_submodule(layout.output)
+    except AttributeError:
+        return False
+    return True

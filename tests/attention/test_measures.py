@@ -1,0 +1,171 @@
+"""`ingest --measure`: what is written equals slow loops over hidden states and matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import duckdb
+import numpy as np
+import oracle_measures
+import pytest
+import tiny_models
+import torch
+import transformers
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.attention.measures import OF_LAYERS
+from attnbank.ingest.models.loading import load
+from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.options import Measure
+from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError
+
+STORIES = Path(__file__).resolve().parents[2] / "ingest" / "corpora" / "sample" / "stories.conllu"
+TEXT = [
+    line.removeprefix("# text = ")
+    for line in STORIES.read_text(encoding="utf-8").splitlines()
+    if line.startswith("# text = ")
+]
+FAMILIES = (
+    "bert", "roberta", "electra", "distilbert", "mpnet", "deberta-v1", "deberta", "gpt2",
+    "gpt-neox", "llama", "mistral-own", "qwen2", "qwen3", "gemma-own", "gemma2", "gemma3",
+)  # fmt: skip
+MEASURES: tuple[Measure, ...] = tuple(each for each in get_args(Measure) if each != "weights")
+CLOSE = 1e-5  # of the largest figure: the models compute in float32
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of tiny models, made when they are first asked for."""
+    top = tmp_path_factory.mktemp("models")
+
+    class Made(dict[str, Path]):
+        def __missing__(self, kind: str) -> Path:
+            self[kind] = tiny_models.save(kind, top / kind, TEXT)
+            return self[kind]
+
+    return Made()
+
+
+def _maps(bank: Path) -> dict[int, tuple[list[list[str]], np.ndarray]]:
+    """Of each input the pieces of its positions, and its maps [layers, heads, P, P]."""
+    found = {}
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        for (sequence,) in connection.execute("select id from sequence").fetchall():
+            pieces = connection.execute(
+                "select pieces from position where sequence = ? order by position", [sequence]
+            ).fetchall()
+            rows = connection.execute(
+                "select layer, head, weights from attention where sequence = ?"
+                " order by layer, head, from_position",
+                [sequence],
+            ).fetchall()
+            layers, heads = (len({row[at] for row in rows}) for at in (0, 1))
+            maps = np.array([row[2] for row in rows])
+            shape = (layers, heads, len(pieces), len(pieces))
+            found[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
+    return found
+
+
+def _expected(
+    measure: Measure, model: Any, ids: list[int], segments: list[int] | None,
+    ranges: list[tuple[int, int]], subword: str,
+) -> np.ndarray:  # fmt: skip
+    if measure == "norms":
+        return oracle_measures.norms(model, ids, segments, ranges, subword)
+    if measure == "residual-norms":
+        return oracle_measures.residual_norms(model, ids, segments, ranges)[:, None]
+    if measure == "value-zeroing":
+        return oracle_measures.value_zeroing(model, ids, segments, ranges)[:, None]
+    with torch.no_grad():
+        found = model(input_ids=torch.tensor([ids]), output_attentions=True).attentions
+    return oracle_measures.rollout(np.stack([each[0].double().numpy() for each in found]))[:, None]
+
+
+def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") -> None:
+    unit: Any = "token" if measure == "rollout" else "word"
+    ingest(
+        IngestOptions(
+            (str(STORIES),), bank, model=str(folder), measure=measure, unit=unit, subword=subword,
+            limit=2, seed=3,
+        )
+    )  # fmt: skip
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    takes_segments = load(str(folder)).takes_segments
+    split = 0
+    for pieces, maps in _maps(bank).values():
+        ends = np.cumsum([len(each) for each in pieces]).tolist()
+        ranges = [*zip([0, *ends], ends, strict=False)]
+        split += len(ranges) < ends[-1]
+        ids = tokenizer.convert_tokens_to_ids([each for part in pieces for each in part])
+        segments = [0] * len(ids) if takes_segments else None
+        expected = _expected(measure, model, ids, segments, ranges, subword)
+        assert maps.shape == expected.shape
+        assert np.abs(maps - expected).max() <= CLOSE * max(1.0, np.abs(expected).max())
+    assert split or unit == "token", "no word of the sample is split"
+
+
+@pytest.mark.usual("bert-*", "gpt2-norms", "gpt-neox-norms", "llama-norms", "deberta-v1-norms")
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family(
+    folders: dict[str, Path], tmp_path: Path, family: str, measure: Measure
+) -> None:
+    if measure == "residual-norms" and family in ("gemma2", "gemma3"):
+        with pytest.raises(ModelError, match=r"^--measure residual-norms is not known for gemma"):
+            load(str(folders[family]), measure=measure)
+        return
+    _compare(folders[family], tmp_path / "bank.duckdb", measure)
+
+
+def test_from_the_first_piece(folders: dict[str, Path], tmp_path: Path) -> None:
+    _compare(folders["bert"], tmp_path / "bank.duckdb", "norms", "first")
+
+
+def test_a_family_that_is_not_known_is_refused_in_one_line(folders: dict[str, Path]) -> None:
+    with pytest.raises(ModelError) as told:
+        load(str(folders["albert"]), measure="norms")
+    assert told.value.fact.startswith("--measure norms is not known for albert (")
+    assert "bert, " in told.value.remedy and "--measure weights" in told.value.remedy
+    load(str(folders["albert"]), measure="rollout")
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"measure": "rollout"}, "Rollout multiplies the maps of tokens"),
+        ({"measure": "norms", "unit": "token", "gradients": True}, "about the weights of heads"),
+        ({"measure": "norm"}, "'norm' is not a valid value of --measure"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], fact: str) -> None:
+    with pytest.raises(CallError, match=fact):
+        ingest(IngestOptions((str(STORIES),), tmp_path / "bank.duckdb", model="minilm", **options))
+
+
+def test_a_run_of_another_measure_answers_only_if_it_is_named(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "bank.duckdb"
+    for measure in ("weights", "norms", "value-zeroing"):
+        ingest(IngestOptions((str(STORIES),), path, model=str(folders["bert"]), measure=measure))
+    with open_bank(path) as bank:
+        runs = bank.info().runs
+        assert dict(zip(runs["measure"], runs["heads"], strict=True)) == {
+            "weights": 4, "norms": 4, "value-zeroing": 1,
+        }  # fmt: skip
+        assert runs["name"].to_list()[1:] == ["stories/bert/norms", "stories/bert/value-zeroing"]
+        assert bank.run_of("best_head").name == "stories/bert"
+        named = bank.query("best_head", run="stories/bert/norms")
+        assert not named.equals(bank.query("best_head"))
+        zeroed = bank.query("head_accuracy", run="stories/bert/value-zeroing")
+        assert {*zeroed["head"]} == {1} and {*zeroed["layer"]} == {1, 2, 3}
+        with pytest.raises(CallError, match="its measure is norms, which are not shares"):
+            bank.query("entropy", run="stories/bert/norms")
+        assert bank.query("entropy", run="stories/bert/value-zeroing")["head"].max() == 1
+
+
+def test_measures_of_layers_have_one_map_in_each() -> None:
+    assert {"weights", "norms"} == {*get_args(Measure)} - OF_LAYERS
