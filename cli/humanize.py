@@ -51,6 +51,11 @@ _OF_FIRST_WORD = {
 }
 
 
+def of_measure(measure: str) -> str:
+    """What the figures of a run of a measure are called."""
+    return measure if measure in ("weights", "norms") else f"figures of {measure}"
+
+
 def reading_lines(run: Mapping[str, Any]) -> list[str]:
     """How a run read its words, where people should know it: columns of a run, as lines."""
     lines = []

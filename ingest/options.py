@@ -283,9 +283,9 @@ class Report:
     for a run of an older version); `joined_words` are those that the tokenizer reads otherwise
     within the text than by themselves. `inner_dependencies` are between two words of one position,
     so that no head can find them; `empty_nodes` are nodes of the corpus that are not words. `keep`,
-    `measure`, `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences left out by
-    reason, `notes` say how the model attends where that is unusual, `problems` what could not be
-    read. `replaced` is what was deleted with the run that this one replaces, if any.
+    `measure`, `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences
+    left out by reason, `notes` say how the model attends where that is unusual, `problems` what
+    could not be read. `replaced` is what was deleted with the run that this one replaces, if any.
     """
 
     corpus: str

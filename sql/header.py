@@ -109,8 +109,9 @@ class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, gradients, losses, or sums: rows of attention that sum to 1). One that is not named
-    must have the `usual` context, and those that the analysis `favours` (context/unit) come first.
+    mentions, gradients, losses, shares: maps that are not norms, or sums: rows that sum to 1). One
+    that is not named must have the `usual` context, and those that the analysis `favours`
+    (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read. None means any, or no.
     """
 

@@ -26,6 +26,7 @@ RANDOM = "its weights are random"
 
 _INGESTED = {
     "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
+    "shares": ("CORPUS", " --measure weights"),
     "sums": ("CORPUS --model MODEL (without attention sinks)", ""),
     "mentions": ("CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)", ""),
     "gradients": ("CORPUS", " --context pair --unit token --gradients"),

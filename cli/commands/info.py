@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import reading_lines, size, unknown_lines
+from attnbank.cli.humanize import of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.options import conduct_lines
@@ -108,7 +108,9 @@ def _skipped(row: dict[str, Any]) -> str:
 
 def _run(row: dict[str, Any]) -> list[str]:
     is_whole = row["keep"] != "peaks"
+    is_weights = row["measure"] == "weights"
     shape = [
+        *([] if is_weights else [f"measure {row['measure']}, maps in a layer: {row['heads']}"]),
         f"context {row['context']}",
         f"unit {row['unit']}",
         f"subword {row['subword']}",
@@ -122,7 +124,8 @@ def _run(row: dict[str, Any]) -> list[str]:
         for name, how in _CHOICES.items()
         if row[name] is not None
     ]
-    held = f"{row['weights']:,} weights" if is_whole else "peaks and sums of their attention"
+    held = f"{row['weights']:,} {of_measure(row['measure'])}"
+    held = held if is_whole else "peaks and sums of their attention"
     seed = "" if row["random_seed"] is None else f" (random weights, seed {row['random_seed']})"
     end = f"finished {row['finished']} UTC"
     if row["finished"] is None:

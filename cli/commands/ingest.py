@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import reading_lines, size, unknown_lines
+from attnbank.cli.humanize import of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -185,7 +185,7 @@ def print_report(report: Report, place: Path) -> None:
     kept = "" if report.keep == "weights" else ", of which only peaks and sums are kept"
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
-        f" {report.weights:,} weights{kept}; {place} is {total}",
+        f" {report.weights:,} {of_measure(report.measure)}{kept}; {place} is {total}",
         *_corpus_lines(report),
         *report.notes,
         *reading_lines(vars(report)),

@@ -274,12 +274,13 @@ def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
     is_asked = (relation == asked) | relation.str.starts_with(f"{asked}:")
     if asked in (None, "all"):
         is_asked = pl.lit(True)
+    largest = panel.largest(shown.facts.measure)
     columns = [
         pl.col("index").alias("n"),
         pl.col("dependent").alias("word"),
         pl.when(is_here).then(found).otherwise(pl.col(found) + " (elsewhere)").alias(found),
         "weight",
-        pl.Series(" ", list(map(_bar, rows["weight"])), pl.String),
+        pl.Series(" ", [_bar(each, largest) for each in rows["weight"]], pl.String),
     ]
     if shown.facts.coreference:
         columns.append(pl.Series("mention", _letters(panel, rows["position"]), pl.String))
@@ -292,9 +293,9 @@ def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
     return rows.select(columns)
 
 
-def _bar(weight: float | None) -> str:
+def _bar(weight: float | None, largest: float) -> str:
     """A weight as a bar of block characters, exact to an eighth of a column."""
-    eighths = round((weight or 0.0) * _BAR * 8)
+    eighths = round(min((weight or 0.0) / largest, 1.0) * _BAR * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 

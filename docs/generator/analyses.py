@@ -42,6 +42,8 @@ _NEEDS = {
     "mentions": "mentions are marked in its corpus",
     "gradients": "it was ingested with `--gradients`",
     "losses": "it was ingested with `--ablate`",
+    "shares": "its measure is not one of norms (`--measure`)",
+    "sums": "its rows of attention sum to 1: its model has no attention sinks, its measure no norms",
 }
 
 

@@ -49,6 +49,11 @@ class Panel:
         """Return the head as the paper writes it: 3-1."""
         return f"{self.layer}-{self.head}"
 
+    def largest(self, measure: str) -> float:
+        """Return what is drawn as strongest: 1, or the largest there is where norms are drawn."""
+        found = self.weights["weight"].max() if measure.endswith("norms") else None
+        return float(found) if isinstance(found, float) and found > 0 else 1.0
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -62,11 +67,15 @@ class Tree:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the titles say: `notes` are sentences, `least` is the smallest weight drawn."""
+    """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
+
+    It is a share of the largest one where norms are drawn (`measure`, as table `run` has it).
+    """
 
     run: str
     model: str
     corpus: str
+    measure: str = "weights"
     relation: str | None = None
     direction: str = "dependent_to_head"
     coreference: bool = False
@@ -322,8 +331,13 @@ def _element(name: str, /, *content: str, **attributes: Any) -> str:
 def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     yield f"Run {facts.run}: model {facts.model}, corpus {facts.corpus}."
-    drawn = "The stronger a line, the larger the weight, from the left word to the right one"
-    yield f"{drawn}; weights under {facts.least:g} are not drawn." if facts.least else f"{drawn}."
+    is_norm = facts.measure.endswith("norms")
+    what = "norm" if is_norm else "weight" if facts.measure == "weights" else "share"
+    drawn = f"The stronger a line, the larger the {what}, from the left word to the right one"
+    least = f"{facts.least:g} of the largest" if is_norm else f"{facts.least:g}"
+    yield f"{drawn}; {what}s under {least} are not drawn." if facts.least else f"{drawn}."
+    if facts.measure != "weights":
+        yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
         yield "Gold arcs are drawn whatever their weight is."
     if facts.coreference:
@@ -413,17 +427,18 @@ def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]
     entity = {(a, b): one for one, a in heads for other, b in heads if one == other and b < a}
     special = set(panel.words.filter(panel.words["is_special"])["position"]) | {ELSEWHERE}
     lines: dict[int, list[str]] = {}
+    largest = panel.largest(facts.measure)
     for start, end, weight in panel.weights.rows():
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity
-        if weight < facts.least and not is_marked:
+        if weight / largest < facts.least and not is_marked:
             continue
         colour = colours.faint_line if start in special or end in special else colours.line
         if (start, end) in entity:
             colour = colours.entity(entity[start, end])
         if arc is not None:
             colour = colours.gold
-        strength = max(min(weight, 1.0), _FAINTEST if is_marked else 0.0)
+        strength = max(min(weight / largest, 1.0), _FAINTEST if is_marked else 0.0)
         thick = (0.5 + 2.5 * strength) * (place.scale.font / 14) ** 0.5
         line = _element(
             "line", class_="line", x1=place.left, y1=place.rows[start], x2=place.right,

@@ -99,14 +99,15 @@ def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
 
 
 def names(bank: AnyBank, run: Run) -> dict[str, str]:
-    """Return what a title says of a run: its name (run), its model and its corpus."""
+    """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
     found = _frame(bank, "facts", run=run.id).row(0, named=True)
     model = found["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
     if found["random_seed"] is not None:
         model += " (random weights)"
-    return {"run": found["name"], "model": model, "corpus": found["corpus"]}
+    told = {"run": found["name"], "corpus": found["corpus"], "measure": found["measure"]}
+    return told | {"model": model}
 
 
 def read(

@@ -1,5 +1,5 @@
--- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses, or
--- whose rows of attention sum to 1; and whether and from what a relation was saved.
+-- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses,
+-- whose maps are shares, or whose rows sum to 1; and whether and from what a relation was saved.
 
 create or replace macro runs_with_trees() as coalesce(
     (
@@ -44,13 +44,23 @@ comment on macro runs_with_gradients is 'The runs that were ingested with --grad
 create or replace macro runs_with_losses() as coalesce((select list(distinct ablation.run) from ablation), []);
 comment on macro runs_with_losses is 'The runs that were ingested with --ablate.';
 
+create or replace macro runs_with_shares() as coalesce(
+    (
+        select list(run.id)
+        from run
+        where coalesce(run.measure, 'weights') not in ('norms', 'residual-norms')
+    ),
+    []
+);
+comment on macro runs_with_shares is 'The runs whose maps are shares of attention, and not norms (run.measure).';
+
 create or replace macro runs_with_sums() as coalesce(
     (
         select list(run.id)
         from run
         inner join model on model.id = run.model
         where not coalesce(model.sinks, false)
-            and coalesce(run.measure, 'weights') not in ('norms', 'residual-norms')
+            and list_contains(runs_with_shares(), run.id)
     ),
     []
 );

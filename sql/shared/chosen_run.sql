@@ -71,6 +71,7 @@ where ($asked <> '' or $asked is null) and refuse_unless(
                 then '. Type: the name of one that can (--run, run=)'
             when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
             when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
+            when $needs = 'shares' then '. Type: attnbank ingest CORPUS --measure weights'
             when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(
                 '. Type: attnbank ingest CORPUS',

@@ -12,7 +12,7 @@
 with
 
 anchor as (
-    select run.*, model.layers, model.heads
+    select run.*, model.layers as model_layers, model.heads as model_heads
     from run
     inner join chosen_run on chosen_run.id = run.id
     inner join model on model.id = run.model
@@ -22,8 +22,8 @@ control_model as (
     select max(model.id) as id
     from model
     inner join anchor
-        on anchor.layers = model.layers
-        and anchor.heads = model.heads
+        on anchor.model_layers = model.layers
+        and anchor.model_heads = model.heads
         and anchor.model <> model.id
     where model.random_seed is not null
         and model.id in (select run.model from run where run.finished is not null)

@@ -6,7 +6,7 @@
 -- formula: chance(c) = mean over inputs of 1/n, or of a causal model of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_{i ≥ j} 1/i
 -- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
 --   not empty
--- run: favours=pair/token
+-- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
 --   weight from a position of the class to every other word (token), so that special tokens, which take most of many

@@ -8,7 +8,7 @@
 -- formula: blockness = mean over inputs of (b − e) / (1 − e), with b = Σ_{i,j in the same segment} α(i, j) / Σ_{i,j
 --   ∈ W} α(i, j) and e = (n_A² + n_B²) / (n_A + n_B)²
 -- formula: W are the positions of words (tokens); n_A and n_B of them are in the first and in the second segment
--- run: favours=pair/token
+-- run: needs=shares favours=pair/token
 -- plot: grid color=pattern
 -- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
 --   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on

@@ -2,7 +2,7 @@
 -- paper: beyond Clark et al. 2019, whose models have no sinks
 -- grain: one row per (layer, head)
 -- formula: missing = mean over inputs of 1/n Σ_i (1 − Σ_j α(i, j))
--- run: favours=pair/token
+-- run: needs=shares favours=pair/token
 -- plot: grid color=missing domain=0,1
 -- note: the heads of some models (GPT-OSS, MiMo-V2) have a sink, a learnt share of the softmax that goes nowhere, so
 --   that a head can look at nothing. Their rows are kept as the model returns them, and sum to less than 1 (model.sinks).

@@ -3,7 +3,7 @@
 -- grain: one row per (layer, head, offset)
 -- formula: weight(k) = mean over inputs of 1/n Σ_i α(i, i + k)
 -- formula: present(k) = mean over inputs of 1/(n − |k|) Σ_i α(i, i + k), over the inputs with n > |k|
--- run: favours=pair/token
+-- run: needs=shares favours=pair/token
 -- weights: list_min($offsets) < -10 or list_max($offsets) > 10
 -- plot: grid x=offset y=head color=weight panel=layer scale=sqrt
 -- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by

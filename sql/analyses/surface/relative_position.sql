@@ -6,7 +6,7 @@
 -- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
 -- formula: chance = mean over inputs of 1/n; previous_chance, next_chance = mean over inputs of (n − 1)/n²
 -- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n, next_chance = 0
--- run: favours=pair/token
+-- run: needs=shares favours=pair/token
 -- plot: grid color=previous,self,next domain=0,1
 -- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
 --   special tokens included, and the mean over inputs is taken: an input of n tokens has n - 1 next tokens, but is

@@ -7,6 +7,8 @@
 -- formula: other_to_sep = mean over inputs of 1/(n − |S|) Σ_{i ∉ S} Σ_{j ∈ S} α(i, j)
 -- formula: first = the same for the first word that is set apart (run.first_word)
 -- formula: chance of a target = mean over inputs of |T| / n, or of a causal model 1/n Σ_i |{j ∈ T : j ≤ i}| / i
+-- formula: in a run of norms α(i, j) is a length; cls, sep, punctuation, other and first are divided by Σ_i Σ_j α(i, j)
+--   in place of n
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is only .
@@ -16,6 +18,8 @@
 --   input without [SEP] has no part in these two.
 -- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
 --   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
+-- note: a run of norms (run.measure) is judged by the share of all lengths of an input; sep_to_sep and other_to_sep are
+--   null there.
 -- note: what no input has is null: cls and sep of a model without them, first of all but causal models with nothing
 --   before the text.
 -- column layer, head
@@ -41,6 +45,7 @@ input as materialized (
         cast(place_count(placement.cls) as double) as n_cls,
         cast(place_count(placement.sep) as double) as n_sep,
         cast(place_count(placement.first_word) as double) as n_first,
+        list_contains(runs_with_shares(), chosen_run.id) as is_share,
         placement.first_word,
         even_total(placement.cls, placement.positions, chosen_run.is_causal) as even_cls,
         even_total(placement.sep, placement.positions, chosen_run.is_causal) as even_sep,
@@ -60,7 +65,8 @@ per_sequence as (
         attention_map.to_punctuation as punctuation,
         attention_map.to_other as other,
         weight_on(attention_map.received, input.first_word) as first,
-        attention_map.sep_to_sep
+        case when input.is_share then attention_map.sep_to_sep end as sep_to_sep,
+        case when input.is_share then input.positions else weight_total(attention_map.received) end as total
     from attention_map
     inner join input on input.sequence = attention_map.sequence
 )
@@ -68,15 +74,15 @@ per_sequence as (
 select
     per_sequence.layer,
     per_sequence.head,
-    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.cls / per_sequence.positions) end as cls,
-    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.sep / per_sequence.positions) end as sep,
-    avg(per_sequence.punctuation / per_sequence.positions) as punctuation,
-    avg(per_sequence.other / per_sequence.positions) as other,
-    case when max(per_sequence.n_first) > 0 then avg(per_sequence.first / per_sequence.positions) end as first,
+    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.cls / per_sequence.total) end as cls,
+    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.sep / per_sequence.total) end as sep,
+    avg(per_sequence.punctuation / per_sequence.total) as punctuation,
+    avg(per_sequence.other / per_sequence.total) as other,
+    case when max(per_sequence.n_first) > 0 then avg(per_sequence.first / per_sequence.total) end as first,
     avg(case when per_sequence.n_sep > 0 then per_sequence.sep_to_sep / per_sequence.n_sep end) as sep_to_sep,
     avg(
         case
-            when per_sequence.n_sep > 0 and per_sequence.positions > per_sequence.n_sep
+            when per_sequence.is_share and per_sequence.n_sep > 0 and per_sequence.positions > per_sequence.n_sep
                 then (per_sequence.sep - per_sequence.sep_to_sep) / (per_sequence.positions - per_sequence.n_sep)
         end
     ) as other_to_sep,

@@ -52,12 +52,13 @@ known_head as (
             select head.name
             from head
             inner join chosen_run as asked on asked.model = head.model
-            inner join run as asked_run on asked_run.id = asked.id and head.head <= asked_run.heads
+            inner join run as asked_run on asked_run.id = asked.id
+            where head.head <= coalesce(asked_run.heads, head.head)
         ),
         concat(
             'There is no head ', $head, ' in ', chosen_run.name, '. Its heads are ',
             coalesce(list_min(model.layer_numbers), 1), '-1 to ',
-            coalesce(list_max(model.layer_numbers), model.layers), '-', run.heads, '.'
+            coalesce(list_max(model.layer_numbers), model.layers), '-', coalesce(run.heads, model.heads), '.'
         )
     )
 ),

@@ -1,5 +1,5 @@
 -- What a run is, for the title of a picture.
-select run.name, model.name as model, model.random_seed, corpus.name as corpus
+select run.name, run.measure, model.name as model, model.random_seed, corpus.name as corpus
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
