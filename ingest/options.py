@@ -314,7 +314,10 @@ class Report:
 
 @dataclass
 class Estimate:
-    """What an ingest would write: counts, and the expected size of the bank in bytes."""
+    """What an ingest would write: counts, and the expected size of the bank in bytes.
+
+    `passes` are those of each layer where value zeroing takes one for each position.
+    """
 
     documents: int = 0
     inputs: int = 0
@@ -322,6 +325,7 @@ class Estimate:
     words: int = 0
     pieces: int = 0
     weights: int = 0
+    passes: int = 0
     bytes: int = 0
     unknown_words: int = 0
     joined_words: int = 0

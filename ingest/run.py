@@ -207,6 +207,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     found.weights *= maps
+    found.passes = positions if options.measure == "value-zeroing" else 0
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
     per_weight = per_weight * (options.keep == "weights") + _BYTES_PER_GRADIENT * options.gradients
     sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)

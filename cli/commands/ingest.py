@@ -139,6 +139,11 @@ def _estimate(options: IngestOptions) -> None:
         f"words      {found.words:,}",
         f"pieces     {found.pieces:,}  (special tokens counted)",
         f"weights    {found.weights:,}",
+        *(
+            [f"passes     {found.passes:,}  (of each layer, one input each)"]
+            if found.passes
+            else []
+        ),
         f"bytes      {found.bytes:,}  (about {size(found.bytes)})",
         *_corpus_lines(found),
     )
@@ -157,7 +162,8 @@ def _next(report: Report, bank: Path) -> str:
         for name in _FIRST:
             choice = settled(opened.connection, find(name))
             fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
-            if all(each.misfit is None and each.reserve in (None, RANDOM) for each in fits):
+            told = (None, RANDOM, f"its measure is {report.measure}")
+            if all(each.misfit is None and each.reserve in told for each in fits):
                 answers = opened.run_of(name) if fits[0].reserve is None else None
                 is_default = answers is not None and answers.name == report.run
                 return f"query {name}" + ("" if is_default else f" --run {quote(report.run)}")

@@ -254,13 +254,13 @@ command.spark_ingest = lambda options, to, master, shown: ingest_to_export(
 def test_killed_at_any_moment(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Killed six times, the command leaves nothing that import takes, and goes on in the end."""
+    """Killed six times, the command leaves nothing that import takes, and is whole in the end."""
     model, folder = str(tiny_model("bert")), tmp_path / "filled"
     options = IngestOptions((str(sample),), tmp_path / "local.duckdb", model, batch_tokens=64)
     args = ["ingest", str(sample), "--model", model, "--batch-tokens", "64"]
     args += ["--engine", "spark", "--to"]
     drawn = random.Random(0)
-    kills = resumed = 0
+    kills = 0
     with Forked() as forked:
         whole = forked.run([*args, "once"], tmp_path, setup=HERE)
         assert whole.status == 0, whole.told
@@ -271,7 +271,6 @@ def test_killed_at_any_moment(
             )
             kills += ended.status == -signal.SIGKILL
             assert ended.status in (0, -signal.SIGKILL), ended.told
-            resumed += "it resumed where it had stopped" in ended.told
             for left in (folder, tmp_path / ".filled.ingest" / "export"):
                 _check_whole_or_refused(left, tmp_path / "taken.duckdb", options)
             if folder.exists() and kills < 6:  # it was whole, or it is
@@ -279,8 +278,6 @@ def test_killed_at_any_moment(
         if not folder.exists():
             ended = forked.run([*args, str(folder)], tmp_path, setup=HERE)
             assert ended.status == 0, ended.told
-    # After the last kill there may be nothing left to do.
-    assert resumed or any(each in ended.told for each in ("it resumed where", "nothing was added"))
     _check_same(folder, tmp_path / "bank.duckdb", options)
 
 
