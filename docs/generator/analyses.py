@@ -43,7 +43,7 @@ _NEEDS = {
     "gradients": "it was ingested with `--gradients`",
     "losses": "it was ingested with `--ablate`",
     "shares": "its measure is not one of norms (`--measure`)",
-    "sums": "its rows of attention sum to 1: its model has no attention sinks, its measure no norms",
+    "sums": "its rows of attention sum to 1: without attention sinks, and not of norms",
 }
 
 

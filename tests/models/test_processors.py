@@ -196,7 +196,7 @@ def _counts(bank: Path) -> dict[tuple[object, ...], tuple[int, int]]:
 def _check(found: Difference, processor: str) -> None:
     assert found.absolute < 2e-5  # what rounding does to a weight of this model: bounds.passes
     assert max(found.gaps, default=0) <= bounds.NEAR_TIE
-    # Two threads may well add in the same order as one, and this machine may be the one that is set.
+    # Two threads may add in the same order as one, and this processor may be the one that is set.
     more = {"AVX2": "AVX512", "SSE": "AVX"}.get(processor)
     if more is not None and torch.backends.cpu.get_cpu_capability().startswith(more):
         assert found.absolute > 0  # the settings do something
