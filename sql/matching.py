@@ -19,6 +19,8 @@ Row = dict[str, Any]
 Place = tuple[int, int]
 """A row of a source: the number of the source, and the row's id there."""
 
+TABLES = ("corpus", "model", "run", "preferred_run")
+"""The tables that a `Catalog` is made of."""
 _SHARDS = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
 _MOST_SHARDS = 1_000_000
 _NEEDED = {
@@ -58,10 +60,10 @@ _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "
 
 
 def unfit(shown: str, reason: str) -> BankError:
-    """The error for a bank or an export whose tables contradict each other."""
+    """The error for a bank or an export that is not as attnbank writes it."""
     return BankError(
         f"{shown} is damaged: {safe(reason.rstrip('.'))[:400]}.",
-        "Its tables contradict each other: use an undamaged copy.",
+        "Use an undamaged copy; an export can be written again from its bank: attnbank export DIR",
     )
 
 
@@ -137,13 +139,15 @@ class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
     `shown` is the path of the source as the user gave it, `parts` are the shards that each corpus
-    and each run has. Raises BankError if the rows do not fit together.
+    and each run has, `preferred` the ids of the preferred runs. Raises BankError if the rows do not
+    fit together.
     """
 
     def __init__(self, number: int, shown: str, rows: Mapping[str, Sequence[Row]]) -> None:
         self.number = number
         self.shown = shown
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
+        self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
@@ -203,13 +207,17 @@ class Run:
 
 @dataclass
 class Matched:
-    """What several sources hold together, and what is to be known of it, a sentence each."""
+    """What several sources hold together, and what is to be known of it, a sentence each.
+
+    `preferred` are the new ids of the runs to prefer.
+    """
 
     catalogs: Sequence[Catalog]
     corpora: list[Entry]
     models: list[Entry]
-    runs: list[Run]
     notes: list[str]
+    runs: list[Run] = field(default_factory=list)
+    preferred: list[int] = field(default_factory=list)
 
     def changed(self, table: str) -> list[tuple[Place, Row]]:
         """For each new row of `corpus`, `model` or `run` the first that is it, and what differs."""
@@ -266,7 +274,7 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     """
     notes: list[str] = []
     corpora = _entries(catalogs, "corpus", notes)
-    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), [], notes)
+    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for each in corpora:
         each.values |= {"name": each.name, "shard": each.parts.text}
         parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
@@ -278,6 +286,7 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
         if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
             raise _lacking(each, corpora, to_read=to_read)
     found.runs = _Runs(found, partial, to_read).match()
+    found.preferred = _preferred(found)
     return found
 
 
@@ -603,6 +612,24 @@ def _differences(first: _Candidate, other: _Candidate) -> str:
         if theirs[told] != value
     ]
     return ", ".join(found)
+
+
+def _preferred(matched: Matched) -> list[int]:
+    """Of each context and unit the run that the first source prefers."""
+    runs = {row["id"]: row for row in matched.rows("run")}
+    found: dict[tuple[str, str], Row] = {}
+    for catalog in matched.catalogs:
+        ids = matched.ids("run", catalog.number)
+        for old in (old for old in catalog.preferred if old in ids):
+            own = runs[ids[old]]
+            first = found.setdefault((own["context"], own["unit"]), own)
+            if first is not own:
+                matched.notes.append(
+                    f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
+                    f" earlier bank {first['name']}, which stays the default (change it: attnbank"
+                    " use)."
+                )
+    return [run["id"] for run in found.values()]
 
 
 def _once(texts: Iterable[str]) -> list[str]:
