@@ -290,10 +290,10 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     return found
 
 
-def unique(name: str, taken: Iterable[str]) -> str:
-    """A name that is not taken: the name itself, or with a number."""
+def unique(name: str, taken: Iterable[str], sign: str = "-") -> str:
+    """A name that is not taken: the name itself, or with a sign and a number."""
     used = {*taken}
-    numbered = (f"{name}-{number}" for number in count(2))
+    numbered = (f"{name}{sign}{number}" for number in count(2))
     return next(each for each in chain([name], numbered) if each not in used)
 
 

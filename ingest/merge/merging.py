@@ -126,14 +126,14 @@ class _Merge:
 
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; the rows of each table of the new bank."""
-        for copy in (self._copy_small_rows, self._copy):
+        for copy in (self._copy_small_rows, self._copy, self._copy_relations):
             for source in self.sources:
                 with source.attached(self.connection):
                     copy(source)
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
-        user_tables.finish_relations(self.connection, self.notes)
+        user_tables.finish_relations(self.connection)
         if answers := [each.shown for each in self.sources if each.answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
@@ -272,8 +272,10 @@ class _Merge:
         self._name_rows_of_no_run(source)
         self._copy_computed(source)
         self._copy_frequencies(source)
-        user_tables.relations(self.connection, source, self.notes)
         user_tables.tables(self.connection, source, self.notes)
+
+    def _copy_relations(self, source: Source) -> None:
+        user_tables.relations(self.connection, source, self.notes)
 
     def _copy_text(self, source: Source) -> None:
         for table in TEXT:

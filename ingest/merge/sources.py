@@ -107,6 +107,7 @@ def source_of(number: int, path: str | Path) -> Source:
         return of_export(number, path)[0]
     with open_to_read(path) as connection:
         tables = tables_of(connection)
+        _check_types(connection, str(path), tables)
         own = tuple(connection.execute(registry.statement("merge/own_views")).fetchall())
         answers = 0
         if result_cache.exists(connection):
@@ -147,6 +148,7 @@ def of_export(number: int, path: str | Path) -> tuple[Source, Manifest]:
             raise unfit(str(path), f"it has a table in the schema {each}")
     home = folder.resolve()
     with connect_beside((home,)) as connection:
+        _check_types(connection, str(path), tables)
         views = [_view(connection, str(path), home, each) for each in manifest.tables]
     statements = [f"attach ':memory:' as {SOURCE}"]
     statements += [f"create schema {place(SOURCE, each)}" for each in schemas]
@@ -170,9 +172,6 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
 
     The types of columns that users made may differ, as Parquet does not have every type.
     """
-    for name, type_ in table.columns.items():
-        if not is_type(connection, type_):
-            raise unfit(export, f"{table.name}.{name} is {type_}, which is not a valid type")
     if table.files:
         files = ", ".join(literal(str(home / file.path)) for file in table.files)
         source = f"read_parquet([{files}], hive_partitioning = false)"
@@ -199,12 +198,16 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
     return f"create view {name} as select {', '.join(map(quoted, table.columns))} from {source}"
 
 
-def is_type(connection: DuckDBPyConnection, text: str) -> bool:
-    """Whether a text is a type as DuckDB itself writes it, so that it can stand in a statement."""
-    try:
-        return str(connection.sqltype(text)) == text
-    except duckdb.Error:
-        return False
+def _check_types(
+    connection: DuckDBPyConnection, shown: str, tables: dict[Table, dict[str, str]]
+) -> None:
+    """Raise BankError for a type that DuckDB does not write so: types stand in statements."""
+    for (_, table), columns in tables.items():
+        for name, type_ in columns.items():
+            with suppress(duckdb.Error):
+                if str(connection.sqltype(type_)) == type_:
+                    continue
+            raise unfit(shown, f"{table}.{name} is {type_}, which is not a valid type")
 
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
