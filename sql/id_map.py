@@ -33,7 +33,6 @@ KINDS = ("sentence", "word", "mention", "entity")
 MOST_IDS = 2**31 - 1
 Moved = tuple[dict[str, str], str]
 """The columns of a table, `own`, that change, as SQL, and the rest of its SELECT from FROM on."""
-_COUNTS = ("sentences", "words", "mentions", "entities")
 
 TEXT = ("document", "sentence", "word", "mention", "enhanced_dependency", "departure")
 KIND_OF = {name: name for name in (*KINDS, "corpus", "document", "run", "sequence", "batch")}
@@ -150,31 +149,16 @@ def _among(column: str, ids: Iterable[int]) -> str:
     return f"own.{column} in ({', '.join(map(str, ids)) or 'null'})"
 
 
-def extent(number: int, corpora: Mapping[int, int]) -> str:
-    """SQL for the rows of `merge_extent` of a source; `corpora` are the new ids of its corpora."""
+def extent(number: int, corpora: Mapping[int, int], first: Iterable[int]) -> str:
+    """SQL for the rows of `merge_extent` of a source; `corpora` are the new ids of its corpora.
+
+    Of those in `first` no earlier source has the same shards.
+    """
     return (
-        f"select {number} as source, {new_ids('old_corpus', corpora)} as corpus, own.*"
+        f"select {number} as source, {new_ids('old_corpus', corpora)} as corpus,"
+        f" {_among('old_corpus', first)} as is_first, own.*"
         f" from ({registry.statement('merge/document_extent')}) as own"
         f" where {_among('old_corpus', corpora)}"
-    )
-
-
-def documents() -> str:
-    """SQL for `merge_id_map`, over `merge_extent`."""
-    return registry.statement("merge/id_map")
-
-
-def differing(repeated: Iterable[tuple[int, int]]) -> str:
-    """SQL for the first document, by corpus and index, that is not the same in all its sources.
-
-    `repeated` are sources and corpora of which an earlier source has the same shards.
-    """
-    pairs = " or ".join(f"(source = {source} and corpus = {new})" for source, new in repeated)
-    return (
-        "select corpus, index from merge_id_map group by corpus, index having "
-        + " or ".join(f"min({each}) <> max({each})" for each in _COUNTS)
-        + f" or max(case when is_own and ({pairs or 'false'}) then 1 else 0 end) = 1"
-        " order by corpus, index limit 1"
     )
 
 

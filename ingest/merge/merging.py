@@ -5,7 +5,7 @@ The tables, the views and the analyses are this version's own: no SQL of an expo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -115,10 +115,8 @@ class _Merge:
     def arrange(self) -> None:
         """Find which ids everything gets, in temporary tables; check that the sources agree."""
         self.columns = user_tables.columns_of(self.connection, self.sources)
-        for source in self.sources:
-            with source.attached(self.connection):
-                self._gather(source)
-        self._rows(f"create temp table merge_id_map as {id_map.documents()}")
+        self._each(self._gather)
+        self._rows(f"create temp table merge_id_map as {registry.statement('merge/id_map')}")
         self._check_texts()
         self._check_inputs()
         self.parts = id_map.parts_of(self.matched, self.inputs, self._sentences())
@@ -126,10 +124,10 @@ class _Merge:
 
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; the rows of each table of the new bank."""
-        for copy in (self._copy_small_rows, self._copy, self._copy_relations):
-            for source in self.sources:
-                with source.attached(self.connection):
-                    copy(source)
+        self._each(self._copy_small_rows)
+        self._each(self._copy)
+        # When all trees are there, it is known which names are left.
+        self._each(lambda each: user_tables.relations(self.connection, each, self.notes))
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
@@ -139,8 +137,13 @@ class _Merge:
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
             )
-        user_tables.finish_views(self.connection, self.sources, self.notes)
+        user_tables.name_views(self.connection, self.sources, self.notes)
         return {table: self._count(f"from main.{table}") for table in self.columns}
+
+    def _each(self, step: Callable[[Source], None]) -> None:
+        for source in self.sources:
+            with source.attached(self.connection):
+                step(source)
 
     def _rows(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         return self.connection.execute(statement, dict(values or {})).fetchall()
@@ -153,7 +156,8 @@ class _Merge:
     def _gather(self, source: Source) -> None:
         number = source.number
         made = "insert into merge_extent" if number else "create temp table merge_extent as"
-        self._rows(f"{made} {id_map.extent(number, self.matched.ids('corpus', number))}")
+        corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
+        self._rows(f"{made} {id_map.extent(number, corpora, first)}")
         for (reason,) in self._rows(registry.statement("merge/damage"), {"source": number}):
             raise source.unfit(reason)
 
@@ -254,10 +258,12 @@ class _Merge:
 
     def _copy_small_rows(self, source: Source) -> None:
         for table in ("corpus", "model", "run"):
-            for (number, old), values in self.matched.changed(table):
+            for each in self.matched.of(table):
+                number, old = each.places[0]
                 if number == source.number:
-                    rest = f"from {OF}{table} as own where own.id = {old}"
+                    values = each.values | {"id": each.id}
                     changed = {name: f"${name}" for name in values}
+                    rest = f"from {OF}{table} as own where own.id = {old}"
                     self._insert(source, table, (changed, rest), **values)
 
     def _copy(self, source: Source) -> None:
@@ -273,9 +279,6 @@ class _Merge:
         self._copy_computed(source)
         self._copy_frequencies(source)
         user_tables.tables(self.connection, source, self.notes)
-
-    def _copy_relations(self, source: Source) -> None:
-        user_tables.relations(self.connection, source, self.notes)
 
     def _copy_text(self, source: Source) -> None:
         for table in TEXT:
@@ -314,21 +317,20 @@ class _Merge:
         self._insert(source, "skipped", moved, f"{is_unread} and {same} and {place}")
 
     def _join_losses(self) -> None:
-        joined = [str(run.id) for run in self.matched.runs if run.is_joined]
-        among = f"run in ({', '.join(joined) or 'null'})"
-        keys = ("run", "disabled", "layer", "head", "replacement")
-        means = {"loss": id_map.JOINED_LOSS, "tokens": "sum(tokens)"}
-        selected = ", ".join(
-            quoted(name) if name in keys else means.get(name, f"any_value({quoted(name)})")
-            for name in self.columns["ablation"]
-        )
-        names = ", ".join(map(quoted, self.columns["ablation"]))
+        joined = ", ".join(str(run.id) for run in self.matched.runs if run.is_joined) or "null"
         self._rows(
-            f"create temp table merge_loss as select {selected} from main.ablation where {among}"
-            f" group by {', '.join(keys)}"
+            f"create temp table merge_loss as select min(rowid) as first, {id_map.JOINED_LOSS} as"
+            f" loss, sum(tokens) as tokens from main.ablation where run in ({joined})"
+            " group by run, disabled, layer, head, replacement"
         )
-        self._rows(f"delete from main.ablation where {among}")
-        self._rows(f"insert into main.ablation ({names}) from merge_loss")
+        self._rows(
+            f"delete from main.ablation where run in ({joined})"
+            " and rowid not in (select first from merge_loss)"
+        )
+        self._rows(
+            "update main.ablation as own set loss = joined.loss, tokens = joined.tokens"
+            " from merge_loss as joined where own.rowid = joined.first"
+        )
 
     def _copy_computed(self, source: Source) -> None:
         """Copy what was computed from runs that are taken whole, none of it twice."""
@@ -397,15 +399,12 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
     ):
         user_tables.columns_of(connection, [source], apart=())
         connection.execute("delete from bank")
-        for target, types in source.added.items():
-            user_tables.make(connection, source, target, types)
         for table in manifest.tables:
             name, columns = place(table.schema, table.name), ", ".join(map(quoted, table.columns))
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         if connection.execute("select format from bank").fetchall() != [(registry.FORMAT,)]:
             raise source.unfit("its table bank and its manifest name different formats")
-        user_tables.finish_views(connection, [source], [])
         connection.execute("update bank set analyses = ?", [macros.fingerprint()])
     rows = {each.name: each.rows for each in manifest.tables if each.schema == "main"}
     return Merged(rows, (), manifest.written_by)

@@ -28,6 +28,7 @@ from attnbank.sql.outputs.manifests import (
     ExportedTable,
     Manifest,
     check_files,
+    check_format,
     read_manifest,
 )
 from attnbank.sql.outputs.tables import tables_of
@@ -60,12 +61,6 @@ class Source:
         """The tables that users made."""
         usual = {("main", table) for table in formats.columns_of_this_format()}
         return {table: columns for table, columns in self.tables.items() if table not in usual}
-
-    def added_columns(self, table: str) -> dict[str, str]:
-        """The columns that users added to a table of every bank, with their types."""
-        usual = formats.columns_of_this_format()[table]
-        columns = self.tables["main", table]
-        return {name: type_ for name, type_ in columns.items() if name not in usual}
 
     @contextmanager
     def attached(self, connection: DuckDBPyConnection) -> Iterator[None]:
@@ -127,16 +122,12 @@ def of_export(number: int, path: str | Path) -> tuple[Source, Manifest]:
     """
     folder = expanded(path)
     manifest = read_manifest(folder)
-    if manifest.format != registry.FORMAT:
-        by = ", which a newer attnbank wrote" if manifest.format > registry.FORMAT else ""
-        raise BankError(
-            f"The export {folder} is of format {manifest.format}{by}; this version reads format"
-            f" {registry.FORMAT}.",
-            "Use that version."
-            if by
-            else 'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"; then'
-            " attnbank -b new.duckdb upgrade",
-        )
+    check_format(
+        f"The export {folder}",
+        manifest.format,
+        'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"; then'
+        " attnbank -b new.duckdb upgrade",
+    )
     check_files(folder, manifest)
     tables = {(each.schema, each.name): each.columns for each in manifest.tables}
     missing = {("main", table) for table in formats.columns_of_this_format()} - tables.keys()

@@ -15,7 +15,7 @@ from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF, SOURCE, Part
 from attnbank.sql.matching import Matched, unique
-from attnbank.sql.outputs.tables import tables_of
+from attnbank.sql.outputs.tables import further
 from attnbank.sql.quoting import literal, place, quoted
 
 _IDS = {name: kind for name, kind in id_map.KIND_OF.items() if kind not in ("entity", "batch")}
@@ -27,27 +27,35 @@ _RENAME = "Rename it in one of them (the DuckDB shell does), or leave that bank 
 def columns_of(
     connection: DuckDBPyConnection, sources: Sequence[Source], apart: Sequence[str] = ("bank",)
 ) -> dict[str, dict[str, str]]:
-    """The columns of the new bank's tables, with their types; those that users added are made.
+    """The columns of the new bank's tables, with their types; what users added is made.
 
-    Of the tables `apart` none is. Raises CallError if a column has different types in two sources.
+    To the tables `apart` nothing is added. Raises CallError if a column, or a table that users
+    made, is not the same in two sources.
     """
-    found = {table: dict(own) for table, own in formats.columns_of_this_format().items()}
+    usual = {("main", name): own for name, own in formats.columns_of_this_format().items()}
+    found = {table: dict(own) for table, own in usual.items()}
     for source in sources:
-        for table, columns in found.items():
-            added = {} if table in apart else source.added_columns(table)
-            for name, type_ in added.items():
-                if name not in columns:
-                    columns[name] = type_
-                    connection.execute(
-                        f"alter table main.{table} add column {quoted(name)} {type_}"
-                    )
-                elif columns[name] != type_:
+        for table, types in source.tables.items():
+            columns = found.setdefault(table, types)
+            if table not in usual and columns != types:
+                raise CallError(
+                    f"The table {_shown(table)} of {source.shown} has different columns than in an"
+                    " earlier bank.",
+                    _RENAME,
+                )
+            for name, type_ in types.items():
+                if table[1] not in apart and columns.setdefault(name, type_) != type_:
                     raise CallError(
-                        f"The column {table}.{name} is {type_} in {source.shown}, and"
+                        f"The column {table[1]}.{name} is {type_} in {source.shown}, and"
                         f" {columns[name]} in another bank.",
                         _RENAME,
                     )
-    return found
+    for statement in further(found):
+        connection.execute(statement)
+    of_every_bank = {table: found[table] for table in usual}
+    if of_every_bank != usual:
+        reinstall(connection)  # the bank's views show columns of users too
+    return {name: columns for (_, name), columns in of_every_bank.items()}
 
 
 def begin(connection: DuckDBPyConnection, matched: Matched, parts: Sequence[Part]) -> None:
@@ -87,10 +95,9 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
     """Copy the tables that users made, with the ids that their columns have in the new bank.
 
     A column refers to a table as `sql.bank.references` says: by its name. Rows that refer to what
-    is left out are left out. Raises CallError if an earlier source has another table of the name.
+    is left out are left out.
     """
     for table, types in source.added.items():
-        make(connection, source, table, types)
         kinds = _kinds(types)
         values = {name: f"own.{quoted(name)}" for name in types}
         rest, lost = f"from {SOURCE}.{place(*table)} as own", "false"
@@ -131,23 +138,6 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
 
 def _shown(table: Table) -> str:
     return table[1] if table[0] == "main" else ".".join(table)
-
-
-def make(
-    connection: DuckDBPyConnection, source: Source, table: Table, types: dict[str, str]
-) -> None:
-    """Make a table that users made, unless it is there. Raises CallError for one that differs."""
-    there = tables_of(connection).get(table)
-    if there and there != types:
-        raise CallError(
-            f"The table {_shown(table)} of {source.shown} has different columns than in an earlier"
-            " bank.",
-            _RENAME,
-        )
-    if not there:
-        columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in types.items())
-        connection.execute(f"create schema if not exists {quoted(table[0])}")
-        connection.execute(f"create table {place(*table)} ({columns})")
 
 
 def _kinds(types: Mapping[str, str]) -> dict[str, str]:
@@ -214,10 +204,8 @@ def finish_relations(connection: DuckDBPyConnection) -> None:
         show(connection, Relation(*row))
 
 
-def finish_views(
-    connection: DuckDBPyConnection, sources: Sequence[Source], notes: list[str]
-) -> None:
-    """Note the views and macros that are left out; show columns of users in the bank's views."""
+def name_views(connection: DuckDBPyConnection, sources: Sequence[Source], notes: list[str]) -> None:
+    """Note the views and macros that are left out."""
     usual = connection.execute(
         "select schema_name, view_name from duckdb_views() union"
         " select schema_name, function_name from duckdb_functions()"
@@ -225,6 +213,3 @@ def finish_views(
     for source in sources:
         if own := [_shown(each) for each in source.own if each not in usual]:
             notes.append(f"Views and macros of {source.shown} were not copied: {', '.join(own)}.")
-    tables = formats.columns_of_this_format()
-    if any(source.added_columns(table) for source in sources for table in tables):
-        reinstall(connection)

@@ -123,8 +123,7 @@ class Merged:
             probes = {
                 row["id"]: row["id"] + number * _PROBES
                 for row in self._collected(number, "probe")
-                if row["test_run"] in runs
-                and (row["train_run"] in runs or row["train_run"] is None)
+                if {row["train_run"], row["test_run"]} <= {None, *runs}
             }
             ids = {"run": runs, "probe": probes}
             yield self._select(name, number, id_map.renumbered(name, ids))
@@ -154,11 +153,10 @@ class Merged:
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
+        statement = registry.statement("merge/inputs")
         inputs = [
-            id_map.inputs(
-                catalog, self._sql(catalog.number, registry.statement("merge/inputs")).collect()
-            )
-            for catalog in self._matched.catalogs
+            id_map.inputs(each, self._sql(each.number, statement).collect())
+            for each in self._matched.catalogs
         ]
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
         return id_map.parts_of(self._matched, inputs, dict(self._sql(0, counts).collect()))
@@ -170,18 +168,15 @@ class Merged:
 
         matched = self._matched
         _union(
-            self._sql(each, id_map.extent(each, matched.ids("corpus", each)))
+            self._sql(
+                each, id_map.extent(each, matched.ids("corpus", each), matched.first_corpora(each))
+            )
             for each in self._numbers
         ).createOrReplaceTempView("merge_extent")
-        found = self.session.sql(written_out(id_map.documents(), "spark", {})).localCheckpoint()
-        repeated = [
-            (number, new)
-            for number in self._numbers
-            for old, new in matched.ids("corpus", number).items()
-            if old not in matched.first_corpora(number)
-        ]
+        found = self._sql(0, registry.statement("merge/id_map")).localCheckpoint()
         found.createOrReplaceTempView("merge_id_map")
-        differing = self.session.sql(written_out(id_map.differing(repeated), "spark", {}))
+        statement = registry.statement("merge/differing_documents")
+        differing = self.session.sql(written_out(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
                 f"Document {index} of the corpus {matched.corpora[corpus - 1].name} is not the same"
