@@ -241,16 +241,7 @@ def _new(table: str, name: str, kind: str, part: Part | None) -> str:
     return f"case when {fits} then {shifted} when {column} is not null then error('{told}') end"
 
 
-def relative(table: str) -> dict[str, str]:
-    """The columns of ids of a text as SQL, without what differs between sources of one text."""
-    return {
-        name: "0" if kind in ("document", "corpus") else f"own.{name} - home.first_{kind}"
-        for name, kind in ids_of(table).items()
-    }
-
-
 def tables_by_sequence() -> list[str]:
-    """The tables whose rows belong to an input, positions first: weights, peaks, gradients."""
+    """The tables whose rows belong to an input: positions, weights, peaks, gradients."""
     tables = formats.columns_of_this_format().items()
-    found = [table for table, columns in tables if is_by_run(columns)]
-    return sorted(found, key=lambda table: table != "position")
+    return [table for table, columns in tables if is_by_run(columns)]

@@ -208,7 +208,7 @@ class _Merge:
 
     def _compared(self, source: Source, table: str) -> str:
         """The columns of a table of text, without what differs between sources of one text."""
-        changed = id_map.relative(table)
+        changed, _ = id_map.moved(table, source.number)
         if table == "document":
             changed["file"] = "parse_filename(own.file)"  # folders differ by machine
         if table == "departure":
