@@ -120,9 +120,10 @@ class Merged:
             runs = {
                 each.old: each.run.id for each in parts if name in _SUMS or not each.run.is_joined
             }
+            rows = self._collected(number, "probe") if name.startswith("probe") else []
             probes = {
                 row["id"]: row["id"] + number * _PROBES
-                for row in self._collected(number, "probe")
+                for row in rows
                 if {row["train_run"], row["test_run"]} <= {None, *runs}
             }
             ids = {"run": runs, "probe": probes}
