@@ -22,6 +22,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank import formats
 from attnbank.sql.matching import Catalog, Matched, Run, unfit
 from attnbank.sql.outputs.tables import is_by_run
+from attnbank.sql.quoting import quoted
 
 SOURCE = "source"
 """The name that a source is attached under."""
@@ -30,14 +31,8 @@ JOINED_LOSS = "sum(loss * tokens) / greatest(sum(tokens), 1)"
 """SQL for the loss of a run from those of its shards (`ablation`): the mean over all tokens."""
 KINDS = ("sentence", "word", "mention", "entity")
 MOST_IDS = 2**31 - 1
-_COUNTS = ("sentences", "words", "mentions", "entities")
-BROKEN = " or ".join(
-    f"last_{kind} - first_{kind} + 1 <> {count}" for kind, count in zip(KINDS, _COUNTS, strict=True)
-) + (
-    " or least_word < first_word or largest_word > last_word"
-    " or least_word is not null and first_word is null"
-)
-"""SQL that is true for a document in `merge_extent` whose ids are not as ingest gives them."""
+Moved = tuple[dict[str, str], str]
+"""The columns of a table, `own`, that change, as SQL, and the rest of its SELECT from FROM on."""
 
 TEXT = ("document", "sentence", "word", "mention", "enhanced_dependency", "departure")
 KIND_OF = {name: name for name in (*KINDS, "corpus", "document", "run", "sequence", "batch")}
@@ -51,6 +46,14 @@ _INSIDE = {
     f" inner join {OF}sentence as inside on inside.id = its_word.sentence",
 }
 """How a row of a table, `own`, leads to its document, where it does not name it itself."""
+_FITS = {
+    "position": (
+        "{} between home.first_word and home.last_word",
+        "a position has a word of another document",
+    ),
+    "skipped": ("home.sentence_shift is not null", "it skipped a sentence that it does not have"),
+}
+"""What is true for a column of ids that leads to a row of its document, and the error if not."""
 
 
 def ids_of(table: str) -> dict[str, str]:
@@ -62,10 +65,9 @@ def ids_of(table: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a run: how many, in how many batches, from which id to which."""
+    """The inputs of a run: how many, from which id to which."""
 
     count: int
-    batches: int
     first: int
     last: int
 
@@ -87,16 +89,13 @@ class Part:
     batch_shift: int
 
 
-def inputs_of() -> str:
-    """SQL for the runs of a source that have inputs, and the ids of these: see `inputs`."""
-    return (
-        "select run, count(*) as inputs, max(batch) as batches, min(id) as first, max(id) as last"
-        f" from {OF}sequence group by run"
-    )
+def listed(columns: Mapping[str, str]) -> str:
+    """The columns of a SELECT, given as SQL by their names."""
+    return ", ".join(f"{value} as {quoted(name)}" for name, value in columns.items())
 
 
 def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Inputs]:
-    """The inputs of all runs of a source, from the rows of `inputs_of`.
+    """The inputs of all runs of a source, from the rows of `merge/inputs.sql`.
 
     Raises BankError unless each run has ids of its own.
     """
@@ -109,12 +108,12 @@ def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Inputs]
             first = min(row["first_sequence"], first)
         if first > last or row["batches"] < batches:
             raise unfit(catalog.shown, f"the inputs of its run {row['name']} are mixed")
-        found[run] = Inputs(count, batches, first, last)
+        found[run] = Inputs(count, first, last)
     ranges = sorted((each.first, each.last) for each in found.values())
     if any(second[0] <= first[1] for first, second in pairwise(ranges)):
         raise unfit(catalog.shown, "in its table sequence the inputs of several runs overlap")
     for run, row in catalog.rows["run"].items():
-        found.setdefault(run, Inputs(0, 0, row["first_sequence"], row["first_sequence"] - 1))
+        found.setdefault(run, Inputs(0, row["first_sequence"], row["first_sequence"] - 1))
     return found
 
 
@@ -136,112 +135,113 @@ def parts_of(
             found.append(Part(number, old, run, own, start - own.first, batch))
             start += max(0, own.last - own.first + 1)
             batch += matched.catalogs[number].rows["run"][old]["batches"]
-        following = max(start, following + sentences[run.corpus.id])
+        following = max(start, following + sentences.get(run.corpus.id, 0))
     return found
 
 
-def extent(number: int, corpora: Mapping[int, int]) -> str:
-    """SQL for the rows of `merge_extent` of a source; `corpora` are the new ids of its corpora."""
-    cases = " ".join(f"when {old} then {new}" for old, new in corpora.items())
-    return (
-        f"select {number} as source, case own.old_corpus {cases or 'when null then null'} end as"
-        f" corpus, own.* from ({registry.statement('merge/document_extent')}) as own"
-        f" where own.old_corpus in ({', '.join(map(str, corpora)) or 'null'})"
-    )
+def new_ids(column: str, ids: Mapping[int, int | str]) -> str:
+    """SQL for what stands in `ids` for the value of a column; null for one that does not."""
+    cases = " ".join(f"when {old} then {new}" for old, new in ids.items())
+    return f"case own.{column} {cases} end" if cases else "null"
 
 
-def documents() -> str:
-    """SQL for `merge_id_map`, over `merge_extent`."""
-    return registry.statement("merge/id_map")
+def _among(column: str, ids: Iterable[int]) -> str:
+    return f"own.{column} in ({', '.join(map(str, ids)) or 'null'})"
 
 
-def differing(repeated: Iterable[tuple[int, int]]) -> str:
-    """SQL for the first document, by corpus and index, that is not the same in all its sources.
+def extent(number: int, corpora: Mapping[int, int], first: Iterable[int]) -> str:
+    """SQL for the rows of `merge_extent` of a source; `corpora` are the new ids of its corpora.
 
-    `repeated` are sources and corpora of which an earlier source has the same shards.
+    Of those in `first` no earlier source has the same shards.
     """
-    pairs = " or ".join(f"(source = {source} and corpus = {new})" for source, new in repeated)
     return (
-        "select corpus, index from merge_id_map group by corpus, index having "
-        + " or ".join(f"min({each}) <> max({each})" for each in _COUNTS)
-        + f" or max(case when is_own and ({pairs or 'false'}) then 1 else 0 end) = 1"
-        " order by corpus, index limit 1"
+        f"select {number} as source, {new_ids('old_corpus', corpora)} as corpus,"
+        f" {_among('old_corpus', first)} as is_first, own.*"
+        f" from ({registry.statement('merge/document_extent')}) as own"
+        f" where {_among('old_corpus', corpora)}"
     )
 
 
 def from_text(table: str, number: int) -> str:
-    """The FROM of a table of a source, called `own`, joined to where its document goes, `home`."""
+    """The FROM of a table of a source, called `own`, joined to where its document goes, `home`.
+
+    A table whose rows belong to no document stands alone.
+    """
     kind = "left" if table == "skipped" else "inner"
-    inside = f" {kind} {_INSIDE[table]}" if table in _INSIDE else ""
-    old = "own.id" if table == "document" else "inside.document" if inside else "own.document"
+    if table in _INSIDE:
+        inside, old = f" {kind} {_INSIDE[table]}", "inside.document"
+    elif table == "document" or "document" in ids_of(table):
+        inside, old = "", "own.id" if table == "document" else "own.document"
+    else:
+        return f"from {OF}{table} as own"
     return (
         f"from {OF}{table} as own{inside} {kind} join merge_id_map as home"
         f" on home.old = {old} and home.source = {number}"
     )
 
 
-def moved(table: str, number: int, part: Part | None = None) -> tuple[dict[str, str], str]:
+def moved(table: str, number: int, part: Part | None = None) -> Moved:
     """The columns of ids of a table as SQL for their new values, and the FROM for these.
 
-    Of a table of text these are the rows that are the source's own to give; of another one those of
-    a run, `part`, of the source, and of `saved_pair` all.
+    Of a table of text these are the rows that are the source's own to give, of one of inputs those
+    of a run, `part`, of the source, and of `saved_pair` all.
     """
-    if part is not None and table in tables_by_sequence() and table != "position":
-        changed = {"sequence": f"own.sequence + {part.sequence_shift}"}
-        return changed, f"from {OF}{table} as own where {part.inputs.among}"
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
     where = " where home.is_own" if table in TEXT else ""
     if part is not None:
-        where = f" where {part.inputs.among if table == 'position' else f'own.run = {part.old}'}"
+        where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.inputs.among}"
     return changed, from_text(table, number) + where
+
+
+def moved_skipped(
+    number: int, parts: Sequence[Part], corpora: Mapping[int, int], unread: Iterable[int]
+) -> Moved:
+    """As `moved`, for what runs skipped, and for what of the corpora `unread` could not be read.
+
+    No run has the latter. `corpora` are the new ids of all corpora of the source.
+    """
+    runs = {part.old: part.run.id for part in parts}
+    changed = {
+        "corpus": new_ids("corpus", corpora),
+        "run": new_ids("run", runs),
+        "batch": new_ids("run", {each.old: f"own.batch + {each.batch_shift}" for each in parts}),
+        "sentence": _new("skipped", "sentence", "sentence", None),
+    }
+    where = f"{_among('run', runs)} or own.run is null and {_among('corpus', unread)}"
+    return changed, f"{from_text('skipped', number)} where {where}"
+
+
+def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
+    """As `moved`, for what was computed from runs; `ids` are the new ids of runs and of probes.
+
+    Rows that refer to others are left out.
+    """
+    changed, where = {}, []
+    for column in formats.columns_of_this_format()[table]:
+        kind = {"id": table, "train_run": "run", "test_run": "run"}.get(column, column)
+        if kind in ids:
+            changed[column] = new_ids(column, ids[kind])
+            where.append(f"(own.{column} is null or {_among(column, ids[kind])})")
+    return changed, f"from {OF}{table} as own where {' and '.join(where)}"
 
 
 def _new(table: str, name: str, kind: str, part: Part | None) -> str:
     """SQL for the new value of a column of ids; it raises for one that leads nowhere."""
     column = f"own.{name}"
-    if part is not None:
-        of_part = {
-            "run": str(part.run.id),
-            "corpus": str(part.run.corpus.id),
-            "sequence": f"{column} + {part.sequence_shift}",
-            "batch": f"{column} + {part.batch_shift}",
-        }
-        if kind in of_part:
-            return of_part[kind]
+    if part is not None and kind in ("run", "sequence", "batch"):
+        shifts = {"sequence": part.sequence_shift, "batch": part.batch_shift}
+        return str(part.run.id) if kind == "run" else f"{column} + {shifts[kind]}"
     if kind in ("document", "corpus"):
         return f"home.{kind}"
     shifted = f"{column} + home.{kind}_shift"
-    if table == "position":
-        return (
-            f"case when {column} between home.first_word and home.last_word then {shifted}"
-            f" when {column} is not null"
-            " then error('a position has a word of another document') end"
-        )
-    if table == "skipped":
-        return (
-            f"case when {column} is null then null when home.sentence_shift is null"
-            f" then error('it skipped a sentence that it does not have') else {shifted} end"
-        )
-    return shifted
-
-
-def unread(number: int, old: int, new: int) -> tuple[dict[str, str], str]:
-    """As `moved`, for what of a corpus could not be read, so that no run has it."""
-    changed = {"corpus": str(new), "sentence": _new("skipped", "sentence", "sentence", None)}
-    own = f"where own.corpus = {old} and own.run is null"
-    return changed, f"{from_text('skipped', number)} {own}"
-
-
-def relative(table: str) -> dict[str, str]:
-    """The columns of ids of a text as SQL, without what differs between sources of one text."""
-    return {
-        name: "0" if kind in ("document", "corpus") else f"own.{name} - home.first_{kind}"
-        for name, kind in ids_of(table).items()
-    }
+    if table not in _FITS:
+        return shifted
+    fits, told = _FITS[table]
+    fits = fits.format(column)
+    return f"case when {fits} then {shifted} when {column} is not null then error('{told}') end"
 
 
 def tables_by_sequence() -> list[str]:
-    """The tables whose rows belong to an input, positions first: weights, peaks, gradients."""
+    """The tables whose rows belong to an input: positions, weights, peaks, gradients."""
     tables = formats.columns_of_this_format().items()
-    found = [table for table, columns in tables if is_by_run(columns)]
-    return sorted(found, key=lambda table: table != "position")
+    return [table for table, columns in tables if is_by_run(columns)]

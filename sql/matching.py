@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import chain, count, groupby
 from typing import Any
 
@@ -19,6 +20,8 @@ Row = dict[str, Any]
 Place = tuple[int, int]
 """A row of a source: the number of the source, and the row's id there."""
 
+TABLES = ("corpus", "model", "run", "preferred_run")
+"""The tables that a `Catalog` is made of."""
 _SHARDS = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
 _MOST_SHARDS = 1_000_000
 _NEEDED = {
@@ -49,19 +52,21 @@ _SAME = {
 """The columns in which two rows must agree to be the same corpus or model, in words."""
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
+_ALSO_BANK = "Name its bank too, or give --partial: the {} then says which shards it has."
+_ALSO_EXPORT = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
-    "first_word", "bos", "reading", "measure",
+    "first_word", "bos", "measure",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
-"""The columns and options in which two runs must agree to be one, or shards of one."""
+"""The columns and options in which two runs must agree to be one, beside `reading`."""
 
 
 def unfit(shown: str, reason: str) -> BankError:
-    """The error for a bank or an export whose tables contradict each other."""
+    """The error for a bank or an export that is not as attnbank writes it."""
     return BankError(
         f"{shown} is damaged: {safe(reason.rstrip('.'))[:400]}.",
-        "Its tables contradict each other: use an undamaged copy.",
+        "Use an undamaged copy; an export can be written again from its bank: attnbank export DIR",
     )
 
 
@@ -78,7 +83,7 @@ class Parts:
     @property
     def is_whole(self) -> bool:
         """Whether no shard is missing."""
-        return len(self.numbers) == self.count
+        return 0 < len(self.numbers) == self.count
 
     @property
     def text(self) -> str | None:
@@ -94,7 +99,7 @@ class Parts:
         """These and those."""
         if self.is_whole or other.is_whole:
             return WHOLE
-        return Parts(self.numbers | other.numbers, self.count)
+        return Parts(self.numbers | other.numbers, other.count)
 
     def has(self, other: Parts) -> bool:
         """Whether all of `other` is here."""
@@ -106,6 +111,7 @@ class Parts:
 
 
 WHOLE = Parts(frozenset({1}), 1)
+_NONE = Parts(frozenset(), 0)
 
 
 def read_parts(text: str | None) -> Parts:
@@ -137,13 +143,15 @@ class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
     `shown` is the path of the source as the user gave it, `parts` are the shards that each corpus
-    and each run has. Raises BankError if the rows do not fit together.
+    and each run has, `preferred` the ids of the preferred runs. Raises BankError if the rows do not
+    fit together.
     """
 
     def __init__(self, number: int, shown: str, rows: Mapping[str, Sequence[Row]]) -> None:
         self.number = number
         self.shown = shown
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
+        self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
@@ -163,37 +171,33 @@ class Catalog:
                     raise unfit(shown, told) from None
 
 
-@dataclass
+@dataclass(eq=False)
 class Entry:
-    """A corpus or a model of the sources together: the rows of sources that are it, in order.
+    """A corpus, a model or a run of the sources together.
 
-    `values` are the columns that differ from the first of these rows, beside `id`. `differs` says
-    how a corpus differs from the first of its name, if there is one before it.
+    `places` are the rows of sources that it is made of, those of a run in the order of its shards;
+    `values` are the columns in which it differs from the first of these rows, beside `id`, and
+    `parts` the shards that it has. `duplicates` are further runs of sources that hold all of it.
+    `differs` says how a corpus differs from the first of its name, if there is one before it.
     """
 
     id: int
-    name: str
+    first: Row
     places: list[Place]
-    values: Row = field(default_factory=dict)
     parts: Parts = WHOLE
+    values: Row = field(default_factory=dict)
+    duplicates: list[Place] = field(default_factory=list)
     differs: str | None = None
 
+    @property
+    def row(self) -> Row:
+        """The new row."""
+        return self.first | self.values | {"id": self.id}
 
-@dataclass
-class Run:
-    """A run of the sources together: the runs of sources that it is made of, in order of shards.
-
-    `duplicates` are further runs of sources that hold all that it has; `has` are the shards of its
-    corpus that it has. `values` are the columns that differ from the row of its first part.
-    """
-
-    corpus: Entry
-    model: Entry
-    places: list[Place]
-    duplicates: list[Place]
-    has: Parts
-    values: Row
-    id: int = 0
+    @property
+    def name(self) -> str:
+        """What it is called in the new bank."""
+        return str(self.row["name"])
 
     @property
     def is_joined(self) -> bool:
@@ -201,34 +205,46 @@ class Run:
         return len(self.places) > 1
 
 
+@dataclass(eq=False, kw_only=True)
+class Run(Entry):
+    """A run of the sources together: of one model over one corpus."""
+
+    corpus: Entry
+    model: Entry
+
+
 @dataclass
 class Matched:
-    """What several sources hold together, and what is to be known of it, a sentence each."""
+    """What several sources hold together, and what is to be known of it, a sentence each.
+
+    `preferred` are the new ids of the runs to prefer.
+    """
 
     catalogs: Sequence[Catalog]
     corpora: list[Entry]
     models: list[Entry]
-    runs: list[Run]
     notes: list[str]
+    runs: list[Run] = field(default_factory=list)
+    preferred: list[int] = field(default_factory=list)
 
-    def changed(self, table: str) -> list[tuple[Place, Row]]:
-        """For each new row of `corpus`, `model` or `run` the first that is it, and what differs."""
-        return [(each.places[0], {"id": each.id} | each.values) for each in self._of(table)]
+    def of(self, table: str) -> Sequence[Entry]:
+        """The corpora, models or runs, by the name of their table."""
+        if table == "run":
+            return self.runs
+        return self.corpora if table == "corpus" else self.models
 
     def rows(self, table: str) -> list[Row]:
         """The rows of `corpus`, `model` or `run` that the sources have together."""
-        return [
-            self.catalogs[number].rows[table][old] | own
-            for (number, old), own in self.changed(table)
-        ]
+        return [each.row for each in self.of(table)]
 
     def ids(self, table: str, number: int) -> dict[int, int]:
         """The new id of each row of a source, by its id there; rows that are left out have none."""
-        found: dict[int, int] = {}
-        for each in self._of(table):
-            more = each.duplicates if isinstance(each, Run) else []
-            found |= {old: each.id for source, old in (*each.places, *more) if source == number}
-        return found
+        return {
+            old: each.id
+            for each in self.of(table)
+            for source, old in (*each.places, *each.duplicates)
+            if source == number
+        }
 
     def first_corpora(self, number: int) -> dict[int, int]:
         """As `ids` of the corpora, of those of which no earlier source has the same shards."""
@@ -250,11 +266,6 @@ class Matched:
             if source == number
         }
 
-    def _of(self, table: str) -> Sequence[Entry | Run]:
-        if table == "run":
-            return self.runs
-        return self.corpora if table == "corpus" else self.models
-
 
 def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool = False) -> Matched:
     """What is the same in several sources, in the order in which it comes.
@@ -266,9 +277,9 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     """
     notes: list[str] = []
     corpora = _entries(catalogs, "corpus", notes)
-    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), [], notes)
+    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for each in corpora:
-        each.values |= {"name": each.name, "shard": each.parts.text}
+        each.values["shard"] = each.parts.text
         parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
         if to_read:
             if each.differs is not None:
@@ -278,13 +289,14 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
         if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
             raise _lacking(each, corpora, to_read=to_read)
     found.runs = _Runs(found, partial, to_read).match()
+    found.preferred = _preferred(found)
     return found
 
 
-def unique(name: str, taken: Iterable[str]) -> str:
-    """A name that is not taken: the name itself, or with a number."""
+def unique(name: str, taken: Iterable[str], sign: str = "-") -> str:
+    """A name that is not taken: the name itself, or with a sign and a number."""
     used = {*taken}
-    numbered = (f"{name}-{number}" for number in count(2))
+    numbered = (f"{name}{sign}{number}" for number in count(2))
     return next(each for each in chain([name], numbered) if each not in used)
 
 
@@ -292,47 +304,45 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
     """The corpora or models of all sources; among rows that are the same, names choose first."""
     made: list[Entry] = []
 
-    def first(entry: Entry) -> Row:
-        number, id = entry.places[0]
-        return catalogs[number].rows[table][id] | entry.values
-
     def is_it(entry: Entry, catalog: Catalog, row: Row, by_name: bool) -> bool:
-        own = first(entry)
-        is_named = not by_name or all(own[each] == row[each] for each in _NAMES[table])
+        is_named = all(entry.first[each] == row[each] for each in _NAMES[table])
         is_here = any(number == catalog.number for number, _ in entry.places)
-        return is_named and not is_here and not _differ(table, own, row)
+        return (is_named or not by_name) and not is_here and not _differ(table, entry.row, row)
 
     for catalog in catalogs:
         left = dict(catalog.rows[table])
         for by_name in (True, False):
             for id, row in [*left.items()]:
                 entry = next((it for it in made if is_it(it, catalog, row, by_name)), None)
-                if entry is None:
-                    continue
-                if first(entry)["name"] != row["name"]:
-                    notes.append(
-                        f"The {table} {row['name']} of {catalog.shown} is {entry.name}: the same"
-                        f" {_TOLD[table]}."
-                    )
-                if table == "corpus":
-                    _add_parts(entry, catalog, id, catalogs)
-                entry.places.append((catalog.number, id))
-                del left[id]
-        for id, row in left.items():
-            new = Entry(len(made) + 1, row["name"], [(catalog.number, id)])
-            if table == "corpus":
-                new.name = unique(row["name"], [each.name for each in made])
-                new.parts, new.values["language"] = catalog.parts[table][id], row["language"]
-                others = [each for each in made if first(each)["name"] == row["name"]]
-                if others:
-                    what = ", ".join(_differ(table, first(others[0]), row))
-                    new.differs = (
-                        f"{catalog.shown} has another corpus called {row['name']}: {what}"
-                        f" differ{'' if ',' in what else 's'}."
-                    )
-                    notes.append(f"{new.differs} It is called {new.name} here.")
-            made.append(new)
+                if entry is not None:
+                    if entry.first["name"] != row["name"]:
+                        notes.append(
+                            f"The {table} {row['name']} of {catalog.shown} is {entry.name}: the"
+                            f" same {_TOLD[table]}."
+                        )
+                    if table == "corpus":
+                        _add_parts(entry, catalog, id, catalogs)
+                    entry.places.append((catalog.number, id))
+                    del left[id]
+                elif not by_name:
+                    made.append(Entry(len(made) + 1, row, [(catalog.number, id)]))
+                    if table == "corpus":
+                        _name_corpus(made, catalog, notes)
     return made
+
+
+def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
+    """Give the last corpus a name of its own, and its parts."""
+    *others, new = made
+    name = new.first["name"]
+    new.parts = catalog.parts["corpus"][new.first["id"]]
+    new.values["name"] = unique(name, [each.name for each in others])
+    other = next((each for each in others if each.first["name"] == name), None)
+    if other is not None:
+        what = ", ".join(_differ("corpus", other.row, new.first))
+        verb = "differ" if "," in what else "differs"
+        new.differs = f"{catalog.shown} has another corpus called {name}: {what} {verb}."
+        notes.append(f"{new.differs} It is called {new.name} here.")
 
 
 def _differ(table: str, first: Row, second: Row) -> list[str]:
@@ -358,7 +368,7 @@ def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cata
             "Name shards of the same division.",
         )
     corpus.parts = corpus.parts.with_(parts)
-    corpus.values["language"] = corpus.values["language"] or catalog.rows["corpus"][id]["language"]
+    corpus.values["language"] = corpus.row["language"] or catalog.rows["corpus"][id]["language"]
 
 
 def _check_apart(what: str, parts: Sequence[Parts]) -> None:
@@ -374,19 +384,17 @@ def _check_apart(what: str, parts: Sequence[Parts]) -> None:
 def _lacking(corpus: Entry, corpora: Sequence[Entry], *, to_read: bool) -> CallError:
     missing = corpus.parts.missing
     called = f"another corpus called {corpus.name}:"
-    others = [it.differs for it in corpora if called in (it.differs or "") or it is corpus]
-    told = f" {others[-1]}" if others[-1] else ""
-    several = "+" in missing or "-" in missing
+    told = [it.differs for it in corpora if it.differs and (it is corpus or called in it.differs)]
+    which, is_or_are = ("shards", "are") if re.search("[-+]", missing) else ("shard", "is")
+    where = "exports" if to_read else "banks"
     return CallError(
-        f"The shard{'s' if several else ''} {missing} of the corpus {corpus.name}"
-        f" {'are' if several else 'is'} in none of the {'exports' if to_read else 'banks'}.{told}",
-        "Name its export too (--data DIR)."
-        if to_read
-        else "Name its bank too, or give --partial: the corpus then says which shards it has.",
+        f"The {which} {missing} of the corpus {corpus.name} {is_or_are} in none of the {where}."
+        + "".join(f" {each}" for each in told[-1:]),
+        _ALSO_EXPORT if to_read else _ALSO_BANK.format("corpus"),
     )
 
 
-@dataclass
+@dataclass(eq=False)
 class _Candidate:
     """A run of a source; `key` and `of_shards` are what tells it from others, by words.
 
@@ -405,18 +413,14 @@ class _Candidate:
         self.is_finished = self.row["finished"] is not None
         self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
         self.plain = _plain(self.row["name"], self.parts)
-        self.key = {_flag(name): self.row[name] for name in _RUN}
-        self.key |= {_flag(name): options.get(name) for name in _OPTIONS}
+        asked = {name: self.row[name] for name in _RUN}
+        asked |= {name: options.get(name) for name in _OPTIONS}
+        self.key = {f"--{name.replace('_', '-')}": value for name, value in asked.items()}
+        self.key["way of reading words (run.reading)"] = self.row["reading"]
         self.of_shards = {"version of attnbank": self.row["code_version"]}
         for name in ("transformers", "tokenizers"):
             self.of_shards[f"version of {name}"] = libraries.get(name)
         self.of_shards["--strict"] = options.get("strict")
-
-
-def _flag(name: str) -> str:
-    if name == "reading":
-        return "way of reading words (run.reading)"
-    return f"--{name.replace('_', '-')}"
 
 
 @dataclass
@@ -456,62 +460,55 @@ class _Runs:
 
     def _made(self, group: list[_Candidate]) -> Run | None:
         corpus, model = group[0].corpus, group[0].model
-        usable = [each for each in group if each.is_finished or self.to_read]
-        left_out = [each for each in group if each not in usable]
-        whole = next((each for each in left_out if each.parts.is_whole), None)
+        left_out = [each for each in group if not (each.is_finished or self.to_read)]
         if self.to_read:
             _check_apart(f"run {group[0].plain}", [each.parts for each in group])
-        elif not usable and whole is not None:
-            self.notes.append(f"{whole.shown} is unfinished and stays so.")
-            usable = [whole]
-            left_out.remove(whole)
+        elif left_out == group and (whole := [each for each in group if each.parts.is_whole]):
+            self.notes.append(f"{whole[0].shown} is unfinished and stays so.")
+            left_out.remove(whole[0])
         chosen: list[_Candidate] = []
-        duplicates: list[_Candidate] = []
-        has: Parts | None = None
+        same: list[_Candidate] = []
         for each in sorted(
-            usable,
+            (each for each in group if each not in left_out),
             key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
         ):
-            if has is None or not has.meets(each.parts):
-                has = each.parts if has is None else has.with_(each.parts)
+            met = [other for other in chosen if other.parts.meets(each.parts)]
+            if not met:
                 chosen.append(each)
-            elif has.has(each.parts):
-                duplicates.append(each)
-            else:
-                first = next(other for other in chosen if other.parts.meets(each.parts))
+            elif not _together(met).has(each.parts):
                 raise CallError(
-                    f"{each.shown} and that of {first.catalog.shown} overlap in part:"
-                    f" {each.parts.text} and {first.parts.text}.",
+                    f"{each.shown} and that of {met[0].catalog.shown} overlap in part:"
+                    f" {each.parts.text} and {met[0].parts.text}.",
                     "Name the banks of the individual shards.",
                 )
-        if not self.partial and (has is None or not has.has(corpus.parts)):
+            else:
+                same.append(each)
+                if each.row["finished"] != met[0].row["finished"]:
+                    self.notes.append(
+                        f"The run {each.row['name']} is in {met[0].catalog.shown} and in"
+                        f" {each.catalog.shown}, made at different times: the first is kept."
+                    )
+        has = _together(chosen)
+        if not self.partial and not has.has(corpus.parts):
             raise self._incomplete(group, has)
         self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
-        if has is None:
+        if not chosen:
             return None
-        for each in duplicates:
-            twin = next((it for it in chosen if it.parts.meets(each.parts)), chosen[0])
-            if each.row["finished"] != twin.row["finished"]:
-                self.notes.append(
-                    f"The run {each.row['name']} is in {twin.catalog.shown} and in"
-                    f" {each.catalog.shown}, made at different times: the first is kept."
-                )
         chosen.sort(key=lambda it: min(it.parts.numbers))
-        same = [each.place for each in duplicates if each.parts.text == has.text]
         values = {} if len(chosen) == 1 else self._joined(chosen, has)
-        return Run(corpus, model, [each.place for each in chosen], same, has, values)
+        return Run(
+            0, chosen[0].row, [each.place for each in chosen], has, values,
+            [each.place for each in same if each.parts.text == has.text],
+            corpus=corpus, model=model,
+        )  # fmt: skip
 
-    def _incomplete(self, group: list[_Candidate], has: Parts | None) -> CallError:
-        remedy = "Name its bank too, or give --partial: the run then says which shards it has."
-        if self.to_read:
-            remedy = (
-                "Name its export too (--data DIR), or put them together: attnbank merge --partial"
-            )
+    def _incomplete(self, group: list[_Candidate], has: Parts) -> CallError:
+        remedy = _ALSO_EXPORT if self.to_read else _ALSO_BANK.format("run")
         first = group[0]
-        missing = first.parts.text if has is None else has.missing
+        missing = has.missing if has.numbers else first.parts.text
         fact = f"The run {first.plain} lacks the shard {missing}"
         for other in self.every:
-            if other.corpus is not first.corpus or (has is not None and has.has(other.parts)):
+            if other.corpus is not first.corpus or has.has(other.parts):
                 continue
             shown = other.catalog.shown
             if other in group:
@@ -522,20 +519,20 @@ class _Runs:
         return CallError(f"{fact}.", remedy)
 
     def _joined(self, chosen: list[_Candidate], has: Parts) -> Row:
-        rows = [each.row for each in chosen]
-        options = dict(rows[0]["options"] or {})
-        for name in ("shard", "earlier_batch_tokens"):  # the place of a batch is in its own shard
-            options.pop(name, None)
-        if has.text is not None:
-            options["shard"] = has.text
-        ends = [row["finished"] for row in rows]
+        def every(name: str) -> list[Any]:
+            return [each.row[name] for each in chosen]
+
+        # The place of a batch is in its own shard.
+        of_shard = ("shard", "earlier_batch_tokens")
+        options = dict(every("options")[0] or {})
+        options = {name: value for name, value in options.items() if name not in of_shard}
         libraries = {
-            name: _once(row["libraries"].get(name, "none") for row in rows)
-            for name in dict.fromkeys(name for row in rows for name in row["libraries"])
+            name: [*dict.fromkeys(each.get(name, "none") for each in every("libraries"))]
+            for name in dict.fromkeys(chain(*every("libraries")))
         }
         differ = {
-            "device": _once(row["device"] for row in rows),
-            "--batch-tokens": _once(str(row["batch_tokens"]) for row in rows),
+            "device": [*dict.fromkeys(every("device"))],
+            "--batch-tokens": [*dict.fromkeys(map(str, every("batch_tokens")))],
             "torch": libraries.get("torch", []),
         }
         told = [f"{name} {' and '.join(each)}" for name, each in differ.items() if len(each) > 1]
@@ -543,32 +540,32 @@ class _Runs:
             self.notes.append(
                 f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
             )
-        values: Row = {
-            "options": options,
+        sums = {name: every(name) for name in ("batches", "unknown_words", "joined_words")}
+        return {name: None if None in each else sum(each) for name, each in sums.items()} | {
+            "options": options | ({} if has.text is None else {"shard": has.text}),
             "device": " + ".join(differ["device"]),
-            "batch_tokens": max(row["batch_tokens"] for row in rows),
+            "batch_tokens": max(every("batch_tokens")),
             "libraries": {name: ", ".join(each) for name, each in libraries.items()},
-            "batches": sum(row["batches"] for row in rows),
-            "started": min(row["started"] for row in rows),
-            "finished": None if None in ends else max(ends),
+            "started": min(every("started")),
+            "finished": None if None in every("finished") else max(every("finished")),
         }
-        for name in ("unknown_words", "joined_words"):
-            counts = [row[name] for row in rows]
-            values[name] = None if None in counts else sum(counts)
-        return values
 
     def _name(self, run: Run, names: list[str]) -> str:
-        number, id = run.places[0]
-        catalog = self.matched.catalogs[number]
-        row, parts = catalog.rows["run"][id], catalog.parts["run"][id]
-        name: str = row["name"] if run.has == parts else _plain(row["name"], parts, run.has)
+        row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
+        parts = catalog.parts["run"][row["id"]]
+        name: str = row["name"] if run.parts == parts else _plain(row["name"], parts, run.parts)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
             name = f"{run.corpus.name}/{name.removeprefix(before)}"
         found = unique(name, names)
-        if found != row["name"] and run.has == parts:
+        if found != row["name"] and run.parts == parts:
             self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
         return found
+
+
+def _together(runs: Iterable[_Candidate]) -> Parts:
+    """The shards that runs have together."""
+    return reduce(Parts.with_, (each.parts for each in runs), _NONE)
 
 
 def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
@@ -605,15 +602,29 @@ def _differences(first: _Candidate, other: _Candidate) -> str:
     return ", ".join(found)
 
 
-def _once(texts: Iterable[str]) -> list[str]:
-    return [*dict.fromkeys(texts)]
+def _preferred(matched: Matched) -> list[int]:
+    """Of each context and unit the run that the first source prefers."""
+    runs = {row["id"]: row for row in matched.rows("run")}
+    found: dict[tuple[str, str], Row] = {}
+    for catalog in matched.catalogs:
+        ids = matched.ids("run", catalog.number)
+        for old in (old for old in catalog.preferred if old in ids):
+            own = runs[ids[old]]
+            first = found.setdefault((own["context"], own["unit"]), own)
+            if first is not own:
+                matched.notes.append(
+                    f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
+                    f" earlier bank {first['name']}, which stays the default (change it: attnbank"
+                    " use)."
+                )
+    return [run["id"] for run in found.values()]
 
 
-def _plain(name: str, parts: Parts, has: Parts | None = None) -> str:
+def _plain(name: str, parts: Parts, has: Parts = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
     if parts.text is None:
         return name
     own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
-    now = "" if has is None or has.text is None else f"shard{has.text.replace('/', 'of')}"
+    now = "" if has.text is None else f"shard{has.text.replace('/', 'of')}"
     kept = [now if own.fullmatch(each) else each for each in name.split("/")]
     return "/".join(each for each in kept if each)

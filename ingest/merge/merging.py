@@ -5,34 +5,38 @@ The tables, the views and the analyses are this version's own: no SQL of an expo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge import user_tables
-from attnbank.ingest.merge.sources import Source, checked_export, of_export, source_of
+from attnbank.ingest.merge.sources import Source, of_export, reading, source_of
 from attnbank.ingest.store.writer import rows_by_name
 from attnbank.sql import id_map, macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.opening import check_free, new_bank
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.id_map import OF, SOURCE, TEXT, Inputs, Part
-from attnbank.sql.matching import Catalog, Matched, match
+from attnbank.sql.id_map import OF, SOURCE, TEXT, Inputs, Moved, Part
+from attnbank.sql.matching import TABLES, Catalog, Matched, match
 from attnbank.sql.outputs.atomic import expanded
 from attnbank.sql.quoting import place, quoted
 
-_STEPS = {
-    "computation": ("step", "options"),
-    "head_distance": ("smoothing",),
-    "head_embedding": ("smoothing", "seed"),
+_COMPUTED = {
+    "computation": ("run", "step", "options"),
+    "head_distance": ("run", "smoothing"),
+    "head_embedding": ("run", "smoothing", "seed"),
+    "probe": ("id",),
+    "probe_score": ("probe",),
+    "probe_weight": ("probe",),
 }
-"""The tables of what was computed, and by what one set of rows of a run is told from another."""
+"""The tables of what was computed, and by which columns it is known that the new bank has it."""
 _SAME_PROBE = (
-    "kind", "train_split", "test_split", "embeddings", "vectors_sha256", "root_at", "seed",
-    "options",
+    "kind", "train_run", "test_run", "train_split", "test_split", "embeddings", "vectors_sha256",
+    "root_at", "seed", "options",
 )  # fmt: skip
 
 
@@ -89,11 +93,12 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> tuple[Catalog, d
     with source.attached(connection):
         if connection.execute(f"select format from {OF}bank").fetchall() != [(registry.FORMAT,)]:
             raise source.unfit("its table bank has no format")
-        rows = {}
-        for table in ("corpus", "model", "run"):
-            rows[table] = rows_by_name(connection.execute(f"select * from {OF}{table} order by id"))
+        rows = {
+            table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
+            for table in TABLES
+        }
         catalog = Catalog(source.number, source.shown, rows)
-        ranges = connection.execute(id_map.inputs_of()).fetchall()
+        ranges = connection.execute(registry.statement("merge/inputs")).fetchall()
         return catalog, id_map.inputs(catalog, ranges)
 
 
@@ -110,10 +115,8 @@ class _Merge:
     def arrange(self) -> None:
         """Find which ids everything gets, in temporary tables; check that the sources agree."""
         self.columns = user_tables.columns_of(self.connection, self.sources)
-        for source in self.sources:
-            with source.attached(self.connection):
-                self._gather(source)
-        self._rows(f"create temp table merge_id_map as {id_map.documents()}")
+        self._each(self._gather)
+        self._rows(f"create temp table merge_id_map as {registry.statement('merge/id_map')}")
         self._check_texts()
         self._check_inputs()
         self.parts = id_map.parts_of(self.matched, self.inputs, self._sentences())
@@ -121,19 +124,26 @@ class _Merge:
 
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; the rows of each table of the new bank."""
-        for copy in (self._copy_small_rows, self._copy):
-            for source in self.sources:
-                with source.attached(self.connection):
-                    copy(source)
+        self._each(self._copy_small_rows)
+        self._each(self._copy)
+        # When all trees are there, it is known which names are left.
+        self._each(lambda each: user_tables.relations(self.connection, each, self.notes))
         self._join_losses()
-        user_tables.finish_relations(self.connection, self.notes)
+        for run in self.matched.preferred:
+            self._rows(f"insert into preferred_run (run) values ({run})")
+        user_tables.finish_relations(self.connection)
         if answers := [each.shown for each in self.sources if each.answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
             )
-        user_tables.finish_views(self.connection, self.sources, self.notes)
+        user_tables.name_views(self.connection, self.sources, self.notes)
         return {table: self._count(f"from main.{table}") for table in self.columns}
+
+    def _each(self, step: Callable[[Source], None]) -> None:
+        for source in self.sources:
+            with source.attached(self.connection):
+                step(source)
 
     def _rows(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         return self.connection.execute(statement, dict(values or {})).fetchall()
@@ -146,19 +156,10 @@ class _Merge:
     def _gather(self, source: Source) -> None:
         number = source.number
         made = "insert into merge_extent" if number else "create temp table merge_extent as"
-        self._rows(f"{made} {id_map.extent(number, self.matched.ids('corpus', number))}")
-        of = f"from merge_extent where source = {number}"
-        ((indexes, *counts),) = self._rows(
-            "select count(distinct (corpus, index)), count(*), sum(sentences), sum(words),"
-            f" sum(mentions) {of}"
-        )
-        for table, count in zip(("document", "sentence", "word", "mention"), counts, strict=True):
-            if self._count(f"from {OF}{table}") != (count or 0):
-                raise source.unfit(f"its table {table} has orphaned or duplicate rows")
-        if indexes != counts[0]:
-            raise source.unfit("two documents of a corpus have the same place (document.index)")
-        for (index,) in self._rows(f"select index {of} and ({id_map.BROKEN}) limit 1"):
-            raise source.unfit(f"the ids of document {index} are not consecutive")
+        corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
+        self._rows(f"{made} {id_map.extent(number, corpora, first)}")
+        for (reason,) in self._rows(registry.statement("merge/damage"), {"source": number}):
+            raise source.unfit(reason)
 
     def _sentences(self) -> dict[int, int]:
         """How many sentences each corpus has; BankError if one bank cannot number all rows."""
@@ -166,10 +167,9 @@ class _Merge:
             "select corpus, cast(sum(sentences) as bigint), sum(words), sum(mentions)"
             " from merge_id_map where is_own group by corpus"
         )
+        sentences = {corpus: count for corpus, count, *_ in rows}
         counts = [sum(row[at] for row in rows) for at in (1, 2, 3)]
-        sentences = dict.fromkeys((each.id for each in self.matched.corpora), 0)
-        sentences |= {corpus: count for corpus, count, *_ in rows}
-        inputs = sum(sentences[run.corpus.id] for run in self.matched.runs)
+        inputs = sum(sentences.get(run.corpus.id, 0) for run in self.matched.runs)
         if max(*counts, inputs) > id_map.MOST_IDS:
             raise BankError(
                 f"Together they have {counts[1]:,} words and up to {inputs:,} inputs; a bank can"
@@ -197,13 +197,8 @@ class _Merge:
                     f"insert into merge_digest select {number}, corpus, index, count(*), sum(each)"
                     f" from ({every}) where {shared} group by all"
                 )
-        for corpus, index, one, other in self._rows(
-            "select first.corpus, first.index, first.source, other.source"
-            " from merge_digest as first inner join merge_digest as other"
-            " on other.corpus = first.corpus and other.index = first.index"
-            " and other.source > first.source"
-            " and (other.n, other.total) <> (first.n, first.total) order by all limit 1"
-        ):
+        differing = self._rows(registry.statement("merge/differing_texts"))
+        for corpus, index, one, other in differing:
             raise BankError(
                 f"Document {index} of the corpus {self.matched.corpora[corpus - 1].name} differs"
                 f" between {self.sources[one].shown} and {self.sources[other].shown}.",
@@ -213,26 +208,20 @@ class _Merge:
 
     def _compared(self, source: Source, table: str) -> str:
         """The columns of a table of text, without what differs between sources of one text."""
-        columns = {name: f"own.{quoted(name)}" for name in source.tables["main", table]}
-        columns |= id_map.relative(table)
+        changed, _ = id_map.moved(table, source.number)
         if table == "document":
-            columns["file"] = "parse_filename(own.file)"  # folders differ by machine
+            changed["file"] = "parse_filename(own.file)"  # folders differ by machine
         if table == "departure":
-            del columns["place"]
-        return ", ".join(columns.get(name, "null") for name in self.columns[table])
+            changed["place"] = "null"
+        return ", ".join(self._values(source, table, changed).values())
 
     def _check_inputs(self) -> None:
-        # The weights are not compared, since another machine rounds otherwise.
+        digest = registry.statement("merge/inputs_digest")
         for run in (each for each in self.matched.runs if each.duplicates):
             given = {}
             for number, old in (*run.places, *run.duplicates):
                 with self.sources[number].attached(self.connection):
-                    (given[number, old],) = self._rows(
-                        "select count(*), coalesce(sum(hash(home.corpus, home.index, own.position,"
-                        " own.kind, own.segment, own.word - home.first_word,"
-                        " own.last_word - home.first_word, own.text, own.pieces)), 0)"
-                        f" {id_map.from_text('position', number)} where inside.run = {old}"
-                    )
+                    (given[number, old],) = self._rows(digest, {"source": number, "run": old})
             expected = tuple(map(sum, zip(*(given[at] for at in run.places), strict=True)))
             for number, old in run.duplicates:
                 if given[number, old] != expected:
@@ -245,34 +234,37 @@ class _Merge:
                     )
 
     def _insert(
-        self,
-        source: Source,
-        table: str,
-        changed: Mapping[str, str],
-        rest: str,
-        values: Mapping[str, Any] | None = None,
+        self, source: Source, table: str, moved: Moved, unless: str = "", **values: Any
     ) -> int:
         """Insert rows of a table of the attached source, called `own`; how many they were.
 
-        `changed` has the columns that are not taken as they are, as SQL; `rest` is the SELECT from
-        its FROM on. A column that the source lacks is null.
+        A column that the source lacks is null. Rows for which the table has one, `there`, of which
+        the SQL `unless` is true are left out.
         """
-        taken = {name: f"own.{quoted(name)}" for name in source.tables["main", table]}
-        taken |= changed
-        selected = ", ".join(
-            f"{taken.get(name, 'null')} as {quoted(name)}" for name in self.columns[table]
-        )
-        insert = f"insert into main.{table} by name select {selected} {rest}"
-        ((rows,),) = self._rows(insert, values)
+        changed, rest = moved
+        select = f"select {id_map.listed(self._values(source, table, changed))} {rest}"
+        if unless:
+            select = (
+                f"select own.* from ({select}) as own"
+                f" where not exists (from main.{table} as there where {unless})"
+            )
+        ((rows,),) = self._rows(f"insert into main.{table} by name {select}", values)
         return int(rows)
+
+    def _values(self, source: Source, table: str, changed: dict[str, str]) -> dict[str, str]:
+        """The columns of a table of the new bank as SQL: changed, as the source has them, null."""
+        own = {name: f"own.{quoted(name)}" for name in source.tables["main", table]} | changed
+        return {name: own.get(name, "null") for name in self.columns[table]}
 
     def _copy_small_rows(self, source: Source) -> None:
         for table in ("corpus", "model", "run"):
-            for (number, old), values in self.matched.changed(table):
+            for each in self.matched.of(table):
+                number, old = each.places[0]
                 if number == source.number:
+                    values = each.values | {"id": each.id}
                     changed = {name: f"${name}" for name in values}
                     rest = f"from {OF}{table} as own where own.id = {old}"
-                    self._insert(source, table, changed, rest, values)
+                    self._insert(source, table, (changed, rest), **values)
 
     def _copy(self, source: Source) -> None:
         number = source.number
@@ -280,33 +272,24 @@ class _Merge:
         self._copy_text(source)
         for part in parts:
             self._copy_inputs(source, part)
-            of_run = f"from {OF}ablation as own where own.run = {part.old}"
-            self._insert(source, "ablation", {"run": str(part.run.id)}, of_run)
+        ablated = {"run": {part.old: part.run.id for part in parts}}
+        self._insert(source, "ablation", id_map.renumbered("ablation", ablated))
         self._copy_skipped(source, parts)
         self._name_rows_of_no_run(source)
-        whole = self.matched.whole_runs(number)
-        self._copy_steps(source, whole)
-        probes = self._copy_probes(source, whole)
-        user_tables.add_shifts(self.connection, number, "probe", probes)
-        self._copy_preferences(source)
+        self._copy_computed(source)
         self._copy_frequencies(source)
-        user_tables.relations(self.connection, source, self.notes)
         user_tables.tables(self.connection, source, self.notes)
 
     def _copy_text(self, source: Source) -> None:
         for table in TEXT:
             changed, rest = id_map.moved(table, source.number)
-            self._insert(source, table, changed, f"{rest} order by own.{next(iter(changed))}")
-        for table in ("departure", "enhanced_dependency"):
-            inside = self._count(id_map.from_text(table, source.number))
-            if inside != self._count(f"from {OF}{table}"):
-                raise source.unfit(f"its table {table} has rows that belong to no sentence")
+            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
 
     def _copy_inputs(self, source: Source, part: Part) -> None:
         for table in ("sequence", *id_map.tables_by_sequence()):
             changed, rest = id_map.moved(table, source.number, part)
             order = " order by own.id" if table == "sequence" else ""
-            rows = self._insert(source, table, changed, rest + order)
+            rows = self._insert(source, table, (changed, rest + order))
             if table == "sequence" and rows != part.inputs.count:
                 raise source.unfit(f"inputs of its run {part.old} are of no document")
             if table == "position" and rows != self._count(
@@ -325,106 +308,60 @@ class _Merge:
                 )
 
     def _copy_skipped(self, source: Source, parts: Sequence[Part]) -> None:
-        for old, new in self.matched.ids("corpus", source.number).items():
-            changed, rest = id_map.unread(source.number, old, new)
-            twice = (
-                f" and not exists (from main.skipped as there where there.corpus = {new}"
-                f" and there.run is null and {_same('name', 'reason', 'detail')} and"
-                " parse_filename(there.place) is not distinct from parse_filename(own.place))"
-            )
-            self._insert(source, "skipped", changed, rest + twice)
-        for part in parts:
-            self._insert(source, "skipped", *id_map.moved("skipped", source.number, part))
+        corpora = self.matched.ids("corpus", source.number)
+        moved = id_map.moved_skipped(source.number, parts, corpora, unread=corpora)
+        # What could not be read of a corpus is in every source that has it.
+        same = _same("corpus", "name", "reason", "detail")
+        place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
+        is_unread = "own.run is null and there.run is null"
+        self._insert(source, "skipped", moved, f"{is_unread} and {same} and {place}")
 
     def _join_losses(self) -> None:
-        joined = [str(run.id) for run in self.matched.runs if run.is_joined]
-        among = f"run in ({', '.join(joined) or 'null'})"
-        keys = ("run", "disabled", "layer", "head", "replacement")
-        means = {"loss": id_map.JOINED_LOSS, "tokens": "sum(tokens)"}
-        selected = ", ".join(
-            quoted(name) if name in keys else means.get(name, f"any_value({quoted(name)})")
-            for name in self.columns["ablation"]
-        )
-        names = ", ".join(map(quoted, self.columns["ablation"]))
+        joined = ", ".join(str(run.id) for run in self.matched.runs if run.is_joined) or "null"
         self._rows(
-            f"create temp table merge_loss as select {selected} from main.ablation where {among}"
-            f" group by {', '.join(keys)}"
+            f"create temp table merge_loss as select min(rowid) as first, {id_map.JOINED_LOSS} as"
+            f" loss, sum(tokens) as tokens from main.ablation where run in ({joined})"
+            " group by run, disabled, layer, head, replacement"
         )
-        self._rows(f"delete from main.ablation where {among}")
-        self._rows(f"insert into main.ablation ({names}) from merge_loss")
+        self._rows(
+            f"delete from main.ablation where run in ({joined})"
+            " and rowid not in (select first from merge_loss)"
+        )
+        self._rows(
+            "update main.ablation as own set loss = joined.loss, tokens = joined.tokens"
+            " from merge_loss as joined where own.rowid = joined.first"
+        )
 
-    def _copy_steps(self, source: Source, run_of: Mapping[int, int]) -> None:
-        """Copy what was computed from runs that are taken whole (`run_of`), none of it twice."""
-        for table, keys in _STEPS.items():
-            for old, new in run_of.items():
-                rest = (
-                    f"from {OF}{table} as own where own.run = {old} and not exists"
-                    f" (from main.{table} as there where there.run = {new} and {_same(*keys)})"
-                )
-                self._insert(source, table, {"run": str(new)}, rest)
-        for name, done in self._rows(
-            "select coalesce(any_value(run.name), 'number ' || computation.run),"
-            f" string_agg(distinct step, ', ' order by step) from {OF}computation as computation"
-            f" left join {OF}run as run on run.id = computation.run"
-            " where computation.run not in (select unnest(cast($runs as integer[])))"
-            " group by computation.run order by computation.run",
-            {"runs": [*run_of]},
-        ):
+    def _copy_computed(self, source: Source) -> None:
+        """Copy what was computed from runs that are taken whole, none of it twice."""
+        whole = self.matched.whole_runs(source.number)
+        ids = {"run": whole, "probe": self._probes(source, whole)}
+        for table, keys in _COMPUTED.items():
+            self._insert(source, table, id_map.renumbered(table, ids), _same(*keys))
+        user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])
+        left_out = registry.statement("merge/computed_of_parts")
+        for run, done in self._rows(left_out, {"runs": [*whole]}):
             self.notes.append(
-                f"What was computed from {name} ({done}) was not copied: compute it again from the"
+                f"What was computed from {run} ({done}) was not copied: compute it again from the"
                 " whole run."
             )
-
-    def _copy_probes(self, source: Source, run_of: Mapping[int, int]) -> dict[int, int]:
-        """Copy the probes whose runs are taken whole, none twice; their new ids by the old."""
-        found: dict[int, int] = {}
-        for old, kind, train, test in self._rows(
-            f"select id, kind, train_run, test_run from {OF}probe order by id"
-        ):
-            if test not in run_of or (train is not None and train not in run_of):
+        for old, kind in self._rows(f"select id, kind from {OF}probe order by id"):
+            if old not in ids["probe"]:
                 self.notes.append(
                     f"The probe {old} ({kind}) of {source.shown} was not copied: it was trained on"
                     " part of a run. Train it again."
                 )
-                continue
-            runs = {"train_run": str(run_of.get(train, "null")), "test_run": str(run_of[test])}
-            ((there, new),) = self._rows(
-                f"select (select min(there.id) from main.probe as there, {OF}probe as own"
-                f" where own.id = {old} and {_same(*_SAME_PROBE)}"
-                f" and there.test_run = {runs['test_run']}"
-                f" and there.train_run is not distinct from {runs['train_run']}),"
-                " (select coalesce(max(id), 0) + 1 from main.probe)"
-            )
-            found[old] = new if there is None else there
-            if there is None:
-                rest = f"from {OF}probe as own where own.id = {old}"
-                self._insert(source, "probe", {"id": str(new)} | runs, rest)
-                for table in ("probe_score", "probe_weight"):
-                    rest = f"from {OF}{table} as own where own.probe = {old}"
-                    self._insert(source, table, {"probe": str(new)}, rest)
-        return found
 
-    def _copy_preferences(self, source: Source) -> None:
-        """Let the new bank prefer what the source does, unless an earlier one prefers another."""
-        run_of = self.matched.ids("run", source.number)
-        for old, name in self._rows(
-            f"select run.id, run.name from {OF}preferred_run as own inner join {OF}run as run"
-            " on run.id = own.run"
-        ):
-            if old not in run_of:
-                continue
-            there = self._rows(
-                "select run.id, run.name from preferred_run"
-                " inner join run on run.id = preferred_run.run inner join run as own on"
-                f" own.context = run.context and own.unit = run.unit where own.id = {run_of[old]}"
-            )
-            if not there:
-                self._rows(f"insert into preferred_run (run) values ({run_of[old]})")
-            elif there[0][0] != run_of[old]:
-                self.notes.append(
-                    f"{source.shown} prefers the run {name}, an earlier bank {there[0][1]}, which"
-                    " stays the default (change it: attnbank use)."
-                )
+    def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
+        """The new ids of the probes whose runs are taken whole, by the old ones."""
+        changed, rest = id_map.renumbered("probe", {"run": whole})
+        found = self._rows(
+            "select own.id, min(there.id), (select coalesce(max(id), 0) from main.probe) from"
+            f" (select {id_map.listed(self._values(source, 'probe', changed))} {rest}) as own"
+            f" left join main.probe as there on {_same(*_SAME_PROBE)} group by own.id order by 1"
+        )
+        new = count(1)
+        return {old: last + next(new) if there is None else there for old, there, last in found}
 
     def _copy_frequencies(self, source: Source) -> None:
         own, there = self._rows(
@@ -432,7 +369,7 @@ class _Merge:
             " union all select count(*), sum(hash(form, frequency)) from main.word_frequency"
         )
         if own[0] and not there[0]:
-            self._insert(source, "word_frequency", {}, f"from {OF}word_frequency as own")
+            self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"))
         elif own[0] and own != there:
             self.notes.append(
                 f"The frequencies of words (word_frequency) of {source.shown} were not copied: an"
@@ -455,26 +392,22 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
     """
     path = Path(bank)
     check_free(path)
-    found = checked_export(folder)
-    source = of_export(0, folder, found)
+    source, manifest = of_export(0, folder)
     with (
         new_bank(path, provenance.version(), source.reads) as connection,
         source.attached(connection),
     ):
         user_tables.columns_of(connection, [source], apart=())
         connection.execute("delete from bank")
-        for target, types in source.added.items():
-            user_tables.make(connection, source, target, types)
-        for table in found.manifest.tables:
+        for table in manifest.tables:
             name, columns = place(table.schema, table.name), ", ".join(map(quoted, table.columns))
-            with found.reading(table):
+            with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         if connection.execute("select format from bank").fetchall() != [(registry.FORMAT,)]:
-            raise found.unfit("its table bank and its manifest name different formats")
-        user_tables.finish_views(connection, [source], [])
+            raise source.unfit("its table bank and its manifest name different formats")
         connection.execute("update bank set analyses = ?", [macros.fingerprint()])
-    rows = {table.name: table.rows for table in found.manifest.tables if table.schema == "main"}
-    return Merged(rows, (), found.manifest.written_by)
+    rows = {each.name: each.rows for each in manifest.tables if each.schema == "main"}
+    return Merged(rows, (), manifest.written_by)
 
 
 def import_exports(

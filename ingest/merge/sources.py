@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISDIR
 
 import duckdb
 from duckdb import DuckDBPyConnection
@@ -21,7 +20,7 @@ from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.error_messages import explain, is_damage, is_full_disk
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.errors import BankError, first_line
-from attnbank.sql.id_map import SOURCE
+from attnbank.sql.id_map import SOURCE, listed
 from attnbank.sql.matching import unfit
 from attnbank.sql.outputs.atomic import expanded, files_of_bank
 from attnbank.sql.outputs.manifests import (
@@ -29,11 +28,11 @@ from attnbank.sql.outputs.manifests import (
     ExportedTable,
     Manifest,
     check_files,
+    check_format,
     read_manifest,
 )
 from attnbank.sql.outputs.tables import tables_of
 from attnbank.sql.quoting import literal, place, quoted
-from attnbank.sql.suggest import shown
 
 Table = tuple[str, str]
 """The schema and the name of a table."""
@@ -62,12 +61,6 @@ class Source:
         """The tables that users made."""
         usual = {("main", table) for table in formats.columns_of_this_format()}
         return {table: columns for table, columns in self.tables.items() if table not in usual}
-
-    def added_columns(self, table: str) -> dict[str, str]:
-        """The columns that users added to a table of every bank, with their types."""
-        usual = formats.columns_of_this_format()[table]
-        columns = self.tables["main", table]
-        return {name: type_ for name, type_ in columns.items() if name not in usual}
 
     @contextmanager
     def attached(self, connection: DuckDBPyConnection) -> Iterator[None]:
@@ -98,67 +91,6 @@ class Source:
         return unfit(self.shown, reason)
 
 
-@dataclass(frozen=True)
-class Export:
-    """A folder whose files are as its manifest says, and the manifest."""
-
-    folder: Path
-    manifest: Manifest
-
-    def unfit(self, reason: str) -> BankError:
-        """The error for an export whose tables are not those of a bank."""
-        return BankError(
-            f"The export {self.folder} cannot be imported: {shown(reason)[:400]}.",
-            "Write it again from its bank: attnbank export DIR",
-        )
-
-    @contextmanager
-    def reading(self, table: ExportedTable) -> Iterator[None]:
-        """Within, an error of DuckDB is about the files of a table, unless the disk is full."""
-        try:
-            yield
-        except duckdb.Error as error:
-            if is_full_disk(error):
-                raise
-            reason = first_line(error).replace(f"{self.folder.resolve()}/", "")
-            raise self.unfit(f"{table.name} cannot be read: {reason.rstrip('.')}") from error
-
-
-def checked_export(folder: str | Path) -> Export:
-    """The export in a folder, of this format, with every table, file, size and digest checked.
-
-    Raises CallError if there is no such folder, BankError if the export is not as it was written,
-    or has another format.
-    """
-    folder = expanded(folder)
-    found = Export(folder, read_manifest(folder))
-    if (format_ := found.manifest.format) != registry.FORMAT:
-        by = ", which a newer attnbank wrote" if format_ > registry.FORMAT else ""
-        raise BankError(
-            f"The export {folder} is of format {format_}{by}; this version reads format"
-            f" {registry.FORMAT}.",
-            "Use that version."
-            if by
-            else 'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"; then'
-            " attnbank -b new.duckdb upgrade",
-        )
-    check_files(folder, found.manifest)
-    usual = formats.columns_of_this_format()
-    missing = usual.keys() - {each.name for each in found.manifest.tables if each.schema == "main"}
-    if missing:
-        raise found.unfit(f"it has no table {min(missing)}")
-    for table in found.manifest.tables:
-        own = usual.get(table.name, {}) if table.schema == "main" else {}
-        if not own and table.schema in (result_cache.SCHEMA, "paper"):
-            raise found.unfit(f"it has a table in the schema {table.schema}")
-        for name, type_ in own.items():
-            if table.columns.get(name) != type_:
-                is_there = name in table.columns
-                what = f"is {table.columns[name]}, not {type_}" if is_there else "is missing"
-                raise found.unfit(f"{table.name}.{name} {what}")
-    return found
-
-
 def source_of(number: int, path: str | Path) -> Source:
     """A bank's file or the folder of an export, checked; `number` is its place among the others.
 
@@ -167,10 +99,11 @@ def source_of(number: int, path: str | Path) -> Source:
     """
     folder = expanded(path)
     if folder.is_dir():
-        return of_export(number, path, checked_export(folder))
+        return of_export(number, path)[0]
     with open_to_read(path) as connection:
         tables = tables_of(connection)
-        own = _own(connection)
+        _check_types(connection, str(path), tables)
+        own = tuple(connection.execute(registry.statement("merge/own_views")).fetchall())
         answers = 0
         if result_cache.exists(connection):
             counted = f"select count(*) from {result_cache.TABLE}"
@@ -181,76 +114,91 @@ def source_of(number: int, path: str | Path) -> Source:
     return Source(number, str(path), reads, (statement,), tables, own, answers, _stamp(reads))
 
 
-def of_export(number: int, path: str | Path, found: Export) -> Source:
-    """An export that was checked, as a source; raises BankError if its tables cannot be read."""
-    folder = found.folder.resolve()
-    with connect_beside((folder,)) as connection:
-        statements = (f"attach ':memory:' as {SOURCE}", *_views(connection, found))
-    tables = {(each.schema, each.name): each.columns for each in found.manifest.tables}
-    return Source(number, str(path), (folder,), statements, tables)
+def of_export(number: int, path: str | Path) -> tuple[Source, Manifest]:
+    """The folder of an export, of which every table, file, size and digest is checked.
+
+    Raises CallError if there is no such folder, BankError if the export is not as it was written,
+    or has another format.
+    """
+    folder = expanded(path)
+    manifest = read_manifest(folder)
+    check_format(
+        f"The export {folder}",
+        manifest.format,
+        'In that folder: duckdb new.duckdb -c ".read schema.sql" -c ".read load.sql"; then'
+        " attnbank -b new.duckdb upgrade",
+    )
+    check_files(folder, manifest)
+    tables = {(each.schema, each.name): each.columns for each in manifest.tables}
+    missing = {("main", table) for table in formats.columns_of_this_format()} - tables.keys()
+    if missing:
+        raise unfit(str(path), f"it has no table {min(missing)[1]}")
+    schemas = sorted({schema for schema, _ in tables} - {"main"})
+    for each in (result_cache.SCHEMA, "paper"):
+        if each in schemas:
+            raise unfit(str(path), f"it has a table in the schema {each}")
+    home = folder.resolve()
+    with connect_beside((home,)) as connection:
+        _check_types(connection, str(path), tables)
+        views = [_view(connection, str(path), home, each) for each in manifest.tables]
+    statements = [f"attach ':memory:' as {SOURCE}"]
+    statements += [f"create schema {place(SOURCE, each)}" for each in schemas]
+    return Source(number, str(path), (home,), (*statements, *views), tables), manifest
 
 
-def _views(connection: DuckDBPyConnection, found: Export) -> Iterator[str]:
-    for schema in sorted({each.schema for each in found.manifest.tables} - {"main"}):
-        yield f"create schema {place(SOURCE, schema)}"
-    for table in found.manifest.tables:
-        with found.reading(table):
-            select = _parquet_of(connection, found, table)
-            ((rows,),) = connection.execute(f"select count(*) from ({select})").fetchall()
-        if rows != table.rows:
-            raise found.unfit(
-                f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
-            )
-        yield f"create view {quoted(SOURCE)}.{place(table.schema, table.name)} as {select}"
+@contextmanager
+def reading(export: str, table: ExportedTable) -> Iterator[None]:
+    """Within, an error of DuckDB is about the files of a table, unless the disk is full."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if is_full_disk(error):
+            raise
+        reason = first_line(error).replace(f"{expanded(export).resolve()}/", "")
+        raise unfit(export, f"{table.name} cannot be read: {reason}") from error
 
 
-def _parquet_of(connection: DuckDBPyConnection, found: Export, table: ExportedTable) -> str:
-    """A SELECT of the columns of a table, checked: its files must have those of the manifest.
+def _view(connection: DuckDBPyConnection, export: str, home: Path, table: ExportedTable) -> str:
+    """The statement for a view of a table's files, which must have the columns of the manifest.
 
     The types of columns that users made may differ, as Parquet does not have every type.
     """
-    for name, type_ in table.columns.items():
-        if not is_type(connection, type_):
-            raise found.unfit(f"{table.name}.{name} is {type_}, which is not a valid type")
-    if not table.files:
-        nothing = ", ".join(
-            f"cast(null as {type_}) as {quoted(name)}" for name, type_ in table.columns.items()
-        )
-        return f"select {nothing} where false"
-    files = ", ".join(literal(str(found.folder.resolve() / file.path)) for file in table.files)
-    source = f"read_parquet([{files}], hive_partitioning = false)"
-    described = connection.execute(f"describe from {source}").fetchall()
+    if table.files:
+        files = ", ".join(literal(str(home / file.path)) for file in table.files)
+        source = f"read_parquet([{files}], hive_partitioning = false)"
+    else:
+        nulls = {name: f"cast(null as {type_})" for name, type_ in table.columns.items()}
+        source = f"(select {listed(nulls)} where false)"
+    with reading(export, table):
+        described = connection.execute(f"describe from {source}").fetchall()
+        ((rows,),) = connection.execute(f"select count(*) from {source}").fetchall()
     have = {name: type_ for name, type_, *_ in described}
     usual = formats.columns_of_this_format()
     own = usual.get(table.name, {}) if table.schema == "main" else {}
-    for name in {**table.columns, **have}:
-        if name not in have or name not in table.columns:
-            what = "its files" if name not in have else MANIFEST
-            raise found.unfit(f"{table.name}.{name} is not in {what}")
-        if own.get(name, have[name]) != have[name]:
-            raise found.unfit(f"{table.name}.{name} is {have[name]}, not {own[name]}")
-    return f"select {', '.join(map(quoted, table.columns))} from {source}"
+    for name in {**own, **table.columns, **have}:
+        for columns, where in ((table.columns, MANIFEST), (have, "its files")):
+            if name not in columns:
+                raise unfit(export, f"{table.name}.{name} is not in {where}")
+            if own.get(name, columns[name]) != columns[name]:
+                told = f"{table.name}.{name} is {columns[name]}, not {own[name]}"
+                raise unfit(export, told)
+    if rows != table.rows:
+        told = f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
+        raise unfit(export, told)
+    name = f"{SOURCE}.{place(table.schema, table.name)}"
+    return f"create view {name} as select {', '.join(map(quoted, table.columns))} from {source}"
 
 
-def is_type(connection: DuckDBPyConnection, text: str) -> bool:
-    """Whether a text is a type as DuckDB itself writes it, so that it can stand in a statement."""
-    try:
-        return str(connection.sqltype(text)) == text
-    except duckdb.Error:
-        return False
-
-
-def _own(connection: DuckDBPyConnection) -> tuple[Table, ...]:
-    """The views and macros of the file, but for the analyses of another version of attnbank."""
-    return tuple(
-        connection.execute(
-            "select schema_name, view_name from duckdb_views() where not internal"
-            " and database_name = current_database() and schema_name not in ('paper', 'saved')"
-            " union select schema_name, function_name from duckdb_functions()"
-            " where not internal and database_name = current_database() and schema_name <> 'paper'"
-            " and coalesce(comment, '') not like 'The statement of %' order by all"
-        ).fetchall()
-    )
+def _check_types(
+    connection: DuckDBPyConnection, shown: str, tables: dict[Table, dict[str, str]]
+) -> None:
+    """Raise BankError for a type that DuckDB does not write so: types stand in statements."""
+    for (_, table), columns in tables.items():
+        for name, type_ in columns.items():
+            with suppress(duckdb.Error):
+                if str(connection.sqltype(type_)) == type_:
+                    continue
+            raise unfit(shown, f"{table}.{name} is {type_}, which is not a valid type")
 
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
@@ -258,7 +206,7 @@ def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
     found = []
     for each in files:
         with suppress(FileNotFoundError):
-            status = each.stat()
-            if not S_ISDIR(status.st_mode):
+            if not each.is_dir():
+                status = each.stat()
                 found.append((status.st_size, status.st_mtime_ns))
     return tuple(found)

@@ -15,11 +15,11 @@ from sqlglot import exp
 
 from attnbank.queries.dialects import written_out
 from attnbank.queries.spark.tables import Export, rows_of, types_of
-from attnbank.sql import id_map
+from attnbank.sql import id_map, registry
 from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import Part
-from attnbank.sql.matching import Catalog, match
+from attnbank.sql.id_map import Moved, Part
+from attnbank.sql.matching import TABLES, Catalog, match
 from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import quoted
 
@@ -51,7 +51,7 @@ class Merged:
         self._numbers = range(len(exports))
         catalogs = []
         for number, export in enumerate(exports):
-            rows = {each: self._collected(number, each) for each in ("corpus", "model", "run")}
+            rows = {each: self._collected(number, each) for each in TABLES}
             catalogs.append(Catalog(number, export.folder, rows))
         self._matched = match(catalogs, to_read=True)
 
@@ -80,7 +80,7 @@ class Merged:
                 return []
             return self._matched.rows(name)
         if name == "preferred_run":
-            return self._preferred()
+            return [{"run": each} for each in self._matched.preferred]
         if name == "saved_relation":
             return self._saved_relations()
         return self._collected(0, name) if name in ("bank", "used_id") else None
@@ -89,17 +89,6 @@ class Merged:
         rows = self._exports[number].table(name)
         rows = rows.orderBy("id") if "id" in rows.columns else rows
         return [row.asDict() for row in rows.collect()]
-
-    def _preferred(self) -> list[dict[str, Any]]:
-        runs = {row["id"]: row for row in self._matched.rows("run")}
-        found: dict[tuple[str, str], int] = {}
-        for number in self._numbers:
-            ids = self._matched.ids("run", number)
-            for row in self._collected(number, "preferred_run"):
-                if row["run"] in ids:
-                    run = runs[ids[row["run"]]]
-                    found.setdefault((run["context"], run["unit"]), run["id"])
-        return [{"run": each} for each in found.values()]
 
     def _saved_relations(self) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
@@ -115,49 +104,36 @@ class Merged:
         return [*found.values()]
 
     def _selected(self, name: str, number: int) -> Iterator[DataFrame]:
-        own = f"from {id_map.OF}{name} as own"
-        columns = columns_of_this_format()[name]
         parts = [each for each in self._parts if each.source == number]
         if name in id_map.TEXT or name == "saved_pair":
             yield self._select(name, number, id_map.moved(name, number))
-        elif name in ("sequence", "skipped") or is_by_run(columns):
+        elif name == "skipped":
+            corpora = self._matched.ids("corpus", number)
+            unread = self._matched.first_corpora(number)
+            yield self._select(name, number, id_map.moved_skipped(number, parts, corpora, unread))
+        elif name == "sequence" or is_by_run(columns_of_this_format()[name]):
+            yield rows_of(self.session, name, [])
             for part in parts:
                 yield self._select(name, number, id_map.moved(name, number, part), part)
-            if name == "skipped":
-                for old, new in self._matched.first_corpora(number).items():
-                    yield self._select(name, number, id_map.unread(number, old, new))
         else:
             # What was computed of a shard is not that of the run, except for sums.
             runs = {
                 each.old: each.run.id for each in parts if name in _SUMS or not each.run.is_joined
             }
-            cases = " ".join(f"when {old} then {new}" for old, new in runs.items())
-            listed = ", ".join(map(str, runs)) or "null"
-            probes = f"test_run in ({listed}) and coalesce(train_run in ({listed}), true)"
-            moved = {
-                each: f"case own.{each} {cases or 'when null then null'} end"
-                for each in columns
-                if each == "run" or each.endswith("_run")
+            rows = self._collected(number, "probe") if name.startswith("probe") else []
+            probes = {
+                row["id"]: row["id"] + number * _PROBES
+                for row in rows
+                if {row["train_run"], row["test_run"]} <= {None, *runs}
             }
-            if "run" in columns:
-                where = f"own.run in ({listed})"
-            else:
-                key = "id" if name == "probe" else "probe"
-                moved[key] = f"own.{key} + {number * _PROBES}"
-                where = f"own.{key} in (select id from {id_map.OF}probe where {probes})"
-            yield self._select(name, number, (moved, f"{own} where {where}"))
-        if name in ("sequence", "skipped", "position") and not parts:
-            yield rows_of(self.session, name, [])
+            ids = {"run": runs, "probe": probes}
+            yield self._select(name, number, id_map.renumbered(name, ids))
 
-    def _select(
-        self, name: str, number: int, moved: tuple[Mapping[str, str], str], part: Part | None = None
-    ) -> DataFrame:
+    def _select(self, name: str, number: int, moved: Moved, part: Part | None = None) -> DataFrame:
         changed, rest = moved
-        columns = ", ".join(
-            f"{changed.get(each, f'own.{quoted(each)}')} as {quoted(each)}"
-            for each in types_of(name)
-        )
-        return self._sql(number, f"select {columns} {rest}", None if part is None else part.old)
+        columns = {each: f"own.{quoted(each)}" for each in types_of(name)} | changed
+        statement = f"select {id_map.listed(columns)} {rest}"
+        return self._sql(number, statement, None if part is None else part.old)
 
     def _sql(self, number: int, statement: str, run: int | None = None) -> DataFrame:
         """The rows of a SELECT over an export as the source; of tables by run, those of a run."""
@@ -178,14 +154,13 @@ class Merged:
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
+        statement = registry.statement("merge/inputs")
         inputs = [
-            id_map.inputs(catalog, self._sql(catalog.number, id_map.inputs_of()).collect())
-            for catalog in self._matched.catalogs
+            id_map.inputs(each, self._sql(each.number, statement).collect())
+            for each in self._matched.catalogs
         ]
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
-        sentences = dict.fromkeys((each.id for each in self._matched.corpora), 0)
-        sentences |= dict(self._sql(0, counts).collect())
-        return id_map.parts_of(self._matched, inputs, sentences)
+        return id_map.parts_of(self._matched, inputs, dict(self._sql(0, counts).collect()))
 
     @cached_property
     def _id_map(self) -> DataFrame:
@@ -194,18 +169,15 @@ class Merged:
 
         matched = self._matched
         _union(
-            self._sql(each, id_map.extent(each, matched.ids("corpus", each)))
+            self._sql(
+                each, id_map.extent(each, matched.ids("corpus", each), matched.first_corpora(each))
+            )
             for each in self._numbers
         ).createOrReplaceTempView("merge_extent")
-        found = self.session.sql(written_out(id_map.documents(), "spark", {})).localCheckpoint()
-        repeated = [
-            (number, new)
-            for number in self._numbers
-            for old, new in matched.ids("corpus", number).items()
-            if old not in matched.first_corpora(number)
-        ]
+        found = self._sql(0, registry.statement("merge/id_map")).localCheckpoint()
         found.createOrReplaceTempView("merge_id_map")
-        differing = self.session.sql(written_out(id_map.differing(repeated), "spark", {}))
+        statement = registry.statement("merge/differing_documents")
+        differing = self.session.sql(written_out(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
                 f"Document {index} of the corpus {matched.corpora[corpus - 1].name} is not the same"

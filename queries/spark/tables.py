@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql import registry
 from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.outputs.manifests import check_format
 from attnbank.sql.outputs.tables import is_by_run
 
 if TYPE_CHECKING:
@@ -54,15 +54,8 @@ class Export:
         format_ = formats[0] if len(formats) == 1 else None
         if format_ is None:
             raise BankError(f"{self.folder} does not say which format it is in.", _WHOLE)
-        if format_ != registry.FORMAT:
-            by = ", which a newer attnbank wrote" if format_ > registry.FORMAT else ""
-            raise BankError(
-                f"{self.folder} is of format {format_}{by}; this version reads format"
-                f" {registry.FORMAT}.",
-                "Use that version, or name another folder."
-                if by
-                else "Upgrade the bank, and export it again: attnbank upgrade, attnbank export.",
-            )
+        remedy = "Upgrade the bank, and export it again: attnbank upgrade, attnbank export."
+        check_format(self.folder, format_, remedy)
 
     def table(self, name: str) -> DataFrame:
         """The rows of a table, with the columns that a bank has.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.registry import FORMAT
 from attnbank.sql.suggest import shown
 
 MANIFEST = "manifest.json"
@@ -151,6 +152,17 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             except (OSError, RuntimeError) as error:
                 reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
             raise BankError(f"{file.path} of the export {folder} {reason}.", _AGAIN)
+
+
+def check_format(named: str, format_: int, upgrade: str) -> None:
+    """Raise BankError unless an export is of this format; `upgrade` is what to do with an older."""
+    if format_ != FORMAT:
+        is_newer = format_ > FORMAT
+        by = ", which a newer attnbank wrote" if is_newer else ""
+        raise BankError(
+            f"{named} is of format {format_}{by}; this version reads format {FORMAT}.",
+            "Use that version, or name another folder." if is_newer else upgrade,
+        )
 
 
 def _parsed(kind: Any, read: Any, name: str) -> Any:

@@ -225,24 +225,27 @@ def _schema(tables: list[ExportedTable]) -> str:
         "-- The tables, views and analyses of a bank, for a new file. Read load.sql after it.\n"
         "begin transaction;\n"
     )
+    columns = {(each.schema, each.name): each.columns for each in tables}
     installed = "".join(f"{statement};\n\n" for statement in macros.install())
-    return "\n".join([head, *registry.schema(), *_further(tables), installed, "commit;\n"])
+    return "\n".join([head, *registry.schema(), *further(columns), installed, "commit;\n"])
 
 
-def _further(tables: list[ExportedTable]) -> Iterator[str]:
-    """Statements for the tables and columns of the bank that the schema does not have."""
+def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str]:
+    """Statements that make, in a bank without rows, the tables and columns that no other bank has.
+
+    `tables` has the types of the columns of each table, by schema and name.
+    """
     usual = formats.columns_of_this_format()
-    for schema in sorted({each.schema for each in tables} - {"main"}):
-        yield f"create schema {quoted(schema)};\n"
-    for table in tables:
-        own = place(table.schema, table.name)
-        known = usual.get(table.name) if table.schema == "main" else None
-        columns = {name: f"{quoted(name)} {type_}" for name, type_ in table.columns.items()}
+    for schema in sorted({schema for schema, _ in tables} - {"main"}):
+        yield f"create schema if not exists {quoted(schema)};\n"
+    for (schema, name), types in tables.items():
+        known = usual.get(name) if schema == "main" else None
+        columns = {each: f"{quoted(each)} {type_}" for each, type_ in types.items()}
         if known is None:
-            yield f"create table {own} ({', '.join(columns.values())});\n"
+            yield f"create table {place(schema, name)} ({', '.join(columns.values())});\n"
         else:
-            further = (each for name, each in columns.items() if name not in known)
-            yield from (f"alter table {own} add column {each};\n" for each in further)
+            new = (column for each, column in columns.items() if each not in known)
+            yield from (f"alter table {place(schema, name)} add column {each};\n" for each in new)
 
 
 def _load(tables: list[ExportedTable]) -> str:

@@ -243,7 +243,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "column missing in the manifest": (
         lambda folder: _forge(folder, lambda it: _table(it, "word")["columns"].pop("form")),
-        r"word\.form is missing",
+        r"word\.form is not in manifest\.json",
     ),
     "table missing": (
         lambda folder: _forge(folder, lambda it: it["tables"].remove(_table(it, "word"))),

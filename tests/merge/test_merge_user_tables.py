@@ -157,11 +157,28 @@ def test_saved_relations(tmp_path: Path) -> None:
     ]
     # The second sentence of `same` was not looked at, nor any of `other` for `mine`.
     assert _asked(out, "select name, last_sentence from saved_relation order by 1") == [
-        ("mine", 3), ("mine_2_2", 0),
+        ("mine", 3), ("mine_3", 0),
     ]  # fmt: skip
     assert _asked(out, "select count(*) from saved.mine") == [(4,)]
     assert any("The saved relation mine of" in each for each in done.notes)
     assert any("a relation of the trees has that name" in each for each in done.notes)
+
+
+@pytest.mark.slow
+def test_saved_relations_of_one_name(tmp_path: Path) -> None:
+    """Each request has a name of its own, whatever names were given before."""
+    requests = ("A -> B", "C -> D", "E -> F")
+    banks = [
+        _bank(tmp_path / f"{at}.duckdb", SAVE[0].format(request, 2), SAVE[1], of=at)
+        for at, request in enumerate(requests)
+    ]
+    merge_banks(tmp_path / "out.duckdb", banks)
+    found = "regexp_extract(request, '[A-F] -> [A-F]')"
+    assert _asked(
+        tmp_path / "out.duckdb",
+        f"select name, {found}, min(word) from saved_relation"
+        " inner join saved_pair on saved_pair.relation = name group by all order by 1",
+    ) == [("mine", "A -> B", 1), ("mine_2", "C -> D", 3), ("mine_3", "E -> F", 5)]
 
 
 @pytest.mark.slow

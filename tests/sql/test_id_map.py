@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from attnbank.sql import id_map
+from attnbank.sql import registry
 
+DIFFERING = registry.statement("merge/differing_documents")
 _EXTENT = (
     "create table merge_extent (source integer, old integer, corpus integer, index integer,"
+    " is_first boolean,"
     " sentences bigint, first_sentence integer, last_sentence integer,"
     " words bigint, first_word integer, last_word integer,"
     " mentions bigint, first_mention integer, last_mention integer,"
@@ -28,15 +30,20 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 def _document(
     connection: duckdb.DuckDBPyConnection, source: int, old: int, index: int, first: int, count: int
 ) -> None:
-    """A document of `count` sentences of ten words; with a mention where these are several."""
+    """A document of `count` sentences of ten words; with a mention where these are several.
+
+    Source 2 has the shards of an earlier one.
+    """
     mention = [1, first, first] if count > 1 else [0, None, None]
-    row = [source, old, 1, index, count, first, first + count - 1]
+    row = [source, old, 1, index, source < 2, count, first, first + count - 1]
     row += [10 * count, 10 * first, 10 * (first + count) - 1, *mention, *mention]
     connection.execute(f"insert into merge_extent values ({', '.join('?' * len(row))})", row)
 
 
 def _placed(connection: duckdb.DuckDBPyConnection, source: int) -> list[tuple[object, ...]]:
-    connection.execute(f"create or replace table merge_id_map as {id_map.documents()}")
+    connection.execute(
+        f"create or replace table merge_id_map as {registry.statement('merge/id_map')}"
+    )
     return connection.execute(
         "select old, document, is_own, sentence_shift, word_shift, mention_shift, entity_shift"
         f" from merge_id_map where source = {source} order by old"
@@ -52,7 +59,7 @@ def test_documents_stand_in_the_order_of_the_corpus(connection: duckdb.DuckDBPyC
     assert _placed(connection, 1) == [(1, 2, True, 2, 11, 1, 1)]
     _document(connection, 2, 9, 1, 5, 2)
     assert _placed(connection, 2) == [(9, 1, False, -4, -49, -4, -4)]
-    assert connection.execute(id_map.differing([(2, 1)])).fetchall() == []
+    assert connection.execute(DIFFERING).fetchall() == []
 
 
 @pytest.mark.parametrize(("index", "sentences"), [(1, 3), (4, 2)])
@@ -64,7 +71,7 @@ def test_a_document_that_is_not_the_same_is_found(
     _document(connection, 1, 1, 2, 1, 2)
     _document(connection, 2, 9, index, 5, sentences)
     _placed(connection, 2)
-    assert connection.execute(id_map.differing([(2, 1)])).fetchall() == [(1, index)]
+    assert connection.execute(DIFFERING).fetchall() == [(1, index)]
 
 
 def test_a_whole_corpus_moves_by_one_number(connection: duckdb.DuckDBPyConnection) -> None:
