@@ -143,8 +143,8 @@ def settled(
 def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: int = 1) -> Run:
     """The run `asked` for, which exists, or, if None, the bank's choice; BankError if damaged."""
     found = connection.execute(
-        "select run.id, run.name, run.corpus, corpus.name, model.layers, run.heads,"
-        " run.finished is not null, model.layer_numbers"
+        "select run.id, run.name, run.corpus, corpus.name, model.layers,"
+        " coalesce(run.heads, model.heads), run.finished is not null, model.layer_numbers"
         f" from chosen_run(asked := $asked, {_arguments(choice)}) as chosen"
         " inner join run on run.id = chosen.id"
         " inner join corpus on corpus.id = run.corpus"

@@ -295,7 +295,7 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
-    ablation and what is computed from them; a probe.
+    ablation and what is computed from them, and with norms; a probe.
     """
     import tiny_models
 
@@ -318,6 +318,8 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     ingest(IngestOptions((str(sample),), bank, model))
     ingest(IngestOptions((str(sample),), bank, model, context="document", decimals=5))
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **pairs))
+    normed: dict[str, Any] = {"unit": "token", "limit": 12, "measure": "norms"}
+    ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
     return bank

@@ -159,6 +159,7 @@ CHANGES: dict[str, list[Change]] = {
     "replace": [Change(False, True, OVER)],
     "gradients": [Change(False, True, RUN, TOKENS)],
     "keep": [Change("weights", "peaks", RUN, {})],
+    "measure": [Change("weights", "norms", RUN, {})],
     "ablate": [Change(None, "heads", RUN, TOKENS), Change("heads", "layers", RUN, TOKENS)],
     "replacement": [
         Change("uniform", "zero", RUN, TOKENS | {"ablate": "layers"}),

@@ -75,7 +75,7 @@ def find_run(
         )
     ((is_finished, *columns),) = connection.execute(
         "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
-        " model.revision, model.sha256, model.random_seed, run.heads,"
+        " model.revision, model.sha256, model.random_seed, coalesce(run.heads, model.heads),"
         " coalesce(model.layer_numbers, range(1, model.layers + 1)),"
         # For a control, the trained model of the same name, if the bank has exactly one.
         " coalesce(if(model.random_seed is null, model.sha256, null), (select"

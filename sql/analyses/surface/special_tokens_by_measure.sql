@@ -7,7 +7,7 @@
 -- empty: no run of norms is like the run of weights. Make one: the same ingest with --measure norms.
 -- note: a head can put all its weight on [CLS] and move nothing from there, since the value of [CLS] is short: the
 --   weights that make [CLS] look like a resting place are then a way to attend to nothing.
--- note: the run of norms is of the same model, corpus, context and unit; the newest, unless one is named.
+-- note: the run of norms is of the same model, corpus, context, unit and sample; the newest, unless one is named.
 -- param norms_run varchar = null: name or id of the run of norms; by default the newest that is like the run of weights
 -- column layer, head
 -- column weight_on_cls double: mean weight on [CLS]; null where no input has it
@@ -34,6 +34,8 @@ norms as (
         and run.subword = weights.subword
         and run.first_word is not distinct from weights.first_word
         and run.bos is not distinct from weights.bos
+        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights.options, 'limit')
+        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights.options, 'seed')
         and ($norms_run is null or run.name = $norms_run or cast(run.id as varchar) = $norms_run)
 )
 

@@ -72,10 +72,10 @@ select
     cast(
         case
             when run.keep = 'peaks' then 0
-            else coalesce(held.squares * model.layers * run.heads, 0)
+            else coalesce(held.squares * model.layers * coalesce(run.heads, model.heads), 0)
         end as bigint
     ) as weights,
-    cast(coalesce(held.positions * model.layers * run.heads, 0) as bigint) as distributions,
+    cast(coalesce(held.positions * model.layers * coalesce(run.heads, model.heads), 0) as bigint) as distributions,
     cast(coalesce(left_out.skipped, 0) as bigint) as skipped,
     run.batches,
     run.device,

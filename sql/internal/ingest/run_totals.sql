@@ -26,7 +26,7 @@ select
     (
         select cast(coalesce(sum(own.positions * own.positions), 0) as bigint)
         from own
-    ) * model.layers * run.heads as weights,
+    ) * model.layers * coalesce(run.heads, model.heads) as weights,
     run.batches,
     run.unknown_words,
     run.joined_words,
