@@ -110,7 +110,7 @@ def _run(row: dict[str, Any]) -> list[str]:
     is_whole = row["keep"] != "peaks"
     is_weights = row["measure"] == "weights"
     shape = [
-        *([] if is_weights else [f"measure {row['measure']}, maps in a layer: {row['heads']}"]),
+        *([] if is_weights else [f"measure {row['measure']}, {row['heads']} to a layer"]),
         f"context {row['context']}",
         f"unit {row['unit']}",
         f"subword {row['subword']}",

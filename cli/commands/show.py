@@ -279,7 +279,7 @@ def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
         pl.col("index").alias("n"),
         pl.col("dependent").alias("word"),
         pl.when(is_here).then(found).otherwise(pl.col(found) + " (elsewhere)").alias(found),
-        "weight",
+        pl.col("weight").alias(shown.facts.figure),
         pl.Series(" ", [_bar(each, largest) for each in rows["weight"]], pl.String),
     ]
     if shown.facts.coreference:

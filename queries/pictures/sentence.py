@@ -83,6 +83,13 @@ class Facts:
     notes: tuple[str, ...] = ()
     trees: dict[str, Tree] = field(default_factory=dict)
 
+    @property
+    def figure(self) -> str:
+        """Return what a figure of the measure is called."""
+        if self.measure.endswith("norms"):
+            return "norm"
+        return "weight" if self.measure == "weights" else "share"
+
 
 FONT = (
     "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
@@ -331,15 +338,14 @@ def _element(name: str, /, *content: str, **attributes: Any) -> str:
 def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     yield f"Run {facts.run}: model {facts.model}, corpus {facts.corpus}."
-    is_norm = facts.measure.endswith("norms")
-    what = "norm" if is_norm else "weight" if facts.measure == "weights" else "share"
+    what = facts.figure
     drawn = f"The stronger a line, the larger the {what}, from the left word to the right one"
-    least = f"{facts.least:g} of the largest" if is_norm else f"{facts.least:g}"
+    least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
     yield f"{drawn}; {what}s under {least} are not drawn." if facts.least else f"{drawn}."
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
-        yield "Gold arcs are drawn whatever their weight is."
+        yield f"Gold arcs are drawn whatever their {what} is."
     if facts.coreference:
         if any(each.mentions.height for each in panels):
             yield (

@@ -167,5 +167,19 @@ def test_a_run_of_another_measure_answers_only_if_it_is_named(
         assert bank.query("entropy", run="stories/bert/value-zeroing")["head"].max() == 1
 
 
+def test_a_picture_of_norms_is_scaled_by_the_largest(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "bank.duckdb"
+    ingest(IngestOptions((str(STORIES),), path, model=str(folders["bert"]), measure="norms"))
+    with open_bank(path) as bank:
+        shown = bank.show(1, head="2-3", run="stories/bert/norms")
+        largest = shown.weights["weight"].max()
+        assert isinstance(largest, float) and largest != 1
+        assert 'stroke-opacity="1.000"' in shown.svg
+        assert "The measure is norms, not attention weights." in shown.svg
+        assert "the larger the norm" in shown.svg and "0.01 of the largest" in shown.svg
+
+
 def test_measures_of_layers_have_one_map_in_each() -> None:
     assert {"weights", "norms"} == {*get_args(Measure)} - OF_LAYERS
