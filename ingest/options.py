@@ -73,7 +73,8 @@ class IngestOptions:
     bank: Path
     model: str = _of_model(
         DEFAULT_MODEL,
-        "A model of the Hugging Face hub, a folder with one, or minilm (no download).",
+        "A model of the Hugging Face hub, a folder with one, or minilm (no download); none writes"
+        " the text alone.",
         short="-m",
         metavar="NAME",
     )

@@ -69,9 +69,22 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     return fill(options, on_progress, run_batches)
 
 
+def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
+    """Write a corpus without a run into a bank; its name. Raises as `ingest` does.
+
+    What a model looks at in it can be added later, by an ingest or by `add_run`.
+    """
+    check_options(options)
+    corpus = corpora.find(options)
+    corpora.check_before(options.bank, corpus, on_progress)
+    with ingesting(options.bank) as connection:
+        corpora.write(connection, corpus, on_progress)
+    return corpus.facts.name
+
+
 def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRunner) -> Report:
     """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
-    _check_options(options)
+    check_options(options)
     corpus = corpora.find(options)
     problems = corpora.check_before(options.bank, corpus, on_progress)
     model, masked = load_model(options)
@@ -80,7 +93,10 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
     with left_alone(), ingesting(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
-        wanted = runs.Wanted(corpus_id, model_id, model, options, opened, max_tokens)
+        wanted = runs.Wanted(
+            corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
+            model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
+        )  # fmt: skip
         run = runs.find_run(connection, wanted)
         replaced = None
         if run is not None and options.replace:
@@ -177,7 +193,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
 
     Raises as `ingest` does, as far as that shows without the model's weights.
     """
-    _check_options(options)
+    check_options(options)
     corpus = corpora.find(options)
     described = models.describe(
         options.model,
@@ -248,7 +264,8 @@ def _counted(
     return found, positions
 
 
-def _check_options(options: IngestOptions) -> None:
+def check_options(options: IngestOptions) -> None:
+    """Raise CallError for options that are out of range, or do not go together."""
     shard = read_shard(options.shard)
     for field in fields(options):
         flag = f"--{field.name.replace('_', '-')}"

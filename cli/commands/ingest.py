@@ -84,6 +84,12 @@ def ingest(
     options = IngestOptions(bank=bank_path(ctx), **values)
     if dry_run:
         _estimate(options)
+    elif options.model == "none":
+        with _progress() as display:
+            from attnbank.ingest import add_text
+
+            corpus = add_text(options, display)
+        notify(f"The bank has the text of {corpus}; no model was run.")
     elif to is not None:
         with _progress() as display:
             report = spark_ingest(options, to, master, display)

@@ -13,9 +13,9 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.attention.measures import OF_LAYERS
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import reading
-from attnbank.ingest.models.loading import Model, ModelFacts
-from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.models.loading import ModelFacts
+from attnbank.ingest.models.trial import Batching
+from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.errors import CallError
@@ -50,14 +50,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The run that an ingest asks for; `opened` is the tokenizer with what the options add."""
+    """The run that is asked for; `bos` is the token that the options put before the text."""
 
     corpus: int
     model_id: int
-    model: Model
+    facts: ModelFacts
     options: IngestOptions
-    opened: InputTokenizer
     max_tokens: int
+    device: str
+    batching: Batching = "padded"
+    first_word: FirstWord | None = None
+    bos: str | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -70,10 +73,10 @@ class Wanted:
             "model": self.model_id,
             "max_tokens": self.max_tokens,
             "reading": reading.VERSION,
-            "batching": self.model.batching,
-            "first_word": self.opened.first_word,
-            "bos": self.opened.bos and self.opened.bos.text,
-            "heads": 1 if self.options.measure in OF_LAYERS else self.model.facts.heads,
+            "batching": self.batching,
+            "first_word": self.first_word,
+            "bos": self.bos,
+            "heads": 1 if self.options.measure in OF_LAYERS else self.facts.heads,
         }
 
 
@@ -187,7 +190,7 @@ def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
     insert_row(
         connection, "run", **wanted.columns, id=ids["run"], name=_run_name(connection, wanted),
         batch_tokens=options.batch_tokens, options=_options(options),
-        device=str(wanted.model.device), code_version=provenance.version(),
+        device=wanted.device, code_version=provenance.version(),
         libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
     )  # fmt: skip
@@ -236,7 +239,7 @@ def _model_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
 
     Its folder or owner, where another one is called the same; its revision; its random seed.
     """
-    facts = wanted.model.facts
+    facts = wanted.facts
     name = short_name(facts.name)
     named = "select name from model where id != ?"
     others = connection.execute(named, [wanted.model_id]).fetchall()

@@ -95,7 +95,7 @@ def main() -> None:
             of_model = model_id(connection, model.facts)
             run = start_run(
                 connection,
-                Wanted(1, of_model, model, options, model.input_tokenizer, max_tokens),
+                Wanted(1, of_model, model.facts, options, max_tokens, str(model.device)),
             )
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
             began, began_cpu = time.perf_counter(), time.process_time()
