@@ -160,15 +160,22 @@ def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: b
 
 
 _CHILD = """
-import sys
+import os, signal, sys
 from pathlib import Path
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 corpus, bank, model = sys.argv[1:]
 options = IngestOptions((corpus,), Path(bank), model, batch_tokens=256)
-ingest(options, lambda progress: print(progress.stage, progress.done, flush=True))
+stops = [signal.SIGSTOP]
+def told(progress):
+    print(progress.stage, progress.done, flush=True)
+    if progress.stage == "running" and progress.done and stops:
+        os.kill(os.getpid(), stops.pop())
+
+ingest(options, told)
 """
+"""It stops itself when the first batch is written."""
 
 
 def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batches(
@@ -184,7 +191,6 @@ def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batc
     for line in child.stdout:
         if line.startswith("running") and not line.endswith(" 0\n"):
             break
-    child.send_signal(signal.SIGSTOP)  # at whatever it is, for as long as `info` takes
     try:
         command = [sys.executable, "-m", "attnbank", "-b", str(bank), "info"]
         info = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
