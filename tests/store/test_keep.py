@@ -37,7 +37,10 @@ READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which t
     "coreference_distance": {"candidates": "words"},
 }
 OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
-NOT_HERE = {"gradient_importance", "figure_3", "head_ablation", "head_agreement", "table_2"}
+NOT_HERE = {
+    "gradient_importance", "figure_3", "head_ablation", "head_agreement", "special_tokens_by_measure",
+    "table_2",
+}  # fmt: skip
 REASON = "only its peaks and sums are kept"
 
 
