@@ -38,8 +38,8 @@ READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which t
 }
 OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
 NOT_HERE = {
-    "gradient_importance", "figure_3", "head_ablation", "head_agreement", "special_tokens_by_measure",
-    "table_2",
+    "gradient_importance", "figure_3", "head_ablation", "head_agreement",
+    "special_tokens_by_measure", "table_2",
 }  # fmt: skip
 REASON = "only its peaks and sums are kept"
 
