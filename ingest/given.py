@@ -38,6 +38,7 @@ from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import ingesting
 from attnbank.sql import registry
+from attnbank.sql.bank.opening import existing
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean, listed
 
@@ -95,7 +96,7 @@ def add_run(
     tells the model's weights from others of the name: any text, of which the SHA-256 is kept. The
     other arguments are those of `IngestOptions` and of table `model`. Where the run was begun
     before, it goes on, unless it is to start `over`. Raises CallError for what does not fit, and
-    for a run that is finished.
+    for a run that is finished; BankError where there is no bank.
     """
     options = IngestOptions(
         (corpus,), Path(bank), model=model, unit=unit, subword=subword, measure=measure, keep=keep,
@@ -126,6 +127,7 @@ class GivenRun:
 
     def __enter__(self) -> Self:
         options = self._options
+        existing(options.bank)  # which an ingest would make
         with ExitStack() as stack:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)

@@ -31,6 +31,8 @@ FirstWord = Literal["special", "word"]
 """What the first word of an input with nothing before it counts as."""
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
+NO_MODEL = "none"
+"""What is named instead of a model where only the text is written."""
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 MOST_RANDOM = 2**31 - 1
 """The largest seed of random weights, and the largest count: their columns are INTEGER."""

@@ -24,6 +24,10 @@ from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_a
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
+    INPUTS,
+    KEEP,
+    MODEL,
+    NO_MODEL,
     Departures,
     Estimate,
     IngestOptions,
@@ -85,6 +89,7 @@ def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
 def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRunner) -> Report:
     """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
     check_options(options)
+    _check_model(options)
     corpus = corpora.find(options)
     problems = corpora.check_before(options.bank, corpus, on_progress)
     model, masked = load_model(options)
@@ -155,6 +160,14 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
+def _check_model(options: IngestOptions) -> None:
+    if options.model == NO_MODEL:
+        raise CallError(
+            f"--model {NO_MODEL} writes the text alone: there is no run to count or to make.",
+            "Leave --dry-run and --engine out (in Python: add_text), or name a model.",
+        )
+
+
 def _rows(options: IngestOptions, model: models.Model) -> Rows:
     if options.measure not in SHARES:
         return "lengths"
@@ -194,6 +207,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
     Raises as `ingest` does, as far as that shows without the model's weights.
     """
     check_options(options)
+    _check_model(options)
     corpus = corpora.find(options)
     described = models.describe(
         options.model,
@@ -273,6 +287,16 @@ def check_options(options: IngestOptions) -> None:
     of_hub = options.model != models.MINILM and not Path(options.model).is_dir()
     drawn = options.limit is not None or options.context == "pair"
     leave_out = "Leave one of them out."
+    asked_of_model = next(
+        (
+            f"--{each.name.replace('_', '-')}"
+            for each in fields(options)
+            if each.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            and each.name != "model"
+            and getattr(options, each.name) != each.default
+        ),
+        "",
+    )
     for is_wrong, fact, remedy in (
         (
             options.keep == "peaks" and options.decimals is not None,
@@ -315,6 +339,11 @@ def check_options(options: IngestOptions) -> None:
             "--gradients are by the attention between tokens: the merged weights of words are"
             " not variables of the model.",
             "Give --unit token.",
+        ),
+        (
+            options.model == NO_MODEL and asked_of_model,
+            f"--model {NO_MODEL} writes the text alone, and {asked_of_model} is about a run.",
+            "Leave it out, or name a model.",
         ),
         (
             options.measure != "weights" and options.masked,

@@ -31,7 +31,7 @@ from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
-from attnbank.ingest.options import CORPUS, INPUTS, KEEP, MODEL, PART, IngestOptions
+from attnbank.ingest.options import CORPUS, INPUTS, KEEP, MODEL, NO_MODEL, PART, IngestOptions
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def ingest(
     options = IngestOptions(bank=bank_path(ctx), **values)
     if dry_run:
         _estimate(options)
-    elif options.model == "none":
+    elif options.model == NO_MODEL and to is None:
         with _progress() as display:
             from attnbank.ingest import add_text
 

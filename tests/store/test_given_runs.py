@@ -16,7 +16,7 @@ from attnbank.cli.app import run as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.given import GivenRun, GivenSentence
 from attnbank.queries import open_bank
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 
 TABLES = ("position", "attention", "attention_map", "peak")
 
@@ -183,6 +183,37 @@ def test_a_causal_model_does_not_look_ahead(bank: Path) -> None:
         size = len(sentence.words)
         with pytest.raises(CallError, match="looks at a later one"):
             run.add(sentence, sentence.words, range(size), np.full((1, 1, size, size), 1 / size))
+
+
+def test_a_bank_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "none.duckdb"
+    with (
+        pytest.raises(BankError, match="There is no bank"),
+        add_run(path, "stories", "mine", layers=1, heads=1),
+    ):
+        pass
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "fact"),
+    [
+        (["--dry-run"], "--model none writes the text alone: there is no run to count"),
+        (
+            ["--measure", "norms"],
+            "--model none writes the text alone, and --measure is about a run",
+        ),
+        (["--unit", "token"], "--model none writes the text alone, and --unit is about a run"),
+        (["--engine", "spark", "--to", "x"], "--model none writes the text alone: there is no run"),
+    ],
+)
+def test_options_of_a_run_without_a_model(
+    more: list[str], fact: str, stories: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.duckdb"
+    assert command(["-b", str(path), "ingest", stories, "--model", "none", *more]) == 2
+    assert fact in capsys.readouterr().err
+    assert not path.exists()
 
 
 def test_the_text_alone(stories: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@
 -- formula: weight_on_cls, norm_on_cls, ... are cls, sep, punctuation and first of special_tokens, in the two runs
 -- run: favours=pair/token
 -- plot: grid color=weight_on_cls,norm_on_cls,weight_on_sep,norm_on_sep domain=0,1
--- empty: no run of norms is like the run of weights. Make one: the same ingest with --measure norms.
+-- empty: no run of norms is like the run of weights. Make one: the same ingest with --measure norms
 -- note: a head can put all its weight on [CLS] and move nothing from there, since the value of [CLS] is short: the
 --   weights that make [CLS] look like a resting place are then a way to attend to nothing.
 -- note: the run of norms is of the same model, corpus, context, unit and sample; the newest, unless one is named.
