@@ -14,6 +14,17 @@
 --   sentence where the run reads one document, modulo 100. The odd ones are the half that heads are chosen on
 with
 
+-- Read once: a parameter may be a subquery, which is planned wherever it is named.
+asked as (
+    select given.relation
+    from (select $saved as relation) as given
+    left join (select distinct saved_pair.relation from saved_pair) as known on known.relation = given.relation
+    where refuse_unless(
+        given.relation is null or known.relation is not null,
+        concat('There is no saved relation ', given.relation, '.')
+    )
+),
+
 placed_word as (
     select
         sequence.run,
@@ -56,6 +67,7 @@ pair as (
         end as position,
         gold_head.position as head_position
     from placed_word as dependent
+    inner join asked on asked.relation is null
     left join placed_word as gold_head
         on gold_head.sequence = dependent.sequence
         and gold_head.sentence = dependent.sentence
@@ -66,7 +78,6 @@ pair as (
         and clitic.index = dependent.index + 1
         and clitic.head_index = dependent.index
     where dependent.head_index is not null
-        and $saved is null
     union all
     select
         dependent.run,
@@ -80,11 +91,11 @@ pair as (
         dependent.position,
         gold_head.position as head_position
     from saved_pair
+    inner join asked on asked.relation = saved_pair.relation
     inner join placed_word as dependent on dependent.word = saved_pair.word
     inner join placed_word as gold_head
         on gold_head.word = saved_pair.head_word
         and gold_head.sequence = dependent.sequence
-    where saved_pair.relation = $saved
 )
 
 select
@@ -103,11 +114,8 @@ inner join sentence on sentence.id = pair.sentence
 inner join corpus_document(runs := $runs) as placed
     on placed.run = pair.run
     and placed.document = pair.document
-inner join run_sight(runs := $runs) as sight on sight.run = pair.run
+inner join run_sight() as sight on sight.run = pair.run
 left join position as apart
     on apart.sequence = pair.sequence
     and apart.kind = 'first'
-where (pair.head_position is null or pair.head_position <> pair.position)
-    and refuse_unless(
-        $saved is null or as_saved($saved) is not null, concat('There is no saved relation ', $saved, '.')
-    )
+where pair.head_position is null or pair.head_position <> pair.position
