@@ -7,6 +7,7 @@ SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := $(VENV)/.demo
+MERMAID := docs/assets/mermaid.min.js
 STAMP := $(VENV)/.installed
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -34,7 +35,7 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-docs: $(STAMP)
+docs: $(STAMP) $(MERMAID)
 	@echo "Making the pages and building the site (about a minute)"
 	@$(BIN)/python docs/make.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
@@ -47,6 +48,12 @@ corpora:
 
 bench: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
+
+# Served with the pages, which fetch nothing when they are read.
+$(MERMAID):
+	@npm pack --silent mermaid@11.17.2 --pack-destination $(VENV) > /dev/null 2>&1 && \
+	    tar -xzOf $(VENV)/mermaid-11.17.2.tgz package/dist/mermaid.min.js > $@ || \
+	    { rm -f $@; echo "Mermaid is not available from npm: the diagram of the tables is shown as text"; }
 
 $(STAMP): $(DEMO)
 	@echo "Installing what the tests need"
@@ -70,4 +77,4 @@ $(DEMO): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist site docs/analyses docs/commands.md docs/faults.md docs/schema.md docs/schema.svg .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site docs/analyses docs/commands.md docs/faults.md docs/schema.md $(MERMAID) .mypy_cache .ruff_cache .pytest_cache

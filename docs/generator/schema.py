@@ -1,4 +1,4 @@
-"""The page of every table, view and function of a bank, and the diagram of the tables."""
+"""The page of every table, view and function of a bank, and a diagram of the tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnbank.cli.commands.query import by_section
-from generator.diagram import Table, diagram
+from generator.diagram import diagram
 from generator.markdown import cell, made_by, page, plain, table
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _TITLES = {"table": "Tables", "view": "Views", "function": "Functions"}
 
 
 def pages() -> dict[str, str]:
-    """The text of the page and of its picture, by name of file."""
+    """The text of the page, by name of file."""
     from attnbank.queries import open_bank
     from attnbank.sql.bank.opening import open_to_write
 
@@ -26,19 +26,7 @@ def pages() -> dict[str, str]:
         path = Path(folder, "empty.duckdb")
         open_to_write(path, "docs").close()
         with open_bank(path) as bank:
-            return {
-                "schema.md": page(_lines(bank)),
-                "schema.svg": diagram(_tables(bank), bank.connection),
-            }
-
-
-def _tables(bank: Bank) -> list[Table]:
-    """The tables with their columns, in the order of the schema."""
-    return [
-        Table(name, comment, tuple((column, type_) for column, type_, _ in _columns(bank, name)))
-        for kind, name, comment in bank.schema().rows()
-        if kind == "table"
-    ]
+            return {"schema.md": page(_lines(bank))}
 
 
 def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
@@ -58,9 +46,17 @@ def _columns(bank: Bank, name: str) -> list[tuple[str, str, str]]:
 def _lines(bank: Bank) -> Iterator[str]:
     yield from (made_by("the schema"), "", "# What is in a bank", "")
     yield "A bank is a DuckDB file with these tables, views and functions. `attnbank schema` prints"
-    yield "the same of yours. A line leads from a column to the table whose `id` it holds."
-    yield from ("", "![The tables of a bank and what refers to what](schema.svg)", "")
-    yield "The picture [alone](schema.svg) can be made larger."
+    yield "the same of yours. The diagram has the columns that hold an `id`, and a line from each"
+    yield "to its table."
+    yield ""
+    yield from diagram(
+        {
+            name: [(column, type_) for column, type_, _ in _columns(bank, name)]
+            for kind, name, _ in bank.schema().rows()
+            if kind == "table"
+        },
+        bank.connection,
+    )
     yield from _relations(bank)
     yield from ("", "## Analyses", "")
     yield "Every analysis is a table macro of the bank, and those of the paper's tables and figures"
