@@ -40,6 +40,7 @@ def main() -> int:
             name
             for name, *options in (
                 ["bench_ingest", str(corpus), *rounds],
+                ["bench_measures", str(corpus), *rounds],
                 ["bench_commands", str(words), *rounds],
                 ["bench_best_head", str(words), *rounds],
                 ["bench_patterns", str(words), *rounds],
