@@ -83,7 +83,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
 @option("-y --yes", "Do not ask for confirmation.", False)
 @quiet_option("Print nothing but errors; do not ask for confirmation.")
 def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> None:
-    """Delete runs, by name or id, and give their room back.
+    """Delete runs, by name or id, and free the space that they take.
 
     What was computed from a run goes with it, and so do the probes that learnt from it or were
     scored on it. Its corpus and its model stay, unless they are named too.

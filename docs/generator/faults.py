@@ -79,7 +79,7 @@ def _fault(name: str) -> Iterator[str]:
     shown = {format_: path for format_, path in files.items() if _text(path) is not None}
     if not shown:
         named = ", ".join(f"`{each.relative_to(ROOT).as_posix()}`" for each in files.values())
-        yield from ("", f"The example is no text: {named}." if files else _TOO_LARGE)
+        yield from ("", f"The example is not a text file: {named}." if files else _TOO_LARGE)
         for format_, path in files.items():
             yield from ("", *_says(path, format_))
     for format_, path in shown.items():

@@ -14,10 +14,10 @@ from attnbank.sql.errors import CallError
 @pytest.mark.parametrize(
     ("request_", "line", "column", "says"),
     [
-        ("pattern { A -[obj]> B }", 1, 18, "cannot stand here"),
+        ("pattern { A -[obj]> B }", 1, 18, "Unexpected ']'"),
         ("pattern { A [upos=NOUN }", 1, 24, "]"),
         ("pattern {\n  A [upos=NOUN];\n  A <-[obj]- B }", 3, 6, "from head to dependent"),
-        ("pattern { A -[obj]-> B", 1, 23, "the end"),
+        ("pattern { A -[obj]-> B", 1, 23, "end of the request"),
         ("Pattern { A [] }", 1, 1, "pattern"),
         ("pattern { A << B }", 1, 11, "A is not declared"),
         ("pattern { A [] } without { A < B }", 1, 32, "B is not declared"),

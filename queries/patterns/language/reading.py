@@ -103,7 +103,7 @@ def _as_request_error(error: Exception, text: str) -> Exception:
         expected = error.accepts or error.expected
         if isinstance(error, UnexpectedEOF) or error.token.type == "$END":
             lines = text.split("\n")
-            return _unexpected(text, Place(len(lines), len(lines[-1]) + 1), "the end", expected)
+            return _unexpected(text, Place(len(lines), len(lines[-1]) + 1), "end of the request", expected)
         return _unexpected(text, _place(error), repr(str(error.token)), expected)
     return error
 
@@ -119,7 +119,7 @@ def _unexpected(text: str, place: Place, found: str, expected: Any) -> RequestEr
     before = text.split("\n")[place.line - 1][: place.column - 1]
     if found == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
         return RequestError(place, "edges are written from head to dependent.", "Write B -[x]-> A.")
-    fact = f"{found} cannot stand here."
+    fact = f"Unexpected {found}."
     return RequestError(place, fact, f"Expected: {told}." if told else "")
 
 
