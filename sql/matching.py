@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import chain, count, groupby
 from typing import Any
 
@@ -47,19 +46,25 @@ _SAME = {
         "heads": "its heads",
         "architecture": "its architecture",
         "max_positions": "its longest input",
+        # The configuration can change these three, and all attention, while the weights stay.
+        "causal": "whether it is causal",
+        "sinks": "whether its attention has sinks",
+        "layer_numbers": "the layers that have attention",
     },
 }
 """The columns in which two rows must agree to be the same corpus or model, in words."""
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
-_ALSO_BANK = "Name its bank too, or give --partial: the {} then says which shards it has."
-_ALSO_EXPORT = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
-    "first_word", "bos", "measure",
+    "first_word", "bos", "measure", "reading", "batching",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
-"""The columns and options in which two runs must agree to be one, beside `reading`."""
+"""The columns and options in which two runs of a corpus and a model must agree to be one."""
+_NO_OPTION = {
+    "reading": "way of reading words (run.reading)",
+    "batching": "way of batching (run.batching)",
+}
 
 
 def unfit(shown: str, reason: str) -> BankError:
@@ -176,23 +181,24 @@ class Entry:
     """A corpus, a model or a run of the sources together.
 
     `places` are the rows of sources that it is made of, those of a run in the order of its shards;
-    `values` are the columns in which it differs from the first of these rows, beside `id`, and
-    `parts` the shards that it has. `duplicates` are further runs of sources that hold all of it.
-    `differs` says how a corpus differs from the first of its name, if there is one before it.
+    `first` is the first of them, and `row` becomes the new one. `parts` are the shards that it has,
+    `duplicates` are further runs of sources that hold all of it. `differs` says how a corpus
+    differs from the first of its name, if there is one before it.
     """
 
-    id: int
     first: Row
     places: list[Place]
     parts: Parts = WHOLE
-    values: Row = field(default_factory=dict)
     duplicates: list[Place] = field(default_factory=list)
     differs: str | None = None
 
+    def __post_init__(self) -> None:
+        self.row = dict(self.first)
+
     @property
-    def row(self) -> Row:
-        """The new row."""
-        return self.first | self.values | {"id": self.id}
+    def id(self) -> int:
+        """Its id in the new bank."""
+        return int(self.row["id"])
 
     @property
     def name(self) -> str:
@@ -229,9 +235,7 @@ class Matched:
 
     def of(self, table: str) -> Sequence[Entry]:
         """The corpora, models or runs, by the name of their table."""
-        if table == "run":
-            return self.runs
-        return self.corpora if table == "corpus" else self.models
+        return {"corpus": self.corpora, "model": self.models, "run": self.runs}[table]
 
     def rows(self, table: str) -> list[Row]:
         """The rows of `corpus`, `model` or `run` that the sources have together."""
@@ -279,7 +283,7 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     corpora = _entries(catalogs, "corpus", notes)
     found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for each in corpora:
-        each.values["shard"] = each.parts.text
+        each.row["shard"] = each.parts.text
         parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
         if to_read:
             if each.differs is not None:
@@ -287,7 +291,7 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
                 raise CallError(each.differs, remedy)
             _check_apart(f"corpus {each.name}", parts)
         if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
-            raise _lacking(each, corpora, to_read=to_read)
+            raise _lacking(each, corpora, to_read)
     found.runs = _Runs(found, partial, to_read).match()
     found.preferred = _preferred(found)
     return found
@@ -325,7 +329,8 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
                     entry.places.append((catalog.number, id))
                     del left[id]
                 elif not by_name:
-                    made.append(Entry(len(made) + 1, row, [(catalog.number, id)]))
+                    made.append(Entry(row, [(catalog.number, id)]))
+                    made[-1].row["id"] = len(made)
                     if table == "corpus":
                         _name_corpus(made, catalog, notes)
     return made
@@ -336,7 +341,7 @@ def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> N
     *others, new = made
     name = new.first["name"]
     new.parts = catalog.parts["corpus"][new.first["id"]]
-    new.values["name"] = unique(name, [each.name for each in others])
+    new.row["name"] = unique(name, [each.name for each in others])
     other = next((each for each in others if each.first["name"] == name), None)
     if other is not None:
         what = ", ".join(_differ("corpus", other.row, new.first))
@@ -368,7 +373,7 @@ def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cata
             "Name shards of the same division.",
         )
     corpus.parts = corpus.parts.with_(parts)
-    corpus.values["language"] = corpus.row["language"] or catalog.rows["corpus"][id]["language"]
+    corpus.row["language"] = corpus.row["language"] or catalog.rows["corpus"][id]["language"]
 
 
 def _check_apart(what: str, parts: Sequence[Parts]) -> None:
@@ -381,7 +386,14 @@ def _check_apart(what: str, parts: Sequence[Parts]) -> None:
         )
 
 
-def _lacking(corpus: Entry, corpora: Sequence[Entry], *, to_read: bool) -> CallError:
+def _remedy(table: str, to_read: bool) -> str:
+    """What to do where a shard is missing."""
+    if to_read:
+        return "Name its export too (--data DIR), or put them together: attnbank merge --partial"
+    return f"Name its bank too, or give --partial: the {table} then says which shards it has."
+
+
+def _lacking(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> CallError:
     missing = corpus.parts.missing
     called = f"another corpus called {corpus.name}:"
     told = [it.differs for it in corpora if it.differs and (it is corpus or called in it.differs)]
@@ -390,7 +402,7 @@ def _lacking(corpus: Entry, corpora: Sequence[Entry], *, to_read: bool) -> CallE
     return CallError(
         f"The {which} {missing} of the corpus {corpus.name} {is_or_are} in none of the {where}."
         + "".join(f" {each}" for each in told[-1:]),
-        _ALSO_EXPORT if to_read else _ALSO_BANK.format("corpus"),
+        _remedy("corpus", to_read),
     )
 
 
@@ -413,10 +425,12 @@ class _Candidate:
         self.is_finished = self.row["finished"] is not None
         self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
         self.plain = _plain(self.row["name"], self.parts)
-        asked = {name: self.row[name] for name in _RUN}
-        asked |= {name: options.get(name) for name in _OPTIONS}
-        self.key = {f"--{name.replace('_', '-')}": value for name, value in asked.items()}
-        self.key["way of reading words (run.reading)"] = self.row["reading"]
+        own = {name: self.row[name] for name in _RUN}
+        own |= {name: options.get(name) for name in _OPTIONS}
+        self.key = {
+            _NO_OPTION.get(name, f"--{name.replace('_', '-')}"): value
+            for name, value in own.items()
+        }
         self.of_shards = {"version of attnbank": self.row["code_version"]}
         for name in ("transformers", "tokenizers"):
             self.of_shards[f"version of {name}"] = libraries.get(name)
@@ -451,11 +465,9 @@ class _Runs:
             groups.setdefault(key, []).append(each)
         found = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
         runs = sorted((run for run in found if run is not None), key=lambda run: run.places[0])
-        names: list[str] = []
         for number, run in enumerate(runs, start=1):
-            run.id = number
-            names.append(self._name(run, names))
-            run.values |= {"name": names[-1], "corpus": run.corpus.id, "model": run.model.id}
+            name = self._name(run, [each.name for each in runs[: number - 1]])
+            run.row |= {"id": number, "name": name, "corpus": run.corpus.id, "model": run.model.id}
         return runs
 
     def _made(self, group: list[_Candidate]) -> Run | None:
@@ -468,42 +480,45 @@ class _Runs:
             left_out.remove(whole[0])
         chosen: list[_Candidate] = []
         same: list[_Candidate] = []
+        has = _NONE
         for each in sorted(
             (each for each in group if each not in left_out),
             key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
         ):
-            met = [other for other in chosen if other.parts.meets(each.parts)]
-            if not met:
+            met = next((other for other in chosen if other.parts.meets(each.parts)), None)
+            if met is None:
                 chosen.append(each)
-            elif not _together(met).has(each.parts):
+                has = has.with_(each.parts)
+                continue
+            if not has.has(each.parts):
                 raise CallError(
-                    f"{each.shown} and that of {met[0].catalog.shown} overlap in part:"
-                    f" {each.parts.text} and {met[0].parts.text}.",
+                    f"{each.shown} and that of {met.catalog.shown} overlap in part:"
+                    f" {each.parts.text} and {met.parts.text}.",
                     "Name the banks of the individual shards.",
                 )
-            else:
-                same.append(each)
-                if each.row["finished"] != met[0].row["finished"]:
-                    self.notes.append(
-                        f"The run {each.row['name']} is in {met[0].catalog.shown} and in"
-                        f" {each.catalog.shown}, made at different times: the first is kept."
-                    )
-        has = _together(chosen)
+            same.append(each)
+            if each.row["finished"] != met.row["finished"]:
+                self.notes.append(
+                    f"The run {each.row['name']} is in {met.catalog.shown} and in"
+                    f" {each.catalog.shown}, made at different times: the first is kept."
+                )
         if not self.partial and not has.has(corpus.parts):
             raise self._incomplete(group, has)
         self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
         if not chosen:
             return None
         chosen.sort(key=lambda it: min(it.parts.numbers))
-        values = {} if len(chosen) == 1 else self._joined(chosen, has)
-        return Run(
-            0, chosen[0].row, [each.place for each in chosen], has, values,
-            [each.place for each in same if each.parts.text == has.text],
+        duplicates = [each.place for each in same if each.parts.text == has.text]
+        run = Run(
+            chosen[0].row, [each.place for each in chosen], has, duplicates,
             corpus=corpus, model=model,
         )  # fmt: skip
+        if run.is_joined:
+            run.row |= self._joined(chosen, has)
+        return run
 
     def _incomplete(self, group: list[_Candidate], has: Parts) -> CallError:
-        remedy = _ALSO_EXPORT if self.to_read else _ALSO_BANK.format("run")
+        remedy = _remedy("run", self.to_read)
         first = group[0]
         missing = has.missing if has.numbers else first.parts.text
         fact = f"The run {first.plain} lacks the shard {missing}"
@@ -553,7 +568,7 @@ class _Runs:
     def _name(self, run: Run, names: list[str]) -> str:
         row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
         parts = catalog.parts["run"][row["id"]]
-        name: str = row["name"] if run.parts == parts else _plain(row["name"], parts, run.parts)
+        name = _plain(row["name"], parts, run.parts)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
             name = f"{run.corpus.name}/{name.removeprefix(before)}"
@@ -561,11 +576,6 @@ class _Runs:
         if found != row["name"] and run.parts == parts:
             self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
         return found
-
-
-def _together(runs: Iterable[_Candidate]) -> Parts:
-    """The shards that runs have together."""
-    return reduce(Parts.with_, (each.parts for each in runs), _NONE)
 
 
 def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
@@ -604,25 +614,24 @@ def _differences(first: _Candidate, other: _Candidate) -> str:
 
 def _preferred(matched: Matched) -> list[int]:
     """Of each context and unit the run that the first source prefers."""
-    runs = {row["id"]: row for row in matched.rows("run")}
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[tuple[str, str], Entry] = {}
     for catalog in matched.catalogs:
         ids = matched.ids("run", catalog.number)
         for old in (old for old in catalog.preferred if old in ids):
-            own = runs[ids[old]]
-            first = found.setdefault((own["context"], own["unit"]), own)
+            own = matched.runs[ids[old] - 1]
+            first = found.setdefault((own.row["context"], own.row["unit"]), own)
             if first is not own:
                 matched.notes.append(
                     f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
-                    f" earlier bank {first['name']}, which stays the default (change it: attnbank"
+                    f" earlier bank {first.name}, which stays the default (change it: attnbank"
                     " use)."
                 )
-    return [run["id"] for run in found.values()]
+    return [run.id for run in found.values()]
 
 
 def _plain(name: str, parts: Parts, has: Parts = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
-    if parts.text is None:
+    if parts in (WHOLE, has):
         return name
     own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
     now = "" if has.text is None else f"shard{has.text.replace('/', 'of')}"

@@ -21,13 +21,15 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
     model = {
         "id": 1, "name": "bert", "revision": None, "sha256": "b", "architecture": "BertModel",
         "layers": 2, "heads": 2, "random_seed": None, "tokenizer": "BertTokenizer",
-        "max_positions": 512, "tokenizer_sha256": "c",
+        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False,
+        "layer_numbers": None,
     }  # fmt: skip
     shard = {"shard": f"{number}/{count}"} if count > 1 else {}
     run = {
         "id": 1, "name": "news/bert" + (f"/shard{number}of{count}" if count > 1 else ""),
         "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
         "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 2, "keep": "weights",
+        "batching": "padded",
         "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
         "device": "cpu", "batch_tokens": 1024, "code_version": "0",
         "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
@@ -172,6 +174,14 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
         (
             [_catalog(1, 2), _catalog(2, 2, architecture="GPT2Model")],
             "export2 has 2/2 with another model, by its architecture.",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, causal=True)],
+            "export2 has 2/2 with another model, by whether it is causal.",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, batching="equal")],
+            "another way of batching (run.batching) (equal, not padded).",
         ),
         ([_catalog(1, 1, corpus=7), _catalog(1, 1)], "its run news/bert has no corpus or model"),
     ],
