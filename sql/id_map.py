@@ -14,13 +14,13 @@ bank that has its name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
-from attnbank.sql.matching import Catalog, Matched, Run, unfit
+from attnbank.sql.matching import Catalog, Matched, unfit
 from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import quoted
 
@@ -63,13 +63,20 @@ def ids_of(table: str) -> dict[str, str]:
     return {name: kinds[name] for name in columns if name in kinds}
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of a run: how many, from which id to which."""
+@dataclass
+class Part:
+    """The inputs of a run of a source: how many, from which id to which, and where they go.
 
+    `run` is the run of all sources that they are in, and `shifts` what is added to their ids.
+    """
+
+    source: int
+    old: int
     count: int
     first: int
     last: int
+    run: int = 0
+    shifts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def among(self) -> str:
@@ -77,24 +84,12 @@ class Inputs:
         return f"own.sequence between {self.first} and {self.last}"
 
 
-@dataclass(frozen=True)
-class Part:
-    """A run of a source, as it goes into a run of all sources, and what is added to its ids."""
-
-    source: int
-    old: int
-    run: Run
-    inputs: Inputs
-    sequence_shift: int
-    batch_shift: int
-
-
 def listed(columns: Mapping[str, str]) -> str:
     """The columns of a SELECT, given as SQL by their names."""
     return ", ".join(f"{value} as {quoted(name)}" for name, value in columns.items())
 
 
-def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Inputs]:
+def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Part]:
     """The inputs of all runs of a source, from the rows of `merge/inputs.sql`.
 
     Raises BankError unless each run has ids of its own.
@@ -108,17 +103,18 @@ def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Inputs]
             first = min(row["first_sequence"], first)
         if first > last or row["batches"] < batches:
             raise unfit(catalog.shown, f"the inputs of its run {row['name']} are mixed")
-        found[run] = Inputs(count, first, last)
+        found[run] = Part(catalog.number, run, count, first, last)
     ranges = sorted((each.first, each.last) for each in found.values())
     if any(second[0] <= first[1] for first, second in pairwise(ranges)):
         raise unfit(catalog.shown, "in its table sequence the inputs of several runs overlap")
     for run, row in catalog.rows["run"].items():
-        found.setdefault(run, Inputs(0, row["first_sequence"], row["first_sequence"] - 1))
+        first = row["first_sequence"]
+        found.setdefault(run, Part(catalog.number, run, 0, first, first - 1))
     return found
 
 
 def parts_of(
-    matched: Matched, inputs: Sequence[Mapping[int, Inputs]], sentences: Mapping[int, int]
+    matched: Matched, inputs: Sequence[Mapping[int, Part]], sentences: Mapping[int, int]
 ) -> list[Part]:
     """Give the inputs of every run their ids, as ingest would: the parts of all runs, in order.
 
@@ -128,14 +124,16 @@ def parts_of(
     found = []
     following = 1
     for run in matched.runs:
-        run.values["first_sequence"] = following
+        run.row["first_sequence"] = following
         start, batch = following, 0
         for number, old in run.places:
-            own = inputs[number][old]
-            found.append(Part(number, old, run, own, start - own.first, batch))
-            start += max(0, own.last - own.first + 1)
+            part = inputs[number][old]
+            part.run = run.id
+            part.shifts = {"run": run.id - old, "sequence": start - part.first, "batch": batch}
+            found.append(part)
+            start += max(0, part.last - part.first + 1)
             batch += matched.catalogs[number].rows["run"][old]["batches"]
-        following = max(start, following + sentences.get(run.corpus.id, 0))
+        following = max(start, following + sentences.get(run.row["corpus"], 0))
     return found
 
 
@@ -189,7 +187,7 @@ def moved(table: str, number: int, part: Part | None = None) -> Moved:
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
     where = " where home.is_own" if table in TEXT else ""
     if part is not None:
-        where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.inputs.among}"
+        where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.among}"
     return changed, from_text(table, number) + where
 
 
@@ -200,11 +198,12 @@ def moved_skipped(
 
     No run has the latter. `corpora` are the new ids of all corpora of the source.
     """
-    runs = {part.old: part.run.id for part in parts}
+    runs = {part.old: part.run for part in parts}
+    batches = {part.old: f"own.batch + {part.shifts['batch']}" for part in parts}
     changed = {
         "corpus": new_ids("corpus", corpora),
         "run": new_ids("run", runs),
-        "batch": new_ids("run", {each.old: f"own.batch + {each.batch_shift}" for each in parts}),
+        "batch": new_ids("run", batches),
         "sentence": _new("skipped", "sentence", "sentence", None),
     }
     where = f"{_among('run', runs)} or own.run is null and {_among('corpus', unread)}"
@@ -228,9 +227,8 @@ def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
 def _new(table: str, name: str, kind: str, part: Part | None) -> str:
     """SQL for the new value of a column of ids; it raises for one that leads nowhere."""
     column = f"own.{name}"
-    if part is not None and kind in ("run", "sequence", "batch"):
-        shifts = {"sequence": part.sequence_shift, "batch": part.batch_shift}
-        return str(part.run.id) if kind == "run" else f"{column} + {shifts[kind]}"
+    if part is not None and kind in part.shifts:
+        return f"{column} + {part.shifts[kind]}"
     if kind in ("document", "corpus"):
         return f"home.{kind}"
     shifted = f"{column} + home.{kind}_shift"

@@ -180,10 +180,10 @@ class Catalog:
 class Entry:
     """A corpus, a model or a run of the sources together.
 
-    `places` are the rows of sources that it is made of, those of a run in the order of its shards;
-    `first` is the first of them, and `row` becomes the new one. `parts` are the shards that it has,
-    `duplicates` are further runs of sources that hold all of it. `differs` says how a corpus
-    differs from the first of its name, if there is one before it.
+    `places` are the rows that it is made of, those of a run in the order of its shards; `first` is
+    the first of them, and `row` becomes the new one. `parts` are the shards that it has,
+    `duplicates` further runs that hold all of it. `differs` says how a corpus differs from an
+    earlier one of its name.
     """
 
     first: Row
@@ -201,22 +201,9 @@ class Entry:
         return int(self.row["id"])
 
     @property
-    def name(self) -> str:
-        """What it is called in the new bank."""
-        return str(self.row["name"])
-
-    @property
     def is_joined(self) -> bool:
         """Whether it is made of several."""
         return len(self.places) > 1
-
-
-@dataclass(eq=False, kw_only=True)
-class Run(Entry):
-    """A run of the sources together: of one model over one corpus."""
-
-    corpus: Entry
-    model: Entry
 
 
 @dataclass
@@ -230,16 +217,16 @@ class Matched:
     corpora: list[Entry]
     models: list[Entry]
     notes: list[str]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Entry] = field(default_factory=list)
     preferred: list[int] = field(default_factory=list)
 
     def of(self, table: str) -> Sequence[Entry]:
         """The corpora, models or runs, by the name of their table."""
         return {"corpus": self.corpora, "model": self.models, "run": self.runs}[table]
 
-    def rows(self, table: str) -> list[Row]:
-        """The rows of `corpus`, `model` or `run` that the sources have together."""
-        return [each.row for each in self.of(table)]
+    def name(self, table: str, id: int) -> str:
+        """What a row of these tables is called in the new bank."""
+        return str(self.of(table)[id - 1].row["name"])
 
     def ids(self, table: str, number: int) -> dict[int, int]:
         """The new id of each row of a source, by its id there; rows that are left out have none."""
@@ -289,9 +276,9 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
             if each.differs is not None:
                 remedy = "Query them one by one, or ingest one of them under another name (--name)."
                 raise CallError(each.differs, remedy)
-            _check_apart(f"corpus {each.name}", parts)
+            _check_apart(f"corpus {each.row['name']}", parts)
         if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
-            raise _lacking(each, corpora, to_read)
+            _check_complete(each, corpora, to_read)
     found.runs = _Runs(found, partial, to_read).match()
     found.preferred = _preferred(found)
     return found
@@ -321,8 +308,8 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
                 if entry is not None:
                     if entry.first["name"] != row["name"]:
                         notes.append(
-                            f"The {table} {row['name']} of {catalog.shown} is {entry.name}: the"
-                            f" same {_TOLD[table]}."
+                            f"The {table} {row['name']} of {catalog.shown} is"
+                            f" {entry.row['name']}: the same {_TOLD[table]}."
                         )
                     if table == "corpus":
                         _add_parts(entry, catalog, id, catalogs)
@@ -339,15 +326,15 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
 def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
     """Give the last corpus a name of its own, and its parts."""
     *others, new = made
-    name = new.first["name"]
+    name = new.row["name"]
     new.parts = catalog.parts["corpus"][new.first["id"]]
-    new.row["name"] = unique(name, [each.name for each in others])
+    new.row["name"] = unique(name, [each.row["name"] for each in others])
     other = next((each for each in others if each.first["name"] == name), None)
     if other is not None:
         what = ", ".join(_differ("corpus", other.row, new.first))
         verb = "differ" if "," in what else "differs"
         new.differs = f"{catalog.shown} has another corpus called {name}: {what} {verb}."
-        notes.append(f"{new.differs} It is called {new.name} here.")
+        notes.append(f"{new.differs} It is called {new.row['name']} here.")
 
 
 def _differ(table: str, first: Row, second: Row) -> list[str]:
@@ -365,15 +352,15 @@ def _differ(table: str, first: Row, second: Row) -> list[str]:
 
 
 def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
-    parts = catalog.parts["corpus"][id]
+    parts, row = catalog.parts["corpus"][id], corpus.row
     if not parts.is_whole and not corpus.parts.is_whole and parts.count != corpus.parts.count:
         raise CallError(
-            f"The shards of {corpus.name} do not match: {catalogs[corpus.places[0][0]].shown}"
+            f"The shards of {row['name']} do not match: {catalogs[corpus.places[0][0]].shown}"
             f" has {corpus.parts.text}, and {catalog.shown} {parts.text}.",
             "Name shards of the same division.",
         )
     corpus.parts = corpus.parts.with_(parts)
-    corpus.row["language"] = corpus.row["language"] or catalog.rows["corpus"][id]["language"]
+    row["language"] = row["language"] or catalog.rows["corpus"][id]["language"]
 
 
 def _check_apart(what: str, parts: Sequence[Parts]) -> None:
@@ -386,24 +373,24 @@ def _check_apart(what: str, parts: Sequence[Parts]) -> None:
         )
 
 
-def _remedy(table: str, to_read: bool) -> str:
-    """What to do where a shard is missing."""
+def _lacking(what: str, to_read: bool, fact: str) -> CallError:
+    """The error for a corpus or a run that lacks a shard."""
     if to_read:
-        return "Name its export too (--data DIR), or put them together: attnbank merge --partial"
-    return f"Name its bank too, or give --partial: the {table} then says which shards it has."
+        remedy = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
+    else:
+        remedy = f"Name its bank too, or give --partial: the {what} then says which shards it has."
+    return CallError(fact, remedy)
 
 
-def _lacking(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> CallError:
-    missing = corpus.parts.missing
-    called = f"another corpus called {corpus.name}:"
+def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
+    name, missing = corpus.row["name"], corpus.parts.missing
+    called = f"another corpus called {name}:"
     told = [it.differs for it in corpora if it.differs and (it is corpus or called in it.differs)]
-    which, is_or_are = ("shards", "are") if re.search("[-+]", missing) else ("shard", "is")
+    which = f"shards {missing}" if re.search("[-+]", missing) else f"shard {missing}"
+    is_or_are = "are" if which.startswith("shards") else "is"
     where = "exports" if to_read else "banks"
-    return CallError(
-        f"The {which} {missing} of the corpus {corpus.name} {is_or_are} in none of the {where}."
-        + "".join(f" {each}" for each in told[-1:]),
-        _remedy("corpus", to_read),
-    )
+    fact = f"The {which} of the corpus {name} {is_or_are} in none of the {where}."
+    raise _lacking("corpus", to_read, " ".join([fact, *told[-1:]]))
 
 
 @dataclass(eq=False)
@@ -457,7 +444,7 @@ class _Runs:
             for row in catalog.rows["run"].values()
         ]
 
-    def match(self) -> list[Run]:
+    def match(self) -> list[Entry]:
         """All of them, numbered and named."""
         groups: dict[tuple[Any, ...], list[_Candidate]] = {}
         for each in self.every:
@@ -466,11 +453,11 @@ class _Runs:
         found = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
         runs = sorted((run for run in found if run is not None), key=lambda run: run.places[0])
         for number, run in enumerate(runs, start=1):
-            name = self._name(run, [each.name for each in runs[: number - 1]])
-            run.row |= {"id": number, "name": name, "corpus": run.corpus.id, "model": run.model.id}
+            names = [each.row["name"] for each in runs[: number - 1]]
+            run.row |= {"id": number, "name": self._name(run, names)}
         return runs
 
-    def _made(self, group: list[_Candidate]) -> Run | None:
+    def _made(self, group: list[_Candidate]) -> Entry | None:
         corpus, model = group[0].corpus, group[0].model
         left_out = [each for each in group if not (each.is_finished or self.to_read)]
         if self.to_read:
@@ -509,29 +496,25 @@ class _Runs:
             return None
         chosen.sort(key=lambda it: min(it.parts.numbers))
         duplicates = [each.place for each in same if each.parts.text == has.text]
-        run = Run(
-            chosen[0].row, [each.place for each in chosen], has, duplicates,
-            corpus=corpus, model=model,
-        )  # fmt: skip
+        run = Entry(chosen[0].row, [each.place for each in chosen], has, duplicates)
+        run.row |= {"corpus": corpus.id, "model": model.id}
         if run.is_joined:
             run.row |= self._joined(chosen, has)
         return run
 
     def _incomplete(self, group: list[_Candidate], has: Parts) -> CallError:
-        remedy = _remedy("run", self.to_read)
         first = group[0]
         missing = has.missing if has.numbers else first.parts.text
-        fact = f"The run {first.plain} lacks the shard {missing}"
+        why = ""
         for other in self.every:
-            if other.corpus is not first.corpus or has.has(other.parts):
+            if why or other.corpus is not first.corpus or has.has(other.parts):
                 continue
-            shown = other.catalog.shown
             if other in group:
-                return CallError(f"{fact}: in {shown} it is unfinished.", remedy)
-            if what := _differences(first, other):
-                own = other.parts.text or "it"
-                return CallError(f"{fact}: {shown} has {own} with another {what}.", remedy)
-        return CallError(f"{fact}.", remedy)
+                why = f": in {other.catalog.shown} it is unfinished"
+            elif what := _differences(first, other):
+                why = f": {other.catalog.shown} has {other.parts.text or 'it'} with another {what}"
+        fact = f"The run {first.plain} lacks the shard {missing}{why}."
+        return _lacking("run", self.to_read, fact)
 
     def _joined(self, chosen: list[_Candidate], has: Parts) -> Row:
         def every(name: str) -> list[Any]:
@@ -565,13 +548,14 @@ class _Runs:
             "finished": None if None in every("finished") else max(every("finished")),
         }
 
-    def _name(self, run: Run, names: list[str]) -> str:
+    def _name(self, run: Entry, names: list[str]) -> str:
         row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
         parts = catalog.parts["run"][row["id"]]
         name = _plain(row["name"], parts, run.parts)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
-            name = f"{run.corpus.name}/{name.removeprefix(before)}"
+            corpus = self.matched.name("corpus", run.row["corpus"])
+            name = f"{corpus}/{name.removeprefix(before)}"
         found = unique(name, names)
         if found != row["name"] and run.parts == parts:
             self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
@@ -623,15 +607,15 @@ def _preferred(matched: Matched) -> list[int]:
             if first is not own:
                 matched.notes.append(
                     f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
-                    f" earlier bank {first.name}, which stays the default (change it: attnbank"
-                    " use)."
+                    f" earlier bank {first.row['name']}, which stays the default (change it:"
+                    " attnbank use)."
                 )
     return [run.id for run in found.values()]
 
 
 def _plain(name: str, parts: Parts, has: Parts = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
-    if parts in (WHOLE, has):
+    if parts.text is None or parts == has:
         return name
     own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
     now = "" if has.text is None else f"shard{has.text.replace('/', 'of')}"

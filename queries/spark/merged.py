@@ -78,7 +78,7 @@ class Merged:
         if name in ("corpus", "model", "run"):
             if name == "run" and not self._parts:  # made now: they set each `first_sequence`
                 return []
-            return self._matched.rows(name)
+            return [each.row for each in self._matched.of(name)]
         if name == "preferred_run":
             return [{"run": each} for each in self._matched.preferred]
         if name == "saved_relation":
@@ -117,9 +117,8 @@ class Merged:
                 yield self._select(name, number, id_map.moved(name, number, part), part)
         else:
             # What was computed of a shard is not that of the run, except for sums.
-            runs = {
-                each.old: each.run.id for each in parts if name in _SUMS or not each.run.is_joined
-            }
+            joined = {each.id for each in self._matched.runs if each.is_joined}
+            runs = {each.old: each.run for each in parts if name in _SUMS or each.run not in joined}
             rows = self._collected(number, "probe") if name.startswith("probe") else []
             probes = {
                 row["id"]: row["id"] + number * _PROBES
@@ -180,7 +179,7 @@ class Merged:
         differing = self.session.sql(written_out(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
-                f"Document {index} of the corpus {matched.corpora[corpus - 1].name} is not the same"
+                f"Document {index} of the corpus {matched.name('corpus', corpus)} is not the same"
                 f" in all of {self.folder}.",
                 "Query them one by one, or ingest one of them again.",
             )
