@@ -14,13 +14,10 @@ bank that has its name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
-from attnbank.sql.matching import Catalog, Matched, unfit
+from attnbank.sql.matching import Matched, Part
 from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import quoted
 
@@ -63,63 +60,16 @@ def ids_of(table: str) -> dict[str, str]:
     return {name: kinds[name] for name in columns if name in kinds}
 
 
-@dataclass
-class Part:
-    """The inputs of a run of a source: how many, from which id to which, and where they go.
-
-    `run` is the run of all sources that they are in, and `shifts` what is added to their ids.
-    """
-
-    source: int
-    old: int
-    count: int
-    first: int
-    last: int
-    run: int = 0
-    shifts: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def among(self) -> str:
-        """SQL that is true for a row of a table, `own`, that belongs to one of them."""
-        return f"own.sequence between {self.first} and {self.last}"
-
-
 def listed(columns: Mapping[str, str]) -> str:
     """The columns of a SELECT, given as SQL by their names."""
     return ", ".join(f"{value} as {quoted(name)}" for name, value in columns.items())
 
 
-def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Part]:
-    """The inputs of all runs of a source, from the rows of `merge/inputs.sql`.
-
-    Raises BankError unless each run has ids of its own.
-    """
-    found = {}
-    for run, count, batches, first, last in rows:
-        row = catalog.rows["run"].get(run)
-        if row is None:
-            raise unfit(catalog.shown, "its table sequence has inputs without a run")
-        if row["finished"] is None:  # it goes on by counting from there
-            first = min(row["first_sequence"], first)
-        if first > last or row["batches"] < batches:
-            raise unfit(catalog.shown, f"the inputs of its run {row['name']} are mixed")
-        found[run] = Part(catalog.number, run, count, first, last)
-    ranges = sorted((each.first, each.last) for each in found.values())
-    if any(second[0] <= first[1] for first, second in pairwise(ranges)):
-        raise unfit(catalog.shown, "in its table sequence the inputs of several runs overlap")
-    for run, row in catalog.rows["run"].items():
-        first = row["first_sequence"]
-        found.setdefault(run, Part(catalog.number, run, 0, first, first - 1))
-    return found
-
-
-def parts_of(
-    matched: Matched, inputs: Sequence[Mapping[int, Part]], sentences: Mapping[int, int]
-) -> list[Part]:
+def parts_of(matched: Matched, sentences: Mapping[int, int]) -> list[Part]:
     """Give the inputs of every run their ids, as ingest would: the parts of all runs, in order.
 
-    `inputs` has those of each source, `sentences` counts those of each corpus by its new id: a run
-    has no more inputs than that. Each run gets its `first_sequence`.
+    `sentences` counts those of each corpus by its new id: a run has no more inputs than that. Each
+    run gets its `first_sequence`.
     """
     found = []
     following = 1
@@ -127,7 +77,7 @@ def parts_of(
         run.row["first_sequence"] = following
         start, batch = following, 0
         for number, old in run.places:
-            part = inputs[number][old]
+            part = matched.catalogs[number].inputs[old]
             part.run = run.id
             part.shifts = {"run": run.id - old, "sequence": start - part.first, "batch": batch}
             found.append(part)
@@ -178,14 +128,14 @@ def from_text(table: str, number: int) -> str:
     )
 
 
-def moved(table: str, number: int, part: Part | None = None) -> Moved:
+def moved(table: str, number: int, part: Part | None = None, *, is_own: bool = True) -> Moved:
     """The columns of ids of a table as SQL for their new values, and the FROM for these.
 
-    Of a table of text these are the rows that are the source's own to give, of one of inputs those
-    of a run, `part`, of the source, and of `saved_pair` all.
+    Of a table of text these are the rows that are the source's own to give (all of them without
+    `is_own`), of one of inputs those of a run, `part`, of the source, and of `saved_pair` all.
     """
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
-    where = " where home.is_own" if table in TEXT else ""
+    where = " where home.is_own" if table in TEXT and is_own else ""
     if part is not None:
         where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.among}"
     return changed, from_text(table, number) + where

@@ -57,14 +57,10 @@ _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
-    "first_word", "bos", "measure", "reading", "batching",
+    "first_word", "bos", "measure",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
-"""The columns and options in which two runs of a corpus and a model must agree to be one."""
-_NO_OPTION = {
-    "reading": "way of reading words (run.reading)",
-    "batching": "way of batching (run.batching)",
-}
+"""The columns and options in which two runs must agree to be one, beside those of `_Candidate`."""
 
 
 def unfit(shown: str, reason: str) -> BankError:
@@ -144,6 +140,27 @@ def _ranges(numbers: Iterable[int]) -> str:
     return "+".join(found)
 
 
+@dataclass
+class Part:
+    """The inputs of a run of a source: how many, from which id to which, and where they go.
+
+    `run` is the run of all sources that they are in, and `shifts` what is added to their ids.
+    """
+
+    source: int
+    old: int
+    count: int
+    first: int
+    last: int
+    run: int = 0
+    shifts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def among(self) -> str:
+        """SQL that is true for a row of a table, `own`, that belongs to one of them."""
+        return f"own.sequence between {self.first} and {self.last}"
+
+
 class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
@@ -158,6 +175,7 @@ class Catalog:
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
         self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
+        self.inputs: dict[int, Part] = {}
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
                 raise unfit(shown, f"its table {table} has duplicate ids")
@@ -174,6 +192,16 @@ class Catalog:
                 except ValueError:
                     told = f"its {table} {row['name']} has an invalid shard: {str(shard)[:40]!r}"
                     raise unfit(shown, told) from None
+
+    def read_inputs(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Find the inputs of all runs of a source, from the rows of `merge/inputs.sql`.
+
+        Raises BankError unless each run has ids of its own.
+        """
+        for *inputs, fault in rows:
+            if fault is not None:
+                raise unfit(self.shown, fault)
+            self.inputs[inputs[0]] = Part(self.number, *inputs)
 
 
 @dataclass(eq=False)
@@ -384,8 +412,7 @@ def _lacking(what: str, to_read: bool, fact: str) -> CallError:
 
 def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
     name, missing = corpus.row["name"], corpus.parts.missing
-    called = f"another corpus called {name}:"
-    told = [it.differs for it in corpora if it.differs and (it is corpus or called in it.differs)]
+    told = [it.differs for it in corpora if it.differs and it.first["name"] == corpus.first["name"]]
     which = f"shards {missing}" if re.search("[-+]", missing) else f"shard {missing}"
     is_or_are = "are" if which.startswith("shards") else "is"
     where = "exports" if to_read else "banks"
@@ -414,10 +441,9 @@ class _Candidate:
         self.plain = _plain(self.row["name"], self.parts)
         own = {name: self.row[name] for name in _RUN}
         own |= {name: options.get(name) for name in _OPTIONS}
-        self.key = {
-            _NO_OPTION.get(name, f"--{name.replace('_', '-')}"): value
-            for name, value in own.items()
-        }
+        self.key = {f"--{name.replace('_', '-')}": value for name, value in own.items()}
+        self.key["way of reading words (run.reading)"] = self.row["reading"]
+        self.key["way of batching (run.batching)"] = self.row["batching"]
         self.of_shards = {"version of attnbank": self.row["code_version"]}
         for name in ("transformers", "tokenizers"):
             self.of_shards[f"version of {name}"] = libraries.get(name)

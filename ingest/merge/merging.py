@@ -19,8 +19,8 @@ from attnbank.sql import id_map, macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.opening import check_free, new_bank
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved, Part
-from attnbank.sql.matching import TABLES, Catalog, Matched, match
+from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved
+from attnbank.sql.matching import TABLES, Catalog, Matched, Part, match, unfit
 from attnbank.sql.quoting import place, quoted
 
 _COMPUTED = {
@@ -84,26 +84,24 @@ def _merged(
             sources.append(source)
     reads = [file for each in sources for file in each.reads]
     with connect_beside(reads) as connection:
-        found = [_catalog(connection, each) for each in sources]
-    matched = match([catalog for catalog, _ in found], partial=partial)
+        catalogs = [_catalog(connection, each) for each in sources]
+    matched = match(catalogs, partial=partial)
     notes += matched.notes
     settings = {"memory_limit": "1GB"}
     with new_bank(path, provenance.version(), reads, "nothing was merged", settings) as connection:
-        merge = _Merge(connection, sources, matched, [inputs for _, inputs in found], notes)
-        merge.arrange()
-        rows = merge.fill()
+        rows = _Merge(connection, sources, matched, notes).fill()
     return Merged(rows, tuple(dict.fromkeys(notes)), provenance.version())
 
 
-def _catalog(connection: DuckDBPyConnection, source: Source) -> tuple[Catalog, dict[int, Part]]:
+def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
     with source.attached(connection):
         rows = {
             table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
             for table in TABLES
         }
         catalog = Catalog(source.number, source.shown, rows)
-        ranges = connection.execute(registry.statement("merge/inputs")).fetchall()
-        return catalog, id_map.inputs(catalog, ranges)
+        catalog.read_inputs(connection.execute(registry.statement("merge/inputs")).fetchall())
+        return catalog
 
 
 @dataclass
@@ -113,21 +111,17 @@ class _Merge:
     connection: DuckDBPyConnection
     sources: Sequence[Source]
     matched: Matched
-    inputs: Sequence[dict[int, Part]]
     notes: list[str]
 
-    def arrange(self) -> None:
-        """Find which ids everything gets, in temporary tables; check that the sources agree."""
+    def fill(self) -> dict[str, int]:
+        """Copy everything, source by source; the rows of each table of the new bank."""
         self.columns = user_tables.columns_of(self.connection, self.sources)
         self._each(self._gather)
         self._rows(f"create temp table merge_id_map as {registry.statement('merge/id_map')}")
         self._check_texts()
         self._check_inputs()
-        self.parts = id_map.parts_of(self.matched, self.inputs, self._sentences())
+        self.parts = id_map.parts_of(self.matched, self._sentences())
         user_tables.begin(self.connection, self.matched, self.parts)
-
-    def fill(self) -> dict[str, int]:
-        """Copy everything, source by source; the rows of each table of the new bank."""
         self._each(self._copy_small_rows)
         self._each(self._copy)
         # When all trees are there, it is known which names are left.
@@ -135,8 +129,8 @@ class _Merge:
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
-        user_tables.finish_relations(self.connection)
-        if answers := [each.shown for each in self.sources if each.answers]:
+        self._rows(registry.statement("merge/looked_for"))
+        if answers := [each.shown for each in self.sources if each.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
@@ -162,7 +156,7 @@ class _Merge:
         corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
         self._rows(f"{made} {id_map.extent(number, corpora, first)}")
         for (reason,) in self._rows(registry.statement("merge/damage"), {"source": number}):
-            raise source.unfit(reason)
+            raise unfit(source.shown, reason)
 
     def _sentences(self) -> dict[int, int]:
         """How many sentences each corpus has; BankError if one bank cannot number all rows."""
@@ -184,39 +178,34 @@ class _Merge:
     def _check_texts(self) -> None:
         """Raise BankError for a document that several sources have, and not with the same rows."""
         shared = "(corpus, index) in (select (corpus, index) from merge_id_map where not is_own)"
-        first: dict[tuple[int, int], tuple[int, list[int]]] = {}
-        differing = []
+        first: dict[tuple[int, int], tuple[Source, list[int]]] = {}
         for (number,) in self._rows(
             f"select distinct source from merge_id_map where {shared} order by source"
         ):
             source = self.sources[number]
-            every = " union all ".join(
-                f"select home.corpus, home.index, hash('{table}', {self._compared(source, table)})"
-                f" as each {id_map.from_text(table, number)}"
-                for table in TEXT
-            )
+            every = " union all ".join(self._hashed(source, table) for table in TEXT)
             digests = f"select corpus, index, count(*), sum(each) from ({every}) where {shared}"
             with source.attached(self.connection):
-                for corpus, index, *digest in self._rows(f"{digests} group by all"):
-                    other, expected = first.setdefault((corpus, index), (number, digest))
-                    if digest != expected:
-                        differing.append((corpus, index, other, number))
-        for corpus, index, one, other in sorted(differing)[:1]:
-            raise BankError(
-                f"Document {index} of the corpus {self.matched.name('corpus', corpus)} differs"
-                f" between {self.sources[one].shown} and {self.sources[other].shown}.",
-                "It was read with other options (--split, --strict), or changed: ingest one of them"
-                " again.",
-            )
+                found = self._rows(f"{digests} group by all order by all")
+            for corpus, index, *digest in found:
+                other, expected = first.setdefault((corpus, index), (source, digest))
+                if digest != expected:
+                    raise BankError(
+                        f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
+                        f" differs between {other.shown} and {source.shown}.",
+                        "It was read with other options (--split, --strict), or changed: ingest one"
+                        " of them again.",
+                    )
 
-    def _compared(self, source: Source, table: str) -> str:
-        """The columns of a table of text, without what differs between sources of one text."""
-        changed, _ = id_map.moved(table, source.number)
+    def _hashed(self, source: Source, table: str) -> str:
+        """The rows of a table of text by document, without what differs between its sources."""
+        changed, rest = id_map.moved(table, source.number, is_own=False)
         if table == "document":
             changed["file"] = "parse_filename(own.file)"  # folders differ by machine
         if table == "departure":
             changed["place"] = "null"
-        return ", ".join(self._values(source, table, changed).values())
+        values = ", ".join(self._values(source, table, changed).values())
+        return f"select home.corpus, home.index, hash('{table}', {values}) as each {rest}"
 
     def _check_inputs(self) -> None:
         digest = registry.statement("merge/inputs_digest")
@@ -271,7 +260,9 @@ class _Merge:
     def _copy(self, source: Source) -> None:
         number = source.number
         parts = [each for each in self.parts if each.source == number]
-        self._copy_text(source)
+        for table in TEXT:
+            changed, rest = id_map.moved(table, number)
+            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
         for part in parts:
             self._copy_inputs(source, part)
         runs = {part.old: part.run for part in parts}
@@ -282,25 +273,22 @@ class _Merge:
         self._copy_frequencies(source)
         user_tables.tables(self.connection, source, self.notes)
 
-    def _copy_text(self, source: Source) -> None:
-        for table in TEXT:
-            changed, rest = id_map.moved(table, source.number)
-            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
-
     def _copy_inputs(self, source: Source, part: Part) -> None:
         for table in ("sequence", *id_map.tables_by_sequence()):
             changed, rest = id_map.moved(table, source.number, part)
             order = " order by own.id" if table == "sequence" else ""
             rows = self._insert(source, table, (changed, rest + order))
             if table == "sequence" and rows != part.count:
-                raise source.unfit(f"inputs of its run {part.old} are of no document")
+                raise unfit(source.shown, f"inputs of its run {part.old} are of no document")
             if table == "position" and rows != self._count(
                 f"from {OF}position as own where {part.among}"
             ):
-                raise source.unfit("its table position has rows that belong to no input")
+                raise unfit(source.shown, "its table position has rows that belong to no input")
 
     def _name_rows_of_no_run(self, source: Source) -> None:
-        ranges = " or ".join(each.among for each in self.inputs[source.number].values())
+        ranges = " or ".join(
+            each.among for each in self.matched.catalogs[source.number].inputs.values()
+        )
         for table in id_map.tables_by_sequence():
             outside = f"not coalesce({ranges or 'false'}, false)"
             if rows := self._count(f"from {OF}{table} as own where {outside}"):

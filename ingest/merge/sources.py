@@ -43,7 +43,7 @@ class Source:
 
     `shown` is its path as the user gave it, `reads` are the files or the folder that a connection
     must be allowed to open, `statements` attach it. `tables` has the types of the columns of each
-    table, `answers` counts the kept answers, and an export has a `manifest`.
+    table, `has_answers` says whether there are kept answers, and an export has a `manifest`.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Source:
     reads: tuple[Path, ...]
     statements: tuple[str, ...]
     tables: dict[Table, dict[str, str]]
-    answers: int = 0
+    has_answers: bool = False
     stamp: tuple[tuple[int, int], ...] = ()
     manifest: Manifest | None = None
 
@@ -77,11 +77,7 @@ class Source:
                 raise
             if is_damage(error):
                 raise explain(error, Path(self.shown)) from error
-            raise self.unfit(first_line(error)) from error
-
-    def unfit(self, reason: str) -> BankError:
-        """The error for a bank whose rows cannot be merged."""
-        return unfit(self.shown, reason)
+            raise unfit(self.shown, first_line(error)) from error
 
 
 def source_of(number: int, path: str | Path) -> Source:
@@ -96,14 +92,13 @@ def source_of(number: int, path: str | Path) -> Source:
     with open_to_read(path) as connection:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
-        answers = 0
-        if result_cache.exists(connection):
-            counted = f"select count(*) from {result_cache.TABLE}"
-            ((answers,),) = connection.execute(counted).fetchall()
+        has_answers = result_cache.exists(connection) and bool(
+            connection.execute(f"from {result_cache.TABLE} limit 1").fetchall()
+        )
     file = existing(path)
     reads = files_of_bank(file)
     statement = f"attach {literal(str(file))} as {SOURCE} (read_only)"
-    return Source(number, str(path), reads, (statement,), tables, answers, _stamp(reads))
+    return Source(number, str(path), reads, (statement,), tables, has_answers, _stamp(reads))
 
 
 def of_export(number: int, path: str | Path) -> Source:
@@ -138,7 +133,7 @@ def of_export(number: int, path: str | Path) -> Source:
     source = Source(number, str(path), (home,), tuple(statements), tables, manifest=manifest)
     with connect_beside((home,)) as connection, source.attached(connection):
         if connection.execute(f"select format from {OF}bank").fetchall() != [(manifest.format,)]:
-            raise source.unfit("its table bank and its manifest name different formats")
+            raise unfit(str(path), "its table bank and its manifest name different formats")
     return source
 
 

@@ -14,8 +14,8 @@ from attnbank.sql import id_map, registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import OF, SOURCE, Part
-from attnbank.sql.matching import Matched, unique
+from attnbank.sql.id_map import OF, SOURCE
+from attnbank.sql.matching import Matched, Part, unique
 from attnbank.sql.outputs.tables import further
 from attnbank.sql.quoting import literal, place, quoted
 
@@ -147,20 +147,16 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
     The text of all sources is there already: a name that its trees, or another request, have gets
     a number.
     """
-    request = "request, from_node, to_node"
-    for name, last, *own in connection.execute(
-        f"select name, last_sentence, {request} from {OF}saved_relation order by name"
+    columns = "name, request, from_node, to_node, meaning, statement"
+    for name, *own, last in connection.execute(
+        f"select {columns}, last_sentence from {OF}saved_relation order by name"
     ).fetchall():
-        known = {
-            each: other
-            for each, *other in connection.execute(
-                f"select name, {request} from saved_relation order by name"
-            ).fetchall()
-        }
+        select = "select name, request, from_node, to_node from saved_relation order by name"
+        known = {each: other for each, *other in connection.execute(select).fetchall()}
         numbered = re.compile(rf"{re.escape(name)}(_\d+)?")
-        same = (each for each in known if known[each] == own and numbered.fullmatch(each))
-        now = next(same, None)
-        if now is None:
+        same = (each for each in known if known[each] == own[:3] and numbered.fullmatch(each))
+        now = next(same, "")
+        if not now:
             taken = [*known]
             while is_of_trees(connection, now := unique(name, taken, "_")):
                 taken.append(now)
@@ -168,6 +164,7 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
                 f"insert into saved_relation by name select * replace ({literal(now)} as name)"
                 f" from {OF}saved_relation where name = {literal(name)}"
             )
+            show(connection, Relation(now, *own))
         if now != name:
             notes.append(
                 f"The saved relation {name} of {source.shown} is called {now} here: another one or"
@@ -181,20 +178,6 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
             " except select relation, word, head_word from saved_pair",
             {"name": name, "now": now},
         )
-
-
-def finish_relations(connection: DuckDBPyConnection) -> None:
-    """Make the views of the saved relations, and say up to which sentence each was looked for."""
-    looked_for = registry.statement("merge/looked_for")
-    for row in connection.execute(
-        "select name, request, from_node, to_node, meaning, statement from saved_relation"
-        " order by name"
-    ).fetchall():
-        connection.execute(
-            f"update saved_relation set last_sentence = ({looked_for}) where name = $name",
-            {"name": row[0]},
-        )
-        show(connection, Relation(*row))
 
 
 def name_views(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> None:
