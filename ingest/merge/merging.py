@@ -125,7 +125,7 @@ class _Merge:
         self._each(self._copy_small_rows)
         self._each(self._copy)
         # When all trees are there, it is known which names are left.
-        self._each(self._copy_relations)
+        self._each(lambda each: user_tables.relations(self.connection, each, self.notes))
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
@@ -362,10 +362,6 @@ class _Merge:
                 f"The frequencies of words (word_frequency) of {source.shown} were not copied: an"
                 " earlier bank has others."
             )
-
-    def _copy_relations(self, source: Source) -> None:
-        user_tables.relations(self.connection, source, self.notes)
-        user_tables.name_views(self.connection, source, self.notes)
 
 
 def _same(*columns: str) -> str:

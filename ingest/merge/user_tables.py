@@ -80,7 +80,7 @@ def _add(connection: DuckDBPyConnection, table: str, row: Sequence[Any]) -> None
 
 
 def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> None:
-    """Copy the tables that users made, with the ids that their columns have in the new bank.
+    """Copy the tables that users made, with the ids of the new bank; note the views, which stay.
 
     A column refers to a table as `sql.bank.references` says: by its name. Rows that refer to what
     is left out are left out.
@@ -125,6 +125,9 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
             notes.append(
                 f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
             )
+    if views := connection.execute(registry.statement("merge/own_views")).fetchall():
+        shown = ", ".join(map(_shown, views))
+        notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")
 
 
 def _shown(table: Table) -> str:
@@ -178,11 +181,3 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
             " except select relation, word, head_word from saved_pair",
             {"name": name, "now": now},
         )
-
-
-def name_views(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> None:
-    """Note the views and macros that are left out."""
-    own = connection.execute(registry.statement("merge/own_views")).fetchall()
-    if own:
-        shown = ", ".join(map(_shown, own))
-        notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnbank.ingest import IngestOptions
+from attnbank.ingest.models.loading import ModelFacts
+from attnbank.ingest.store import runs
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.matching import Catalog, Matched, match
 
@@ -96,6 +101,28 @@ def test_a_corpus_of_another_name_is_the_same(to_read: bool) -> None:
     (corpus,), (run,) = _rows(found, "corpus"), _rows(found, "run")
     assert (corpus["name"], corpus["shard"], run["name"]) == ("news", None, "news/bert")
     assert found.notes == ["The corpus copy of export2 is news: the same content and annotation."]
+
+
+def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
+    """`ingest.store.runs` finds a model and a run in its bank by columns of its own."""
+    facts = ModelFacts("m", None, "", "", 1, 1, None, "", "", None)
+    options = IngestOptions(("c",), Path("b"), "m")
+    wanted = {*runs.Wanted(1, 1, facts, options, 512, "cpu").columns}
+    # A run of the same measure of the same model has the same heads.
+    for name in sorted(wanted - {"corpus", "model", "heads"}):
+        other = _catalog(1, 1)
+        other["run"][0][name] = "another"
+        assert len(_match(_catalog(1, 1), other).runs) == 2, name
+    for name in runs._shape(options):  # a shard is matched as such
+        other = _catalog(1, 1)
+        other["run"][0]["options"][name] = "another"
+        if name != "shard":
+            assert len(_match(_catalog(1, 1), other).runs) == 2, name
+    for each in fields(facts):  # names, and what a tokenizer's digest knows, decide in a bank only
+        if each.name not in ("name", "revision", "tokenizer"):
+            other = _catalog(1, 1)
+            other["model"][0][each.name] = "another"
+            assert len(_match(_catalog(1, 1), other).models) == 2, each.name
 
 
 def test_two_rows_of_one_source_stay_two() -> None:
