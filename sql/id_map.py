@@ -13,7 +13,7 @@ bank that has its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
@@ -79,15 +79,17 @@ def parts_of(matched: Matched, sentences: Mapping[int, int]) -> list[Part]:
         for number, old in run.places:
             part = matched.catalogs[number].inputs[old]
             part.run = run.id
-            part.shifts = {"run": run.id - old, "sequence": start - part.first, "batch": batch}
+            row = matched.catalogs[number].rows["run"][old]
+            new = {"run": run.id - old, "corpus": run.row["corpus"] - row["corpus"]}
+            part.shifts = new | {"sequence": start - part.first, "batch": batch}
             found.append(part)
             start += max(0, part.last - part.first + 1)
-            batch += matched.catalogs[number].rows["run"][old]["batches"]
+            batch += row["batches"]
         following = max(start, following + sentences.get(run.row["corpus"], 0))
     return found
 
 
-def new_ids(column: str, ids: Mapping[int, int | str]) -> str:
+def new_ids(column: str, ids: Mapping[int, int]) -> str:
     """SQL for what stands in `ids` for the value of a column; null for one that does not."""
     cases = " ".join(f"when {old} then {new}" for old, new in ids.items())
     return f"case own.{column} {cases} end" if cases else "null"
@@ -132,32 +134,21 @@ def moved(table: str, number: int, part: Part | None = None, *, is_own: bool = T
     """The columns of ids of a table as SQL for their new values, and the FROM for these.
 
     Of a table of text these are the rows that are the source's own to give (all of them without
-    `is_own`), of one of inputs those of a run, `part`, of the source, and of `saved_pair` all.
+    `is_own`), of `saved_pair` all, and of others those of a run, `part`, of the source.
     """
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
     where = " where home.is_own" if table in TEXT and is_own else ""
     if part is not None:
-        where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.among}"
+        is_by_id = "run" in formats.columns_of_this_format()[table]
+        where = f" where {f'own.run = {part.old}' if is_by_id else part.among}"
     return changed, from_text(table, number) + where
 
 
-def moved_skipped(
-    number: int, parts: Sequence[Part], corpora: Mapping[int, int], unread: Iterable[int]
-) -> Moved:
-    """As `moved`, for what runs skipped, and for what of the corpora `unread` could not be read.
-
-    No run has the latter. `corpora` are the new ids of all corpora of the source.
-    """
-    runs = {part.old: part.run for part in parts}
-    batches = {part.old: f"own.batch + {part.shifts['batch']}" for part in parts}
-    changed = {
-        "corpus": new_ids("corpus", corpora),
-        "run": new_ids("run", runs),
-        "batch": new_ids("run", batches),
-        "sentence": _new("skipped", "sentence", "sentence", None),
-    }
-    where = f"{_among('run', runs)} or own.run is null and {_among('corpus', unread)}"
-    return changed, f"{from_text('skipped', number)} where {where}"
+def unread(number: int, corpora: Mapping[int, int]) -> Moved:
+    """As `moved`, for what could not be read of some corpora, of which these are the new ids."""
+    changed, rest = moved("skipped", number)
+    changed |= {"corpus": new_ids("corpus", corpora), "run": "own.run", "batch": "own.batch"}
+    return changed, f"{rest} where own.run is null and {_among('corpus', corpora)}"
 
 
 def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:

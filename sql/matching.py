@@ -228,11 +228,6 @@ class Entry:
         """Its id in the new bank."""
         return int(self.row["id"])
 
-    @property
-    def is_joined(self) -> bool:
-        """Whether it is made of several."""
-        return len(self.places) > 1
-
 
 @dataclass
 class Matched:
@@ -281,7 +276,7 @@ class Matched:
         return {
             old: run.id
             for run in self.runs
-            for source, old in (*run.duplicates, *(() if run.is_joined else run.places))
+            for source, old in (*run.duplicates, *(run.places if len(run.places) == 1 else ()))
             if source == number
         }
 
@@ -402,7 +397,6 @@ def _check_apart(what: str, parts: Sequence[Parts]) -> None:
 
 
 def _lacking(what: str, to_read: bool, fact: str) -> CallError:
-    """The error for a corpus or a run that lacks a shard."""
     if to_read:
         remedy = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
     else:
@@ -413,10 +407,11 @@ def _lacking(what: str, to_read: bool, fact: str) -> CallError:
 def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
     name, missing = corpus.row["name"], corpus.parts.missing
     told = [it.differs for it in corpora if it.differs and it.first["name"] == corpus.first["name"]]
-    which = f"shards {missing}" if re.search("[-+]", missing) else f"shard {missing}"
-    is_or_are = "are" if which.startswith("shards") else "is"
-    where = "exports" if to_read else "banks"
-    fact = f"The {which} of the corpus {name} {is_or_are} in none of the {where}."
+    some = re.search("[-+]", missing)
+    fact = (
+        f"The shard{'s' if some else ''} {missing} of the corpus {name} {'are' if some else 'is'}"
+        f" in none of the {'exports' if to_read else 'banks'}."
+    )
     raise _lacking("corpus", to_read, " ".join([fact, *told[-1:]]))
 
 
@@ -452,8 +447,6 @@ class _Candidate:
 
 @dataclass
 class _Runs:
-    """The runs of several sources, while it is found which of them are one."""
-
     matched: Matched
     partial: bool
     to_read: bool
@@ -471,7 +464,6 @@ class _Runs:
         ]
 
     def match(self) -> list[Entry]:
-        """All of them, numbered and named."""
         groups: dict[tuple[Any, ...], list[_Candidate]] = {}
         for each in self.every:
             key = (each.corpus.id, each.model.id, *each.key.values())
@@ -524,7 +516,7 @@ class _Runs:
         duplicates = [each.place for each in same if each.parts.text == has.text]
         run = Entry(chosen[0].row, [each.place for each in chosen], has, duplicates)
         run.row |= {"corpus": corpus.id, "model": model.id}
-        if run.is_joined:
+        if len(chosen) > 1:
             run.row |= self._joined(chosen, has)
         return run
 
@@ -548,8 +540,8 @@ class _Runs:
 
         # The place of a batch is in its own shard.
         of_shard = ("shard", "earlier_batch_tokens")
-        options = dict(every("options")[0] or {})
-        options = {name: value for name, value in options.items() if name not in of_shard}
+        asked = chosen[0].row["options"] or {}
+        options = {name: value for name, value in asked.items() if name not in of_shard}
         libraries = {
             name: [*dict.fromkeys(each.get(name, "none") for each in every("libraries"))]
             for name in dict.fromkeys(chain(*every("libraries")))

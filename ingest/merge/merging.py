@@ -106,8 +106,6 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
 
 @dataclass
 class _Merge:
-    """A merge that goes on: the connection to the new bank, and what it is made of."""
-
     connection: DuckDBPyConnection
     sources: Sequence[Source]
     matched: Matched
@@ -146,7 +144,6 @@ class _Merge:
         return self.connection.execute(statement, dict(values or {})).fetchall()
 
     def _count(self, rest: str) -> int:
-        """How many rows a SELECT has, given from its FROM on."""
         ((rows,),) = self._rows(f"select count(*) {rest}")
         return int(rows)
 
@@ -176,7 +173,6 @@ class _Merge:
         return sentences
 
     def _check_texts(self) -> None:
-        """Raise BankError for a document that several sources have, and not with the same rows."""
         shared = "(corpus, index) in (select (corpus, index) from merge_id_map where not is_own)"
         first: dict[tuple[int, int], tuple[Source, list[int]]] = {}
         for (number,) in self._rows(
@@ -228,10 +224,9 @@ class _Merge:
     def _insert(
         self, source: Source, table: str, moved: Moved, unless: str = "", **values: Any
     ) -> int:
-        """Insert rows of a table of the attached source, called `own`; how many they were.
+        """Insert rows of a table of the source, `own`; how many. A column that it lacks is null.
 
-        A column that the source lacks is null. Rows for which the table has one, `there`, of which
-        the SQL `unless` is true are left out.
+        Rows for which the table has one, `there`, of which `unless` is true are left out.
         """
         changed, rest = moved
         select = f"select {id_map.listed(self._values(source, table, changed))} {rest}"
@@ -267,14 +262,14 @@ class _Merge:
             self._copy_inputs(source, part)
         runs = {part.old: part.run for part in parts}
         self._insert(source, "ablation", id_map.renumbered("ablation", {"run": runs}))
-        self._copy_skipped(source, parts)
+        self._copy_unread(source)
         self._name_rows_of_no_run(source)
         self._copy_computed(source)
         self._copy_frequencies(source)
         user_tables.tables(self.connection, source, self.notes)
 
     def _copy_inputs(self, source: Source, part: Part) -> None:
-        for table in ("sequence", *id_map.tables_by_sequence()):
+        for table in ("sequence", "skipped", *id_map.tables_by_sequence()):
             changed, rest = id_map.moved(table, source.number, part)
             order = " order by own.id" if table == "sequence" else ""
             rows = self._insert(source, table, (changed, rest + order))
@@ -297,18 +292,18 @@ class _Merge:
                     " copied."
                 )
 
-    def _copy_skipped(self, source: Source, parts: Sequence[Part]) -> None:
-        corpora = self.matched.ids("corpus", source.number)
-        moved = id_map.moved_skipped(source.number, parts, corpora, unread=corpora)
-        # What could not be read of a corpus is in every source that has it.
+    def _copy_unread(self, source: Source) -> None:
+        """Copy what could not be read of a corpus: it is in every source that has the corpus."""
+        unread = id_map.unread(source.number, self.matched.ids("corpus", source.number))
         same = _same("corpus", "name", "reason", "detail")
         place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
-        is_unread = "own.run is null and there.run is null"
-        self._insert(source, "skipped", moved, f"{is_unread} and {same} and {place}")
+        self._insert(source, "skipped", unread, f"there.run is null and {same} and {place}")
 
     def _join_losses(self) -> None:
         """Make one of the losses of the shards of a run: their mean, in the first row."""
-        joined = ", ".join(str(run.id) for run in self.matched.runs if run.is_joined) or "null"
+        joined = (
+            ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1) or "null"
+        )
         keys = ("run", "disabled", "layer", "head", "replacement")
         self._rows(
             "update main.ablation as own set loss = there.loss, tokens = there.tokens from"
@@ -342,7 +337,6 @@ class _Merge:
                 )
 
     def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
-        """The new ids of the probes whose runs are taken whole, by the old ones."""
         changed, rest = id_map.renumbered("probe", {"run": whole})
         found = self._rows(
             "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
@@ -353,8 +347,7 @@ class _Merge:
         return dict(found)
 
     def _copy_frequencies(self, source: Source) -> None:
-        moved: Moved = ({}, f"from {OF}word_frequency as own")
-        self._insert(source, "word_frequency", moved, unless="true")
+        self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"), "true")
         digest = "select count(*), sum(hash(form, frequency)) from"
         own, there = (self._rows(f"{digest} {each}word_frequency") for each in (OF, "main."))
         if own[0][0] and own != there:

@@ -86,15 +86,13 @@ def source_of(number: int, path: str | Path) -> Source:
     Raises CallError if the path can be neither; BankError if it is not a complete bank or export of
     this format, or is being written to.
     """
-    folder = expanded(path)
-    if folder.is_dir():
+    if expanded(path).is_dir():
         return of_export(number, path)
     with open_to_read(path) as connection:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
-        has_answers = result_cache.exists(connection) and bool(
-            connection.execute(f"from {result_cache.TABLE} limit 1").fetchall()
-        )
+        kept = f"from {result_cache.TABLE} limit 1"
+        has_answers = result_cache.exists(connection) and bool(connection.execute(kept).fetchall())
     file = existing(path)
     reads = files_of_bank(file)
     statement = f"attach {literal(str(file))} as {SOURCE} (read_only)"

@@ -22,7 +22,6 @@ from attnbank.sql.quoting import literal, place, quoted
 _IDS = {name: kind for name, kind in id_map.KIND_OF.items() if kind not in ("entity", "batch")}
 _IDS |= {"model": "model", "probe": "probe"}
 _WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
-_RENAME = "Rename it in one of them (the DuckDB shell does), or leave that bank out."
 
 
 def columns_of(
@@ -43,7 +42,7 @@ def columns_of(
                     raise CallError(
                         f"The column {_shown(table)}.{name} is {type_} in {source.shown}, and"
                         f" {columns[name]} in another bank.",
-                        _RENAME,
+                        "Rename it in one of them (the DuckDB shell does), or leave that bank out.",
                     )
     for statement in further(found):
         connection.execute(statement)
@@ -87,9 +86,8 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
     """
     run_names = registry.statement("merge/run_names")
     connection.execute(run_names, {"source": source.number})
-    usual = {("main", table) for table in formats.columns_of_this_format()}
     for table, types in source.tables.items():
-        if table in usual:
+        if table[0] == "main" and table[1] in formats.columns_of_this_format():
             continue
         new, kinds = place(*table), _kinds(types)
         values = {name: f"own.{quoted(name)}" for name in types}

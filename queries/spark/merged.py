@@ -105,18 +105,17 @@ class Merged:
         parts = [each for each in self._parts if each.source == number]
         if name in id_map.TEXT or name == "saved_pair":
             yield self._select(name, number, id_map.moved(name, number))
-        elif name == "skipped":
-            corpora = self._matched.ids("corpus", number)
-            unread = self._matched.first_corpora(number)
-            yield self._select(name, number, id_map.moved_skipped(number, parts, corpora, unread))
-        elif name in ("sequence", *id_map.tables_by_sequence()):
+        elif name in ("sequence", "skipped", *id_map.tables_by_sequence()):
             yield rows_of(self.session, name, [])
             for part in parts:
                 yield self._select(name, number, id_map.moved(name, number, part), part)
+            if name == "skipped":
+                unread = id_map.unread(number, self._matched.first_corpora(number))
+                yield self._select(name, number, unread)
         else:
             # What was computed of a shard is not that of the run, except for sums.
-            joined = {each.id for each in self._matched.runs if each.is_joined}
-            runs = {each.old: each.run for each in parts if name in _SUMS or each.run not in joined}
+            whole = self._matched.whole_runs(number)
+            runs = {each.old: each.run for each in parts if name in _SUMS or each.old in whole}
             rows = self._collected(number, "probe") if name.startswith("probe") else []
             probes = {
                 row["id"]: row["id"] + number * _PROBES
