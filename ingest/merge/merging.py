@@ -300,7 +300,6 @@ class _Merge:
         self._insert(source, "skipped", unread, f"there.run is null and {same} and {place}")
 
     def _join_losses(self) -> None:
-        """Make one of the losses of the shards of a run: their mean, in the first row."""
         joined = (
             ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1) or "null"
         )

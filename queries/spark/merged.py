@@ -150,9 +150,8 @@ class Merged:
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
-        statement = registry.statement("merge/inputs")
         for each in self._matched.catalogs:
-            each.read_inputs(self._sql(each.number, statement).collect())
+            each.read_inputs(self._sql(each.number, registry.statement("merge/inputs")).collect())
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
         return id_map.parts_of(self._matched, dict(self._sql(0, counts).collect()))
 
