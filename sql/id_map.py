@@ -13,14 +13,11 @@ bank that has its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
-from attnbank.sql.matching import Catalog, Matched, Run, unfit
+from attnbank.sql.matching import Matched, Part
 from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import quoted
 
@@ -63,83 +60,36 @@ def ids_of(table: str) -> dict[str, str]:
     return {name: kinds[name] for name in columns if name in kinds}
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of a run: how many, from which id to which."""
-
-    count: int
-    first: int
-    last: int
-
-    @property
-    def among(self) -> str:
-        """SQL that is true for a row of a table, `own`, that belongs to one of them."""
-        return f"own.sequence between {self.first} and {self.last}"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A run of a source, as it goes into a run of all sources, and what is added to its ids."""
-
-    source: int
-    old: int
-    run: Run
-    inputs: Inputs
-    sequence_shift: int
-    batch_shift: int
-
-
 def listed(columns: Mapping[str, str]) -> str:
     """The columns of a SELECT, given as SQL by their names."""
     return ", ".join(f"{value} as {quoted(name)}" for name, value in columns.items())
 
 
-def inputs(catalog: Catalog, rows: Iterable[Sequence[Any]]) -> dict[int, Inputs]:
-    """The inputs of all runs of a source, from the rows of `merge/inputs.sql`.
-
-    Raises BankError unless each run has ids of its own.
-    """
-    found = {}
-    for run, count, batches, first, last in rows:
-        row = catalog.rows["run"].get(run)
-        if row is None:
-            raise unfit(catalog.shown, "its table sequence has inputs without a run")
-        if row["finished"] is None:  # it goes on by counting from there
-            first = min(row["first_sequence"], first)
-        if first > last or row["batches"] < batches:
-            raise unfit(catalog.shown, f"the inputs of its run {row['name']} are mixed")
-        found[run] = Inputs(count, first, last)
-    ranges = sorted((each.first, each.last) for each in found.values())
-    if any(second[0] <= first[1] for first, second in pairwise(ranges)):
-        raise unfit(catalog.shown, "in its table sequence the inputs of several runs overlap")
-    for run, row in catalog.rows["run"].items():
-        found.setdefault(run, Inputs(0, row["first_sequence"], row["first_sequence"] - 1))
-    return found
-
-
-def parts_of(
-    matched: Matched, inputs: Sequence[Mapping[int, Inputs]], sentences: Mapping[int, int]
-) -> list[Part]:
+def parts_of(matched: Matched, sentences: Mapping[int, int]) -> list[Part]:
     """Give the inputs of every run their ids, as ingest would: the parts of all runs, in order.
 
-    `inputs` has those of each source, `sentences` counts those of each corpus by its new id: a run
-    has no more inputs than that. Each run gets its `first_sequence`.
+    `sentences` counts those of each corpus by its new id: a run has no more inputs than that. Each
+    run gets its `first_sequence`.
     """
     found = []
     following = 1
     for run in matched.runs:
-        run.values["first_sequence"] = following
+        run.row["first_sequence"] = following
         start, batch = following, 0
         for number, old in run.places:
-            own = inputs[number][old]
-            found.append(Part(number, old, run, own, start - own.first, batch))
-            start += max(0, own.last - own.first + 1)
-            batch += matched.catalogs[number].rows["run"][old]["batches"]
-        following = max(start, following + sentences.get(run.corpus.id, 0))
+            part = matched.catalogs[number].inputs[old]
+            part.run = run.id
+            row = matched.catalogs[number].rows["run"][old]
+            new = {"run": run.id - old, "corpus": run.row["corpus"] - row["corpus"]}
+            part.shifts = new | {"sequence": start - part.first, "batch": batch}
+            found.append(part)
+            start += max(0, part.last - part.first + 1)
+            batch += row["batches"]
+        following = max(start, following + sentences.get(run.row["corpus"], 0))
     return found
 
 
-def new_ids(column: str, ids: Mapping[int, int | str]) -> str:
+def new_ids(column: str, ids: Mapping[int, int]) -> str:
     """SQL for what stands in `ids` for the value of a column; null for one that does not."""
     cases = " ".join(f"when {old} then {new}" for old, new in ids.items())
     return f"case own.{column} {cases} end" if cases else "null"
@@ -180,35 +130,25 @@ def from_text(table: str, number: int) -> str:
     )
 
 
-def moved(table: str, number: int, part: Part | None = None) -> Moved:
+def moved(table: str, number: int, part: Part | None = None, *, is_own: bool = True) -> Moved:
     """The columns of ids of a table as SQL for their new values, and the FROM for these.
 
-    Of a table of text these are the rows that are the source's own to give, of one of inputs those
-    of a run, `part`, of the source, and of `saved_pair` all.
+    Of a table of text these are the rows that are the source's own to give (all of them without
+    `is_own`), of `saved_pair` all, and of others those of a run, `part`, of the source.
     """
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
-    where = " where home.is_own" if table in TEXT else ""
+    where = " where home.is_own" if table in TEXT and is_own else ""
     if part is not None:
-        where = f" where {f'own.run = {part.old}' if table == 'sequence' else part.inputs.among}"
+        is_by_id = "run" in formats.columns_of_this_format()[table]
+        where = f" where {f'own.run = {part.old}' if is_by_id else part.among}"
     return changed, from_text(table, number) + where
 
 
-def moved_skipped(
-    number: int, parts: Sequence[Part], corpora: Mapping[int, int], unread: Iterable[int]
-) -> Moved:
-    """As `moved`, for what runs skipped, and for what of the corpora `unread` could not be read.
-
-    No run has the latter. `corpora` are the new ids of all corpora of the source.
-    """
-    runs = {part.old: part.run.id for part in parts}
-    changed = {
-        "corpus": new_ids("corpus", corpora),
-        "run": new_ids("run", runs),
-        "batch": new_ids("run", {each.old: f"own.batch + {each.batch_shift}" for each in parts}),
-        "sentence": _new("skipped", "sentence", "sentence", None),
-    }
-    where = f"{_among('run', runs)} or own.run is null and {_among('corpus', unread)}"
-    return changed, f"{from_text('skipped', number)} where {where}"
+def unread(number: int, corpora: Mapping[int, int]) -> Moved:
+    """As `moved`, for what could not be read of some corpora, of which these are the new ids."""
+    changed, rest = moved("skipped", number)
+    changed |= {"corpus": new_ids("corpus", corpora), "run": "own.run", "batch": "own.batch"}
+    return changed, f"{rest} where own.run is null and {_among('corpus', corpora)}"
 
 
 def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
@@ -228,9 +168,8 @@ def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
 def _new(table: str, name: str, kind: str, part: Part | None) -> str:
     """SQL for the new value of a column of ids; it raises for one that leads nowhere."""
     column = f"own.{name}"
-    if part is not None and kind in ("run", "sequence", "batch"):
-        shifts = {"sequence": part.sequence_shift, "batch": part.batch_shift}
-        return str(part.run.id) if kind == "run" else f"{column} + {shifts[kind]}"
+    if part is not None and kind in part.shifts:
+        return f"{column} + {part.shifts[kind]}"
     if kind in ("document", "corpus"):
         return f"home.{kind}"
     shifted = f"{column} + home.{kind}_shift"

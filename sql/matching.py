@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import chain, count, groupby
 from typing import Any
 
@@ -47,19 +46,21 @@ _SAME = {
         "heads": "its heads",
         "architecture": "its architecture",
         "max_positions": "its longest input",
+        # The configuration can change these three, and all attention, while the weights stay.
+        "causal": "whether it is causal",
+        "sinks": "whether its attention has sinks",
+        "layer_numbers": "the layers that have attention",
     },
 }
 """The columns in which two rows must agree to be the same corpus or model, in words."""
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
-_ALSO_BANK = "Name its bank too, or give --partial: the {} then says which shards it has."
-_ALSO_EXPORT = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
     "first_word", "bos", "measure",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
-"""The columns and options in which two runs must agree to be one, beside `reading`."""
+"""The columns and options in which two runs must agree to be one, beside those of `_Candidate`."""
 
 
 def unfit(shown: str, reason: str) -> BankError:
@@ -139,6 +140,27 @@ def _ranges(numbers: Iterable[int]) -> str:
     return "+".join(found)
 
 
+@dataclass
+class Part:
+    """The inputs of a run of a source: how many, from which id to which, and where they go.
+
+    `run` is the run of all sources that they are in, and `shifts` what is added to their ids.
+    """
+
+    source: int
+    old: int
+    count: int
+    first: int
+    last: int
+    run: int = 0
+    shifts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def among(self) -> str:
+        """SQL that is true for a row of a table, `own`, that belongs to one of them."""
+        return f"own.sequence between {self.first} and {self.last}"
+
+
 class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
@@ -153,6 +175,7 @@ class Catalog:
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
         self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
+        self.inputs: dict[int, Part] = {}
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
                 raise unfit(shown, f"its table {table} has duplicate ids")
@@ -170,47 +193,40 @@ class Catalog:
                     told = f"its {table} {row['name']} has an invalid shard: {str(shard)[:40]!r}"
                     raise unfit(shown, told) from None
 
+    def read_inputs(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Find the inputs of all runs of a source, from the rows of `merge/inputs.sql`.
+
+        Raises BankError unless each run has ids of its own.
+        """
+        for *inputs, fault in rows:
+            if fault is not None:
+                raise unfit(self.shown, fault)
+            self.inputs[inputs[0]] = Part(self.number, *inputs)
+
 
 @dataclass(eq=False)
 class Entry:
     """A corpus, a model or a run of the sources together.
 
-    `places` are the rows of sources that it is made of, those of a run in the order of its shards;
-    `values` are the columns in which it differs from the first of these rows, beside `id`, and
-    `parts` the shards that it has. `duplicates` are further runs of sources that hold all of it.
-    `differs` says how a corpus differs from the first of its name, if there is one before it.
+    `places` are the rows that it is made of, those of a run in the order of its shards; `first` is
+    the first of them, and `row` becomes the new one. `parts` are the shards that it has,
+    `duplicates` further runs that hold all of it. `differs` says how a corpus differs from an
+    earlier one of its name.
     """
 
-    id: int
     first: Row
     places: list[Place]
     parts: Parts = WHOLE
-    values: Row = field(default_factory=dict)
     duplicates: list[Place] = field(default_factory=list)
     differs: str | None = None
 
-    @property
-    def row(self) -> Row:
-        """The new row."""
-        return self.first | self.values | {"id": self.id}
+    def __post_init__(self) -> None:
+        self.row = dict(self.first)
 
     @property
-    def name(self) -> str:
-        """What it is called in the new bank."""
-        return str(self.row["name"])
-
-    @property
-    def is_joined(self) -> bool:
-        """Whether it is made of several."""
-        return len(self.places) > 1
-
-
-@dataclass(eq=False, kw_only=True)
-class Run(Entry):
-    """A run of the sources together: of one model over one corpus."""
-
-    corpus: Entry
-    model: Entry
+    def id(self) -> int:
+        """Its id in the new bank."""
+        return int(self.row["id"])
 
 
 @dataclass
@@ -224,18 +240,16 @@ class Matched:
     corpora: list[Entry]
     models: list[Entry]
     notes: list[str]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Entry] = field(default_factory=list)
     preferred: list[int] = field(default_factory=list)
 
     def of(self, table: str) -> Sequence[Entry]:
         """The corpora, models or runs, by the name of their table."""
-        if table == "run":
-            return self.runs
-        return self.corpora if table == "corpus" else self.models
+        return {"corpus": self.corpora, "model": self.models, "run": self.runs}[table]
 
-    def rows(self, table: str) -> list[Row]:
-        """The rows of `corpus`, `model` or `run` that the sources have together."""
-        return [each.row for each in self.of(table)]
+    def name(self, table: str, id: int) -> str:
+        """What a row of these tables is called in the new bank."""
+        return str(self.of(table)[id - 1].row["name"])
 
     def ids(self, table: str, number: int) -> dict[int, int]:
         """The new id of each row of a source, by its id there; rows that are left out have none."""
@@ -262,7 +276,7 @@ class Matched:
         return {
             old: run.id
             for run in self.runs
-            for source, old in (*run.duplicates, *(() if run.is_joined else run.places))
+            for source, old in (*run.duplicates, *(run.places if len(run.places) == 1 else ()))
             if source == number
         }
 
@@ -279,15 +293,15 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     corpora = _entries(catalogs, "corpus", notes)
     found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for each in corpora:
-        each.values["shard"] = each.parts.text
+        each.row["shard"] = each.parts.text
         parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
         if to_read:
             if each.differs is not None:
                 remedy = "Query them one by one, or ingest one of them under another name (--name)."
                 raise CallError(each.differs, remedy)
-            _check_apart(f"corpus {each.name}", parts)
+            _check_apart(f"corpus {each.row['name']}", parts)
         if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
-            raise _lacking(each, corpora, to_read=to_read)
+            _check_complete(each, corpora, to_read)
     found.runs = _Runs(found, partial, to_read).match()
     found.preferred = _preferred(found)
     return found
@@ -317,15 +331,16 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
                 if entry is not None:
                     if entry.first["name"] != row["name"]:
                         notes.append(
-                            f"The {table} {row['name']} of {catalog.shown} is {entry.name}: the"
-                            f" same {_TOLD[table]}."
+                            f"The {table} {row['name']} of {catalog.shown} is"
+                            f" {entry.row['name']}: the same {_TOLD[table]}."
                         )
                     if table == "corpus":
                         _add_parts(entry, catalog, id, catalogs)
                     entry.places.append((catalog.number, id))
                     del left[id]
                 elif not by_name:
-                    made.append(Entry(len(made) + 1, row, [(catalog.number, id)]))
+                    made.append(Entry(row, [(catalog.number, id)]))
+                    made[-1].row["id"] = len(made)
                     if table == "corpus":
                         _name_corpus(made, catalog, notes)
     return made
@@ -334,15 +349,15 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
 def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
     """Give the last corpus a name of its own, and its parts."""
     *others, new = made
-    name = new.first["name"]
+    name = new.row["name"]
     new.parts = catalog.parts["corpus"][new.first["id"]]
-    new.values["name"] = unique(name, [each.name for each in others])
+    new.row["name"] = unique(name, [each.row["name"] for each in others])
     other = next((each for each in others if each.first["name"] == name), None)
     if other is not None:
         what = ", ".join(_differ("corpus", other.row, new.first))
         verb = "differ" if "," in what else "differs"
         new.differs = f"{catalog.shown} has another corpus called {name}: {what} {verb}."
-        notes.append(f"{new.differs} It is called {new.name} here.")
+        notes.append(f"{new.differs} It is called {new.row['name']} here.")
 
 
 def _differ(table: str, first: Row, second: Row) -> list[str]:
@@ -360,15 +375,15 @@ def _differ(table: str, first: Row, second: Row) -> list[str]:
 
 
 def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
-    parts = catalog.parts["corpus"][id]
+    parts, row = catalog.parts["corpus"][id], corpus.row
     if not parts.is_whole and not corpus.parts.is_whole and parts.count != corpus.parts.count:
         raise CallError(
-            f"The shards of {corpus.name} do not match: {catalogs[corpus.places[0][0]].shown}"
+            f"The shards of {row['name']} do not match: {catalogs[corpus.places[0][0]].shown}"
             f" has {corpus.parts.text}, and {catalog.shown} {parts.text}.",
             "Name shards of the same division.",
         )
     corpus.parts = corpus.parts.with_(parts)
-    corpus.values["language"] = corpus.row["language"] or catalog.rows["corpus"][id]["language"]
+    row["language"] = row["language"] or catalog.rows["corpus"][id]["language"]
 
 
 def _check_apart(what: str, parts: Sequence[Parts]) -> None:
@@ -381,17 +396,23 @@ def _check_apart(what: str, parts: Sequence[Parts]) -> None:
         )
 
 
-def _lacking(corpus: Entry, corpora: Sequence[Entry], *, to_read: bool) -> CallError:
-    missing = corpus.parts.missing
-    called = f"another corpus called {corpus.name}:"
-    told = [it.differs for it in corpora if it.differs and (it is corpus or called in it.differs)]
-    which, is_or_are = ("shards", "are") if re.search("[-+]", missing) else ("shard", "is")
-    where = "exports" if to_read else "banks"
-    return CallError(
-        f"The {which} {missing} of the corpus {corpus.name} {is_or_are} in none of the {where}."
-        + "".join(f" {each}" for each in told[-1:]),
-        _ALSO_EXPORT if to_read else _ALSO_BANK.format("corpus"),
+def _lacking(what: str, to_read: bool, fact: str) -> CallError:
+    if to_read:
+        remedy = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
+    else:
+        remedy = f"Name its bank too, or give --partial: the {what} then says which shards it has."
+    return CallError(fact, remedy)
+
+
+def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
+    name, missing = corpus.row["name"], corpus.parts.missing
+    told = [it.differs for it in corpora if it.differs and it.first["name"] == corpus.first["name"]]
+    some = re.search("[-+]", missing)
+    fact = (
+        f"The shard{'s' if some else ''} {missing} of the corpus {name} {'are' if some else 'is'}"
+        f" in none of the {'exports' if to_read else 'banks'}."
     )
+    raise _lacking("corpus", to_read, " ".join([fact, *told[-1:]]))
 
 
 @dataclass(eq=False)
@@ -413,10 +434,11 @@ class _Candidate:
         self.is_finished = self.row["finished"] is not None
         self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
         self.plain = _plain(self.row["name"], self.parts)
-        asked = {name: self.row[name] for name in _RUN}
-        asked |= {name: options.get(name) for name in _OPTIONS}
-        self.key = {f"--{name.replace('_', '-')}": value for name, value in asked.items()}
+        own = {name: self.row[name] for name in _RUN}
+        own |= {name: options.get(name) for name in _OPTIONS}
+        self.key = {f"--{name.replace('_', '-')}": value for name, value in own.items()}
         self.key["way of reading words (run.reading)"] = self.row["reading"]
+        self.key["way of batching (run.batching)"] = self.row["batching"]
         self.of_shards = {"version of attnbank": self.row["code_version"]}
         for name in ("transformers", "tokenizers"):
             self.of_shards[f"version of {name}"] = libraries.get(name)
@@ -425,8 +447,6 @@ class _Candidate:
 
 @dataclass
 class _Runs:
-    """The runs of several sources, while it is found which of them are one."""
-
     matched: Matched
     partial: bool
     to_read: bool
@@ -443,22 +463,19 @@ class _Runs:
             for row in catalog.rows["run"].values()
         ]
 
-    def match(self) -> list[Run]:
-        """All of them, numbered and named."""
+    def match(self) -> list[Entry]:
         groups: dict[tuple[Any, ...], list[_Candidate]] = {}
         for each in self.every:
             key = (each.corpus.id, each.model.id, *each.key.values())
             groups.setdefault(key, []).append(each)
         found = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
         runs = sorted((run for run in found if run is not None), key=lambda run: run.places[0])
-        names: list[str] = []
         for number, run in enumerate(runs, start=1):
-            run.id = number
-            names.append(self._name(run, names))
-            run.values |= {"name": names[-1], "corpus": run.corpus.id, "model": run.model.id}
+            names = [each.row["name"] for each in runs[: number - 1]]
+            run.row |= {"id": number, "name": self._name(run, names)}
         return runs
 
-    def _made(self, group: list[_Candidate]) -> Run | None:
+    def _made(self, group: list[_Candidate]) -> Entry | None:
         corpus, model = group[0].corpus, group[0].model
         left_out = [each for each in group if not (each.is_finished or self.to_read)]
         if self.to_read:
@@ -468,55 +485,54 @@ class _Runs:
             left_out.remove(whole[0])
         chosen: list[_Candidate] = []
         same: list[_Candidate] = []
+        has = _NONE
         for each in sorted(
             (each for each in group if each not in left_out),
             key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
         ):
-            met = [other for other in chosen if other.parts.meets(each.parts)]
-            if not met:
+            met = next((other for other in chosen if other.parts.meets(each.parts)), None)
+            if met is None:
                 chosen.append(each)
-            elif not _together(met).has(each.parts):
+                has = has.with_(each.parts)
+                continue
+            if not has.has(each.parts):
                 raise CallError(
-                    f"{each.shown} and that of {met[0].catalog.shown} overlap in part:"
-                    f" {each.parts.text} and {met[0].parts.text}.",
+                    f"{each.shown} and that of {met.catalog.shown} overlap in part:"
+                    f" {each.parts.text} and {met.parts.text}.",
                     "Name the banks of the individual shards.",
                 )
-            else:
-                same.append(each)
-                if each.row["finished"] != met[0].row["finished"]:
-                    self.notes.append(
-                        f"The run {each.row['name']} is in {met[0].catalog.shown} and in"
-                        f" {each.catalog.shown}, made at different times: the first is kept."
-                    )
-        has = _together(chosen)
+            same.append(each)
+            if each.row["finished"] != met.row["finished"]:
+                self.notes.append(
+                    f"The run {each.row['name']} is in {met.catalog.shown} and in"
+                    f" {each.catalog.shown}, made at different times: the first is kept."
+                )
         if not self.partial and not has.has(corpus.parts):
             raise self._incomplete(group, has)
         self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
         if not chosen:
             return None
         chosen.sort(key=lambda it: min(it.parts.numbers))
-        values = {} if len(chosen) == 1 else self._joined(chosen, has)
-        return Run(
-            0, chosen[0].row, [each.place for each in chosen], has, values,
-            [each.place for each in same if each.parts.text == has.text],
-            corpus=corpus, model=model,
-        )  # fmt: skip
+        duplicates = [each.place for each in same if each.parts.text == has.text]
+        run = Entry(chosen[0].row, [each.place for each in chosen], has, duplicates)
+        run.row |= {"corpus": corpus.id, "model": model.id}
+        if len(chosen) > 1:
+            run.row |= self._joined(chosen, has)
+        return run
 
     def _incomplete(self, group: list[_Candidate], has: Parts) -> CallError:
-        remedy = _ALSO_EXPORT if self.to_read else _ALSO_BANK.format("run")
         first = group[0]
         missing = has.missing if has.numbers else first.parts.text
-        fact = f"The run {first.plain} lacks the shard {missing}"
+        why = ""
         for other in self.every:
-            if other.corpus is not first.corpus or has.has(other.parts):
+            if why or other.corpus is not first.corpus or has.has(other.parts):
                 continue
-            shown = other.catalog.shown
             if other in group:
-                return CallError(f"{fact}: in {shown} it is unfinished.", remedy)
-            if what := _differences(first, other):
-                own = other.parts.text or "it"
-                return CallError(f"{fact}: {shown} has {own} with another {what}.", remedy)
-        return CallError(f"{fact}.", remedy)
+                why = f": in {other.catalog.shown} it is unfinished"
+            elif what := _differences(first, other):
+                why = f": {other.catalog.shown} has {other.parts.text or 'it'} with another {what}"
+        fact = f"The run {first.plain} lacks the shard {missing}{why}."
+        return _lacking("run", self.to_read, fact)
 
     def _joined(self, chosen: list[_Candidate], has: Parts) -> Row:
         def every(name: str) -> list[Any]:
@@ -524,8 +540,8 @@ class _Runs:
 
         # The place of a batch is in its own shard.
         of_shard = ("shard", "earlier_batch_tokens")
-        options = dict(every("options")[0] or {})
-        options = {name: value for name, value in options.items() if name not in of_shard}
+        asked = chosen[0].row["options"] or {}
+        options = {name: value for name, value in asked.items() if name not in of_shard}
         libraries = {
             name: [*dict.fromkeys(each.get(name, "none") for each in every("libraries"))]
             for name in dict.fromkeys(chain(*every("libraries")))
@@ -550,22 +566,18 @@ class _Runs:
             "finished": None if None in every("finished") else max(every("finished")),
         }
 
-    def _name(self, run: Run, names: list[str]) -> str:
+    def _name(self, run: Entry, names: list[str]) -> str:
         row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
         parts = catalog.parts["run"][row["id"]]
-        name: str = row["name"] if run.parts == parts else _plain(row["name"], parts, run.parts)
+        name = _plain(row["name"], parts, run.parts)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
-            name = f"{run.corpus.name}/{name.removeprefix(before)}"
+            corpus = self.matched.name("corpus", run.row["corpus"])
+            name = f"{corpus}/{name.removeprefix(before)}"
         found = unique(name, names)
         if found != row["name"] and run.parts == parts:
             self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
         return found
-
-
-def _together(runs: Iterable[_Candidate]) -> Parts:
-    """The shards that runs have together."""
-    return reduce(Parts.with_, (each.parts for each in runs), _NONE)
 
 
 def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
@@ -604,25 +616,24 @@ def _differences(first: _Candidate, other: _Candidate) -> str:
 
 def _preferred(matched: Matched) -> list[int]:
     """Of each context and unit the run that the first source prefers."""
-    runs = {row["id"]: row for row in matched.rows("run")}
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[tuple[str, str], Entry] = {}
     for catalog in matched.catalogs:
         ids = matched.ids("run", catalog.number)
         for old in (old for old in catalog.preferred if old in ids):
-            own = runs[ids[old]]
-            first = found.setdefault((own["context"], own["unit"]), own)
+            own = matched.runs[ids[old] - 1]
+            first = found.setdefault((own.row["context"], own.row["unit"]), own)
             if first is not own:
                 matched.notes.append(
                     f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
-                    f" earlier bank {first['name']}, which stays the default (change it: attnbank"
-                    " use)."
+                    f" earlier bank {first.row['name']}, which stays the default (change it:"
+                    " attnbank use)."
                 )
-    return [run["id"] for run in found.values()]
+    return [run.id for run in found.values()]
 
 
 def _plain(name: str, parts: Parts, has: Parts = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
-    if parts.text is None:
+    if parts.text is None or parts == has:
         return name
     own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
     now = "" if has.text is None else f"shard{has.text.replace('/', 'of')}"

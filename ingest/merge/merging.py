@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ from attnbank.sql import id_map, macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.opening import check_free, new_bank
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.id_map import OF, SOURCE, TEXT, Inputs, Moved, Part
-from attnbank.sql.matching import TABLES, Catalog, Matched, match
-from attnbank.sql.outputs.atomic import expanded
+from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved
+from attnbank.sql.matching import TABLES, Catalog, Matched, Part, match, unfit
 from attnbank.sql.quoting import place, quoted
 
 _COMPUTED = {
@@ -64,66 +62,64 @@ def merge_banks(out: str | Path, banks: Sequence[str | Path], *, partial: bool =
     not go together; BankError if one of them cannot be read, has another format or is not as
     attnbank writes it, or if the new one cannot be written.
     """
-    path = Path(out)
+    return _merged(Path(out), banks, source_of, partial)
+
+
+def _merged(
+    path: Path,
+    banks: Sequence[str | Path],
+    opened: Callable[[int, str | Path], Source],
+    partial: bool,
+) -> Merged:
     check_free(path)
     if not banks:
         raise CallError("No bank to merge was named.", "Name them: attnbank merge A B ... -b OUT")
     notes: list[str] = []
     sources: list[Source] = []
     for each in banks:
-        source = source_of(len(sources), each)
+        source = opened(len(sources), each)
         if any(source.reads[0] == other.reads[0] for other in sources):
             notes.append(f"{source.shown} was named twice and is read once.")
         else:
             sources.append(source)
     reads = [file for each in sources for file in each.reads]
     with connect_beside(reads) as connection:
-        found = [_catalog(connection, each) for each in sources]
-    matched = match([catalog for catalog, _ in found], partial=partial)
+        catalogs = [_catalog(connection, each) for each in sources]
+    matched = match(catalogs, partial=partial)
     notes += matched.notes
     settings = {"memory_limit": "1GB"}
     with new_bank(path, provenance.version(), reads, "nothing was merged", settings) as connection:
-        merge = _Merge(connection, sources, matched, [inputs for _, inputs in found], notes)
-        merge.arrange()
-        rows = merge.fill()
+        rows = _Merge(connection, sources, matched, notes).fill()
     return Merged(rows, tuple(dict.fromkeys(notes)), provenance.version())
 
 
-def _catalog(connection: DuckDBPyConnection, source: Source) -> tuple[Catalog, dict[int, Inputs]]:
+def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
     with source.attached(connection):
-        if connection.execute(f"select format from {OF}bank").fetchall() != [(registry.FORMAT,)]:
-            raise source.unfit("its table bank has no format")
         rows = {
             table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
             for table in TABLES
         }
         catalog = Catalog(source.number, source.shown, rows)
-        ranges = connection.execute(registry.statement("merge/inputs")).fetchall()
-        return catalog, id_map.inputs(catalog, ranges)
+        catalog.read_inputs(connection.execute(registry.statement("merge/inputs")).fetchall())
+        return catalog
 
 
 @dataclass
 class _Merge:
-    """A merge that goes on: the connection to the new bank, and what it is made of."""
-
     connection: DuckDBPyConnection
     sources: Sequence[Source]
     matched: Matched
-    inputs: Sequence[dict[int, Inputs]]
     notes: list[str]
 
-    def arrange(self) -> None:
-        """Find which ids everything gets, in temporary tables; check that the sources agree."""
+    def fill(self) -> dict[str, int]:
+        """Copy everything, source by source; the rows of each table of the new bank."""
         self.columns = user_tables.columns_of(self.connection, self.sources)
         self._each(self._gather)
         self._rows(f"create temp table merge_id_map as {registry.statement('merge/id_map')}")
         self._check_texts()
         self._check_inputs()
-        self.parts = id_map.parts_of(self.matched, self.inputs, self._sentences())
+        self.parts = id_map.parts_of(self.matched, self._sentences())
         user_tables.begin(self.connection, self.matched, self.parts)
-
-    def fill(self) -> dict[str, int]:
-        """Copy everything, source by source; the rows of each table of the new bank."""
         self._each(self._copy_small_rows)
         self._each(self._copy)
         # When all trees are there, it is known which names are left.
@@ -131,13 +127,12 @@ class _Merge:
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
-        user_tables.finish_relations(self.connection)
-        if answers := [each.shown for each in self.sources if each.answers]:
+        self._rows(registry.statement("merge/looked_for"))
+        if answers := [each.shown for each in self.sources if each.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
             )
-        user_tables.name_views(self.connection, self.sources, self.notes)
         return {table: self._count(f"from main.{table}") for table in self.columns}
 
     def _each(self, step: Callable[[Source], None]) -> None:
@@ -149,7 +144,6 @@ class _Merge:
         return self.connection.execute(statement, dict(values or {})).fetchall()
 
     def _count(self, rest: str) -> int:
-        """How many rows a SELECT has, given from its FROM on."""
         ((rows,),) = self._rows(f"select count(*) {rest}")
         return int(rows)
 
@@ -159,61 +153,55 @@ class _Merge:
         corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
         self._rows(f"{made} {id_map.extent(number, corpora, first)}")
         for (reason,) in self._rows(registry.statement("merge/damage"), {"source": number}):
-            raise source.unfit(reason)
+            raise unfit(source.shown, reason)
 
     def _sentences(self) -> dict[int, int]:
         """How many sentences each corpus has; BankError if one bank cannot number all rows."""
         rows = self._rows(
-            "select corpus, cast(sum(sentences) as bigint), sum(words), sum(mentions)"
+            "select corpus, sum(sentences)::bigint, sum(words)::bigint, sum(mentions)::bigint"
             " from merge_id_map where is_own group by corpus"
         )
         sentences = {corpus: count for corpus, count, *_ in rows}
-        counts = [sum(row[at] for row in rows) for at in (1, 2, 3)]
-        inputs = sum(sentences.get(run.corpus.id, 0) for run in self.matched.runs)
-        if max(*counts, inputs) > id_map.MOST_IDS:
+        words, mentions = (sum(row[at] for row in rows) for at in (2, 3))
+        inputs = sum(sentences.get(run.row["corpus"], 0) for run in self.matched.runs)
+        if max(words, mentions, inputs) > id_map.MOST_IDS:
             raise BankError(
-                f"Together they have {counts[1]:,} words and up to {inputs:,} inputs; a bank can"
+                f"Together they have {words:,} words and up to {inputs:,} inputs; a bank can"
                 f" hold at most {id_map.MOST_IDS:,}.",
                 "Merge fewer of them.",
             )
         return sentences
 
     def _check_texts(self) -> None:
-        # More than one source has these.
         shared = "(corpus, index) in (select (corpus, index) from merge_id_map where not is_own)"
-        self._rows(
-            "create temp table merge_digest"
-            " (source integer, corpus integer, index integer, n bigint, total hugeint)"
-        )
-        for (number,) in self._rows(f"select distinct source from merge_id_map where {shared}"):
+        first: dict[tuple[int, int], tuple[Source, list[int]]] = {}
+        for (number,) in self._rows(
+            f"select distinct source from merge_id_map where {shared} order by source"
+        ):
             source = self.sources[number]
-            every = " union all ".join(
-                f"select home.corpus, home.index, hash('{table}', {self._compared(source, table)})"
-                f" as each {id_map.from_text(table, number)}"
-                for table in TEXT
-            )
+            every = " union all ".join(self._hashed(source, table) for table in TEXT)
+            digests = f"select corpus, index, count(*), sum(each) from ({every}) where {shared}"
             with source.attached(self.connection):
-                self._rows(
-                    f"insert into merge_digest select {number}, corpus, index, count(*), sum(each)"
-                    f" from ({every}) where {shared} group by all"
-                )
-        differing = self._rows(registry.statement("merge/differing_texts"))
-        for corpus, index, one, other in differing:
-            raise BankError(
-                f"Document {index} of the corpus {self.matched.corpora[corpus - 1].name} differs"
-                f" between {self.sources[one].shown} and {self.sources[other].shown}.",
-                "It was read with other options (--split, --strict), or changed: ingest one of them"
-                " again.",
-            )
+                found = self._rows(f"{digests} group by all order by all")
+            for corpus, index, *digest in found:
+                other, expected = first.setdefault((corpus, index), (source, digest))
+                if digest != expected:
+                    raise BankError(
+                        f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
+                        f" differs between {other.shown} and {source.shown}.",
+                        "It was read with other options (--split, --strict), or changed: ingest one"
+                        " of them again.",
+                    )
 
-    def _compared(self, source: Source, table: str) -> str:
-        """The columns of a table of text, without what differs between sources of one text."""
-        changed, _ = id_map.moved(table, source.number)
+    def _hashed(self, source: Source, table: str) -> str:
+        """The rows of a table of text by document, without what differs between its sources."""
+        changed, rest = id_map.moved(table, source.number, is_own=False)
         if table == "document":
             changed["file"] = "parse_filename(own.file)"  # folders differ by machine
         if table == "departure":
             changed["place"] = "null"
-        return ", ".join(self._values(source, table, changed).values())
+        values = ", ".join(self._values(source, table, changed).values())
+        return f"select home.corpus, home.index, hash('{table}', {values}) as each {rest}"
 
     def _check_inputs(self) -> None:
         digest = registry.statement("merge/inputs_digest")
@@ -236,10 +224,9 @@ class _Merge:
     def _insert(
         self, source: Source, table: str, moved: Moved, unless: str = "", **values: Any
     ) -> int:
-        """Insert rows of a table of the attached source, called `own`; how many they were.
+        """Insert rows of a table of the source, `own`; how many. A column that it lacks is null.
 
-        A column that the source lacks is null. Rows for which the table has one, `there`, of which
-        the SQL `unless` is true are left out.
+        Rows for which the table has one, `there`, of which `unless` is true are left out.
         """
         changed, rest = moved
         select = f"select {id_map.listed(self._values(source, table, changed))} {rest}"
@@ -261,44 +248,42 @@ class _Merge:
             for each in self.matched.of(table):
                 number, old = each.places[0]
                 if number == source.number:
-                    values = each.values | {"id": each.id}
-                    changed = {name: f"${name}" for name in values}
+                    new = {name: it for name, it in each.row.items() if it != each.first[name]}
                     rest = f"from {OF}{table} as own where own.id = {old}"
-                    self._insert(source, table, (changed, rest), **values)
+                    self._insert(source, table, ({it: f"${it}" for it in new}, rest), **new)
 
     def _copy(self, source: Source) -> None:
         number = source.number
         parts = [each for each in self.parts if each.source == number]
-        self._copy_text(source)
+        for table in TEXT:
+            changed, rest = id_map.moved(table, number)
+            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
         for part in parts:
             self._copy_inputs(source, part)
-        ablated = {"run": {part.old: part.run.id for part in parts}}
-        self._insert(source, "ablation", id_map.renumbered("ablation", ablated))
-        self._copy_skipped(source, parts)
+        runs = {part.old: part.run for part in parts}
+        self._insert(source, "ablation", id_map.renumbered("ablation", {"run": runs}))
+        self._copy_unread(source)
         self._name_rows_of_no_run(source)
         self._copy_computed(source)
         self._copy_frequencies(source)
         user_tables.tables(self.connection, source, self.notes)
 
-    def _copy_text(self, source: Source) -> None:
-        for table in TEXT:
-            changed, rest = id_map.moved(table, source.number)
-            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
-
     def _copy_inputs(self, source: Source, part: Part) -> None:
-        for table in ("sequence", *id_map.tables_by_sequence()):
+        for table in ("sequence", "skipped", *id_map.tables_by_sequence()):
             changed, rest = id_map.moved(table, source.number, part)
             order = " order by own.id" if table == "sequence" else ""
             rows = self._insert(source, table, (changed, rest + order))
-            if table == "sequence" and rows != part.inputs.count:
-                raise source.unfit(f"inputs of its run {part.old} are of no document")
+            if table == "sequence" and rows != part.count:
+                raise unfit(source.shown, f"inputs of its run {part.old} are of no document")
             if table == "position" and rows != self._count(
-                f"from {OF}position as own where {part.inputs.among}"
+                f"from {OF}position as own where {part.among}"
             ):
-                raise source.unfit("its table position has rows that belong to no input")
+                raise unfit(source.shown, "its table position has rows that belong to no input")
 
     def _name_rows_of_no_run(self, source: Source) -> None:
-        ranges = " or ".join(each.among for each in self.inputs[source.number].values())
+        ranges = " or ".join(
+            each.among for each in self.matched.catalogs[source.number].inputs.values()
+        )
         for table in id_map.tables_by_sequence():
             outside = f"not coalesce({ranges or 'false'}, false)"
             if rows := self._count(f"from {OF}{table} as own where {outside}"):
@@ -307,29 +292,27 @@ class _Merge:
                     " copied."
                 )
 
-    def _copy_skipped(self, source: Source, parts: Sequence[Part]) -> None:
-        corpora = self.matched.ids("corpus", source.number)
-        moved = id_map.moved_skipped(source.number, parts, corpora, unread=corpora)
-        # What could not be read of a corpus is in every source that has it.
+    def _copy_unread(self, source: Source) -> None:
+        """Copy what could not be read of a corpus: it is in every source that has the corpus."""
+        unread = id_map.unread(source.number, self.matched.ids("corpus", source.number))
         same = _same("corpus", "name", "reason", "detail")
         place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
-        is_unread = "own.run is null and there.run is null"
-        self._insert(source, "skipped", moved, f"{is_unread} and {same} and {place}")
+        self._insert(source, "skipped", unread, f"there.run is null and {same} and {place}")
 
     def _join_losses(self) -> None:
-        joined = ", ".join(str(run.id) for run in self.matched.runs if run.is_joined) or "null"
+        joined = (
+            ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1) or "null"
+        )
+        keys = ("run", "disabled", "layer", "head", "replacement")
         self._rows(
-            f"create temp table merge_loss as select min(rowid) as first, {id_map.JOINED_LOSS} as"
-            f" loss, sum(tokens) as tokens from main.ablation where run in ({joined})"
-            " group by run, disabled, layer, head, replacement"
+            "update main.ablation as own set loss = there.loss, tokens = there.tokens from"
+            f" (select {', '.join(keys)}, {id_map.JOINED_LOSS} as loss, sum(tokens) as tokens"
+            f" from main.ablation where run in ({joined}) group by all) as there"
+            f" where {_same(*keys)}"
         )
         self._rows(
-            f"delete from main.ablation where run in ({joined})"
-            " and rowid not in (select first from merge_loss)"
-        )
-        self._rows(
-            "update main.ablation as own set loss = joined.loss, tokens = joined.tokens"
-            " from merge_loss as joined where own.rowid = joined.first"
+            f"delete from main.ablation where run in ({joined}) and rowid not in"
+            f" (select min(rowid) from main.ablation group by {', '.join(keys)})"
         )
 
     def _copy_computed(self, source: Source) -> None:
@@ -353,24 +336,20 @@ class _Merge:
                 )
 
     def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
-        """The new ids of the probes whose runs are taken whole, by the old ones."""
         changed, rest = id_map.renumbered("probe", {"run": whole})
         found = self._rows(
-            "select own.id, min(there.id), (select coalesce(max(id), 0) from main.probe) from"
-            f" (select {id_map.listed(self._values(source, 'probe', changed))} {rest}) as own"
-            f" left join main.probe as there on {_same(*_SAME_PROBE)} group by own.id order by 1"
+            "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
+            " + row_number() over (partition by min(there.id) is null order by own.id))"
+            f" from (select {id_map.listed(self._values(source, 'probe', changed))} {rest}) as own"
+            f" left join main.probe as there on {_same(*_SAME_PROBE)} group by own.id"
         )
-        new = count(1)
-        return {old: last + next(new) if there is None else there for old, there, last in found}
+        return dict(found)
 
     def _copy_frequencies(self, source: Source) -> None:
-        own, there = self._rows(
-            f"select count(*), sum(hash(form, frequency)) from {OF}word_frequency"
-            " union all select count(*), sum(hash(form, frequency)) from main.word_frequency"
-        )
-        if own[0] and not there[0]:
-            self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"))
-        elif own[0] and own != there:
+        self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"), "true")
+        digest = "select count(*), sum(hash(form, frequency)) from"
+        own, there = (self._rows(f"{digest} {each}word_frequency") for each in (OF, "main."))
+        if own[0][0] and own != there:
             self.notes.append(
                 f"The frequencies of words (word_frequency) of {source.shown} were not copied: an"
                 " earlier bank has others."
@@ -392,22 +371,21 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
     """
     path = Path(bank)
     check_free(path)
-    source, manifest = of_export(0, folder)
+    source = of_export(0, folder)
+    assert source.manifest is not None
     with (
         new_bank(path, provenance.version(), source.reads) as connection,
         source.attached(connection),
     ):
         user_tables.columns_of(connection, [source], apart=())
         connection.execute("delete from bank")
-        for table in manifest.tables:
+        for table in source.manifest.tables:
             name, columns = place(table.schema, table.name), ", ".join(map(quoted, table.columns))
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
-        if connection.execute("select format from bank").fetchall() != [(registry.FORMAT,)]:
-            raise source.unfit("its table bank and its manifest name different formats")
         connection.execute("update bank set analyses = ?", [macros.fingerprint()])
-    rows = {each.name: each.rows for each in manifest.tables if each.schema == "main"}
-    return Merged(rows, (), manifest.written_by)
+    rows = {each.name: each.rows for each in source.manifest.tables if each.schema == "main"}
+    return Merged(rows, (), source.manifest.written_by)
 
 
 def import_exports(
@@ -420,10 +398,4 @@ def import_exports(
     """
     if len(folders) == 1:
         return import_export(folders[0], bank)
-    for each in folders:
-        if not expanded(each).is_dir():
-            raise CallError(
-                f"Folder {each} does not exist.",
-                "Name folders that export wrote; to merge banks, use attnbank merge.",
-            )
-    return merge_banks(bank, folders, partial=partial)
+    return _merged(Path(bank), folders, of_export, partial)

@@ -14,13 +14,12 @@ from pathlib import Path
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql import registry
 from attnbank.sql.bank import formats, result_cache
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.error_messages import explain, is_damage, is_full_disk
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.errors import BankError, first_line
-from attnbank.sql.id_map import SOURCE, listed
+from attnbank.sql.id_map import OF, SOURCE, listed
 from attnbank.sql.matching import unfit
 from attnbank.sql.outputs.atomic import expanded, files_of_bank
 from attnbank.sql.outputs.manifests import (
@@ -44,7 +43,7 @@ class Source:
 
     `shown` is its path as the user gave it, `reads` are the files or the folder that a connection
     must be allowed to open, `statements` attach it. `tables` has the types of the columns of each
-    table, `own` are the views and macros of the file, and `answers` counts the kept answers.
+    table, `has_answers` says whether there are kept answers, and an export has a `manifest`.
     """
 
     number: int
@@ -52,15 +51,9 @@ class Source:
     reads: tuple[Path, ...]
     statements: tuple[str, ...]
     tables: dict[Table, dict[str, str]]
-    own: tuple[Table, ...] = ()
-    answers: int = 0
+    has_answers: bool = False
     stamp: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def added(self) -> dict[Table, dict[str, str]]:
-        """The tables that users made."""
-        usual = {("main", table) for table in formats.columns_of_this_format()}
-        return {table: columns for table, columns in self.tables.items() if table not in usual}
+    manifest: Manifest | None = None
 
     @contextmanager
     def attached(self, connection: DuckDBPyConnection) -> Iterator[None]:
@@ -84,11 +77,7 @@ class Source:
                 raise
             if is_damage(error):
                 raise explain(error, Path(self.shown)) from error
-            raise self.unfit(first_line(error)) from error
-
-    def unfit(self, reason: str) -> BankError:
-        """The error for a bank whose rows cannot be merged."""
-        return unfit(self.shown, reason)
+            raise unfit(self.shown, first_line(error)) from error
 
 
 def source_of(number: int, path: str | Path) -> Source:
@@ -97,24 +86,20 @@ def source_of(number: int, path: str | Path) -> Source:
     Raises CallError if the path can be neither; BankError if it is not a complete bank or export of
     this format, or is being written to.
     """
-    folder = expanded(path)
-    if folder.is_dir():
-        return of_export(number, path)[0]
+    if expanded(path).is_dir():
+        return of_export(number, path)
     with open_to_read(path) as connection:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
-        own = tuple(connection.execute(registry.statement("merge/own_views")).fetchall())
-        answers = 0
-        if result_cache.exists(connection):
-            counted = f"select count(*) from {result_cache.TABLE}"
-            ((answers,),) = connection.execute(counted).fetchall()
+        kept = f"from {result_cache.TABLE} limit 1"
+        has_answers = result_cache.exists(connection) and bool(connection.execute(kept).fetchall())
     file = existing(path)
     reads = files_of_bank(file)
     statement = f"attach {literal(str(file))} as {SOURCE} (read_only)"
-    return Source(number, str(path), reads, (statement,), tables, own, answers, _stamp(reads))
+    return Source(number, str(path), reads, (statement,), tables, has_answers, _stamp(reads))
 
 
-def of_export(number: int, path: str | Path) -> tuple[Source, Manifest]:
+def of_export(number: int, path: str | Path) -> Source:
     """The folder of an export, of which every table, file, size and digest is checked.
 
     Raises CallError if there is no such folder, BankError if the export is not as it was written,
@@ -138,12 +123,16 @@ def of_export(number: int, path: str | Path) -> tuple[Source, Manifest]:
         if each in schemas:
             raise unfit(str(path), f"it has a table in the schema {each}")
     home = folder.resolve()
-    with connect_beside((home,)) as connection:
-        _check_types(connection, str(path), tables)
-        views = [_view(connection, str(path), home, each) for each in manifest.tables]
     statements = [f"attach ':memory:' as {SOURCE}"]
     statements += [f"create schema {place(SOURCE, each)}" for each in schemas]
-    return Source(number, str(path), (home,), (*statements, *views), tables), manifest
+    with connect_beside((home,)) as connection:
+        _check_types(connection, str(path), tables)
+        statements += [_view(connection, str(path), home, each) for each in manifest.tables]
+    source = Source(number, str(path), (home,), tuple(statements), tables, manifest=manifest)
+    with connect_beside((home,)) as connection, source.attached(connection):
+        if connection.execute(f"select format from {OF}bank").fetchall() != [(manifest.format,)]:
+            raise unfit(str(path), "its table bank and its manifest name different formats")
+    return source
 
 
 @contextmanager
@@ -173,10 +162,10 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         described = connection.execute(f"describe from {source}").fetchall()
         ((rows,),) = connection.execute(f"select count(*) from {source}").fetchall()
     have = {name: type_ for name, type_, *_ in described}
-    usual = formats.columns_of_this_format()
-    own = usual.get(table.name, {}) if table.schema == "main" else {}
-    for name in {**own, **table.columns, **have}:
-        for columns, where in ((table.columns, MANIFEST), (have, "its files")):
+    usual = formats.columns_of_this_format() if table.schema == "main" else {}
+    own = usual.get(table.name, {})
+    for columns, where in ((table.columns, MANIFEST), (have, "its files")):
+        for name in {**own, **table.columns, **have}:
             if name not in columns:
                 raise unfit(export, f"{table.name}.{name} is not in {where}")
             if own.get(name, columns[name]) != columns[name]:
@@ -203,10 +192,5 @@ def _check_types(
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
     """Size and time of change of each file that is there; folders were read already."""
-    found = []
-    for each in files:
-        with suppress(FileNotFoundError):
-            if not each.is_dir():
-                status = each.stat()
-                found.append((status.st_size, status.st_mtime_ns))
-    return tuple(found)
+    found = (each.stat() for each in files if each.is_file())
+    return tuple((each.st_size, each.st_mtime_ns) for each in found)

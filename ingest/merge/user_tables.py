@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge.sources import Source, Table
-from attnbank.ingest.store.saved import Relation, show
+from attnbank.ingest.store.saved import Relation, is_of_trees, show
 from attnbank.sql import id_map, registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import OF, SOURCE, Part
-from attnbank.sql.matching import Matched, unique
+from attnbank.sql.id_map import OF, SOURCE
+from attnbank.sql.matching import Matched, Part, unique
 from attnbank.sql.outputs.tables import further
 from attnbank.sql.quoting import literal, place, quoted
 
 _IDS = {name: kind for name, kind in id_map.KIND_OF.items() if kind not in ("entity", "batch")}
 _IDS |= {"model": "model", "probe": "probe"}
 _WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
-_RENAME = "Rename it in one of them (the DuckDB shell does), or leave that bank out."
 
 
 def columns_of(
@@ -29,26 +29,20 @@ def columns_of(
 ) -> dict[str, dict[str, str]]:
     """The columns of the new bank's tables, with their types; what users added is made.
 
-    To the tables `apart` nothing is added. Raises CallError if a column, or a table that users
-    made, is not the same in two sources.
+    To the tables `apart` nothing is added. Raises CallError if a column has another type in two
+    sources.
     """
     usual = {("main", name): own for name, own in formats.columns_of_this_format().items()}
     found = {table: dict(own) for table, own in usual.items()}
     for source in sources:
         for table, types in source.tables.items():
-            columns = found.setdefault(table, types)
-            if table not in usual and columns != types:
-                raise CallError(
-                    f"The table {_shown(table)} of {source.shown} has different columns than in an"
-                    " earlier bank.",
-                    _RENAME,
-                )
+            columns = found.setdefault(table, {})
             for name, type_ in types.items():
                 if table[1] not in apart and columns.setdefault(name, type_) != type_:
                     raise CallError(
-                        f"The column {table[1]}.{name} is {type_} in {source.shown}, and"
+                        f"The column {_shown(table)}.{name} is {type_} in {source.shown}, and"
                         f" {columns[name]} in another bank.",
-                        _RENAME,
+                        "Rename it in one of them (the DuckDB shell does), or leave that bank out.",
                     )
     for statement in further(found):
         connection.execute(statement)
@@ -61,24 +55,15 @@ def columns_of(
 def begin(connection: DuckDBPyConnection, matched: Matched, parts: Sequence[Part]) -> None:
     """Make `merge_shift`: what is added to the ids of a kind, from `first` to `last`, of a source.
 
-    Users' own tables name any kind of id. Probes are added as they come. A column of texts names a
-    run by its name or its id, as `merge_run` has them.
+    Users' own tables name any kind of id. Probes are added as they come.
     """
     connection.execute(registry.statement("merge/shift"))
     for part in parts:
-        connection.execute(
-            "insert into merge_shift values (?, 'sequence', ?, ?, ?)",
-            [part.source, part.inputs.first, part.inputs.last, part.sequence_shift],
-        )
-    names = {row["id"]: row["name"] for row in matched.rows("run")}
-    for catalog in matched.catalogs:
+        own = (part.source, "sequence", part.first, part.last, part.shifts["sequence"])
+        _add(connection, "merge_shift", own)
+    for number in range(len(matched.catalogs)):
         for kind in ("corpus", "model", "run"):
-            add_shifts(connection, catalog.number, kind, matched.ids(kind, catalog.number))
-        runs = matched.ids("run", catalog.number)
-        told = {str(old): str(new) for old, new in runs.items()}
-        told |= {catalog.rows["run"][old]["name"]: names[new] for old, new in runs.items()}
-        for row in told.items():
-            connection.execute("insert into merge_run values (?, ?, ?)", [catalog.number, *row])
+            add_shifts(connection, number, kind, matched.ids(kind, number))
 
 
 def add_shifts(
@@ -86,38 +71,42 @@ def add_shifts(
 ) -> None:
     """Note the new id of some rows of a source, by the old one."""
     for old, new in ids.items():
-        connection.execute(
-            "insert into merge_shift values (?, ?, ?, ?, ?)", [source, kind, old, old, new - old]
-        )
+        _add(connection, "merge_shift", (source, kind, old, old, new - old))
+
+
+def _add(connection: DuckDBPyConnection, table: str, row: Sequence[Any]) -> None:
+    connection.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
 
 
 def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> None:
-    """Copy the tables that users made, with the ids that their columns have in the new bank.
+    """Copy the tables that users made, with the ids of the new bank; note the views, which stay.
 
     A column refers to a table as `sql.bank.references` says: by its name. Rows that refer to what
     is left out are left out.
     """
-    for table, types in source.added.items():
-        kinds = _kinds(types)
+    run_names = registry.statement("merge/run_names")
+    connection.execute(run_names, {"source": source.number})
+    for table, types in source.tables.items():
+        if table[0] == "main" and table[1] in formats.columns_of_this_format():
+            continue
+        new, kinds = place(*table), _kinds(types)
         values = {name: f"own.{quoted(name)}" for name in types}
-        rest, lost = f"from {SOURCE}.{place(*table)} as own", "false"
+        rest, lost = f"from {SOURCE}.{new} as own", "false"
         for number, (name, kind) in enumerate(kinds.items()):
             old, home = values[name], f"home_{number}"
             if types[name] == "VARCHAR":
-                found, values[name] = f"merge_run as {home} on {home}.told = {old}", f"{home}.now"
+                rest += f" left join merge_run as {home} on {home}.told = {old}"
+                values[name] = f"{home}.now"
             else:
-                found = f"merge_shift as {home} on {home}.kind = '{kind}'"
-                found += f" and {old} between {home}.first and {home}.last"
+                rest += f" left join merge_shift as {home} on {home}.kind = '{kind}'"
+                rest += f" and {old} between {home}.first and {home}.last"
+                rest += f" and {home}.source = {source.number}"
                 values[name] = f"({old} + {home}.shift)"
-            rest += f" left join {found} and {home}.source = {source.number}"
             lost += f" or ({old} is not null and {values[name]} is null)"
-        same = " and ".join(
-            f"there.{each} is not distinct from it.{each}" for each in map(quoted, types)
-        )
         connection.execute(
-            f"insert into {place(*table)} by name select it.* from (select"
+            f"insert into {new} select it.* from (from {new} where false union all by name select"
             f" {id_map.listed(values)} {rest} where not ({lost})) as it"
-            f" where not exists (from {place(*table)} as there where {same})"
+            f" where not exists (from {new} as there where there is not distinct from it)"
         )
         shown = f"{_shown(table)} of {source.shown}"
         if others := [name for name in types if name not in kinds and types[name] in _WHOLE]:
@@ -134,6 +123,9 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
             notes.append(
                 f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
             )
+    if views := connection.execute(registry.statement("merge/own_views")).fetchall():
+        shown = ", ".join(map(_shown, views))
+        notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")
 
 
 def _shown(table: Table) -> str:
@@ -156,31 +148,30 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
     The text of all sources is there already: a name that its trees, or another request, have gets
     a number.
     """
-    request = "request, from_node, to_node"
-    for name, last, *own in connection.execute(
-        f"select name, last_sentence, {request} from {OF}saved_relation order by name"
+    columns = "name, request, from_node, to_node, meaning, statement"
+    for name, *own, last in connection.execute(
+        f"select {columns}, last_sentence from {OF}saved_relation order by name"
     ).fetchall():
-        known = connection.execute(
-            f"select name, {request} from saved_relation order by name"
-        ).fetchall()
+        select = "select name, request, from_node, to_node from saved_relation order by name"
+        known = {each: other for each, *other in connection.execute(select).fetchall()}
         numbered = re.compile(rf"{re.escape(name)}(_\d+)?")
-        same = (each for each, *other in known if other == own and numbered.fullmatch(each))
-        now = next(same, None)
-        if now is None:
-            trees = connection.execute(
-                "select deprel from word union select without_subtype(deprel) from word"
-            ).fetchall()
-            now = unique(name, [row[0] for row in (*known, *trees)], "_")
+        same = (each for each in known if known[each] == own[:3] and numbered.fullmatch(each))
+        now = next(same, "")
+        if not now:
+            taken = [*known]
+            while is_of_trees(connection, now := unique(name, taken, "_")):
+                taken.append(now)
             connection.execute(
                 f"insert into saved_relation by name select * replace ({literal(now)} as name)"
                 f" from {OF}saved_relation where name = {literal(name)}"
             )
+            show(connection, Relation(now, *own))
         if now != name:
             notes.append(
                 f"The saved relation {name} of {source.shown} is called {now} here: another one or"
                 " a relation of the trees has that name."
             )
-        connection.execute("insert into merge_looked values (?, ?, ?)", [now, source.number, last])
+        _add(connection, "merge_looked", (now, source.number, last))
         changed, rest = id_map.moved("saved_pair", source.number)
         connection.execute(
             "insert into saved_pair (relation, word, head_word) select $now,"
@@ -188,28 +179,3 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
             " except select relation, word, head_word from saved_pair",
             {"name": name, "now": now},
         )
-
-
-def finish_relations(connection: DuckDBPyConnection) -> None:
-    """Make the views of the saved relations, and say up to which sentence each was looked for."""
-    looked_for = registry.statement("merge/looked_for")
-    for row in connection.execute(
-        "select name, request, from_node, to_node, meaning, statement from saved_relation"
-        " order by name"
-    ).fetchall():
-        connection.execute(
-            f"update saved_relation set last_sentence = ({looked_for}) where name = $name",
-            {"name": row[0]},
-        )
-        show(connection, Relation(*row))
-
-
-def name_views(connection: DuckDBPyConnection, sources: Sequence[Source], notes: list[str]) -> None:
-    """Note the views and macros that are left out."""
-    usual = connection.execute(
-        "select schema_name, view_name from duckdb_views() union"
-        " select schema_name, function_name from duckdb_functions()"
-    ).fetchall()
-    for source in sources:
-        if own := [_shown(each) for each in source.own if each not in usual]:
-            notes.append(f"Views and macros of {source.shown} were not copied: {', '.join(own)}.")

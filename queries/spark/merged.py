@@ -16,11 +16,9 @@ from sqlglot import exp
 from attnbank.queries.dialects import written_out
 from attnbank.queries.spark.tables import Export, rows_of, types_of
 from attnbank.sql import id_map, registry
-from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import Moved, Part
-from attnbank.sql.matching import TABLES, Catalog, match
-from attnbank.sql.outputs.tables import is_by_run
+from attnbank.sql.id_map import Moved
+from attnbank.sql.matching import TABLES, Catalog, Part, match
 from attnbank.sql.quoting import quoted
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ class Merged:
             found = self._summed(name, found)
         found = found.select(*(found[each].cast(type_) for each, type_ in types_of(name).items()))
         # What is joined is done once; the big tables are read where they are.
-        is_big = is_by_run(columns_of_this_format()[name]) and name != "position"
+        is_big = name in id_map.tables_by_sequence() and name != "position"
         return found if is_big else found.localCheckpoint()
 
     def _few(self, name: str) -> Sequence[Mapping[str, Any]] | None:
@@ -78,7 +76,7 @@ class Merged:
         if name in ("corpus", "model", "run"):
             if name == "run" and not self._parts:  # made now: they set each `first_sequence`
                 return []
-            return self._matched.rows(name)
+            return [each.row for each in self._matched.of(name)]
         if name == "preferred_run":
             return [{"run": each} for each in self._matched.preferred]
         if name == "saved_relation":
@@ -107,19 +105,17 @@ class Merged:
         parts = [each for each in self._parts if each.source == number]
         if name in id_map.TEXT or name == "saved_pair":
             yield self._select(name, number, id_map.moved(name, number))
-        elif name == "skipped":
-            corpora = self._matched.ids("corpus", number)
-            unread = self._matched.first_corpora(number)
-            yield self._select(name, number, id_map.moved_skipped(number, parts, corpora, unread))
-        elif name == "sequence" or is_by_run(columns_of_this_format()[name]):
+        elif name in ("sequence", "skipped", *id_map.tables_by_sequence()):
             yield rows_of(self.session, name, [])
             for part in parts:
                 yield self._select(name, number, id_map.moved(name, number, part), part)
+            if name == "skipped":
+                unread = id_map.unread(number, self._matched.first_corpora(number))
+                yield self._select(name, number, unread)
         else:
             # What was computed of a shard is not that of the run, except for sums.
-            runs = {
-                each.old: each.run.id for each in parts if name in _SUMS or not each.run.is_joined
-            }
+            whole = self._matched.whole_runs(number)
+            runs = {each.old: each.run for each in parts if name in _SUMS or each.old in whole}
             rows = self._collected(number, "probe") if name.startswith("probe") else []
             probes = {
                 row["id"]: row["id"] + number * _PROBES
@@ -142,7 +138,7 @@ class Merged:
         for each in tree.find_all(exp.Table):
             name = each.name
             if each.catalog == id_map.SOURCE:
-                by_run = run is not None and is_by_run(columns_of_this_format()[name])
+                by_run = run is not None and name in id_map.tables_by_sequence()
                 rows = export.of_runs(name, [run or 0]) if by_run else export.table(name)
                 for part, text in (("catalog", None), ("db", None), ("this", f"source_{name}")):
                     each.set(part, text and exp.to_identifier(text))
@@ -154,13 +150,10 @@ class Merged:
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
-        statement = registry.statement("merge/inputs")
-        inputs = [
-            id_map.inputs(each, self._sql(each.number, statement).collect())
-            for each in self._matched.catalogs
-        ]
+        for each in self._matched.catalogs:
+            each.read_inputs(self._sql(each.number, registry.statement("merge/inputs")).collect())
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
-        return id_map.parts_of(self._matched, inputs, dict(self._sql(0, counts).collect()))
+        return id_map.parts_of(self._matched, dict(self._sql(0, counts).collect()))
 
     @cached_property
     def _id_map(self) -> DataFrame:
@@ -180,7 +173,7 @@ class Merged:
         differing = self.session.sql(written_out(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
-                f"Document {index} of the corpus {matched.corpora[corpus - 1].name} is not the same"
+                f"Document {index} of the corpus {matched.name('corpus', corpus)} is not the same"
                 f" in all of {self.folder}.",
                 "Query them one by one, or ingest one of them again.",
             )

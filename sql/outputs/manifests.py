@@ -97,7 +97,10 @@ def read_manifest(folder: Path) -> Manifest:
     Raises CallError if `folder` is not one, BankError if it has no manifest of this version.
     """
     if not folder.is_dir():
-        raise CallError(f"There is no folder {folder}.", "Name a folder that an export wrote.")
+        raise CallError(
+            f"Folder {folder} does not exist.",
+            "Name a folder that export wrote; to merge banks, use attnbank merge.",
+        )
     file = folder / MANIFEST
     try:
         status = file.stat()

@@ -114,7 +114,9 @@ def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
 def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     one = _bank(tmp_path / "one.duckdb", "create table mine (x integer)")
     other = _bank(tmp_path / "other.duckdb", "create table mine (x varchar)", of=7)
-    with pytest.raises(CallError, match=r"The table mine of .*other\.duckdb has different columns"):
+    with pytest.raises(
+        CallError, match=r"mine\.x is VARCHAR in .*other\.duckdb, and INTEGER in an"
+    ):
         merge_banks(tmp_path / "out.duckdb", [one, other])
     more = _bank(tmp_path / "more.duckdb", "alter table word add column mine integer")
     less = _bank(tmp_path / "less.duckdb", "alter table word add column mine varchar", of=7)
@@ -133,6 +135,17 @@ def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
     done = merge_banks(tmp_path / "out.duckdb", [one])
     assert any("were not copied: mine, twice." in each for each in done.notes), done.notes
     assert any("Kept answers" in each for each in done.notes)
+
+
+@pytest.mark.slow
+def test_a_column_that_only_one_bank_has_is_null_in_rows_of_the_other(tmp_path: Path) -> None:
+    one = _bank(tmp_path / "one.duckdb", "create table mine as select 1 as x, 5 as y, 2 as word")
+    other = _bank(tmp_path / "other.duckdb", "create table mine as select 2 as word, 1 as x", of=7)
+    merge_banks(tmp_path / "out.duckdb", [one, other])
+    merge_banks(tmp_path / "again.duckdb", [tmp_path / "out.duckdb", one])
+    for bank in ("out", "again"):
+        rows = _asked(tmp_path / f"{bank}.duckdb", "select x, y, word from mine order by all")
+        assert rows == [(1, 5, 2), (1, None, 4)]
 
 
 SAVE = (

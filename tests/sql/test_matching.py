@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnbank.ingest import IngestOptions
+from attnbank.ingest.models.loading import ModelFacts
+from attnbank.ingest.store import runs
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.matching import Catalog, Matched, match
 
@@ -21,13 +26,15 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
     model = {
         "id": 1, "name": "bert", "revision": None, "sha256": "b", "architecture": "BertModel",
         "layers": 2, "heads": 2, "random_seed": None, "tokenizer": "BertTokenizer",
-        "max_positions": 512, "tokenizer_sha256": "c",
+        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False,
+        "layer_numbers": None,
     }  # fmt: skip
     shard = {"shard": f"{number}/{count}"} if count > 1 else {}
     run = {
         "id": 1, "name": "news/bert" + (f"/shard{number}of{count}" if count > 1 else ""),
         "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
         "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 2, "keep": "weights",
+        "batching": "padded",
         "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
         "device": "cpu", "batch_tokens": 1024, "code_version": "0",
         "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
@@ -62,10 +69,14 @@ def _match(
     return match(catalogs, partial=partial, to_read=to_read)
 
 
+def _rows(found: Matched, table: str) -> list[dict[str, Any]]:
+    return [each.row for each in found.of(table)]
+
+
 @pytest.mark.parametrize("to_read", [True, False])
 def test_a_model_in_another_folder_is_the_same(to_read: bool) -> None:
     found = _match(_named(1, "./mA"), _named(2, "./mB"), to_read=to_read)
-    (model,), (run,) = found.rows("model"), found.rows("run")
+    (model,), (run,) = _rows(found, "model"), _rows(found, "run")
     assert (model["name"], run["name"], run["options"]) == ("./mA", "news/./mA", {"model": "bert"})
     assert found.runs[0].places == [(0, 1), (1, 1)]
     assert found.notes == ["The model ./mB of export2 is ./mA: the same weights and tokenizer."]
@@ -87,9 +98,30 @@ def test_a_corpus_of_another_name_is_the_same(to_read: bool) -> None:
     other["corpus"][0]["name"] = "copy"
     other["run"][0]["name"] = "copy/bert/shard2of2"
     found = _match(_catalog(1, 2), other, to_read=to_read)
-    (corpus,), (run,) = found.rows("corpus"), found.rows("run")
+    (corpus,), (run,) = _rows(found, "corpus"), _rows(found, "run")
     assert (corpus["name"], corpus["shard"], run["name"]) == ("news", None, "news/bert")
     assert found.notes == ["The corpus copy of export2 is news: the same content and annotation."]
+
+
+def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
+    """`ingest.store.runs` finds a model and a run in its bank by columns of its own."""
+    facts = ModelFacts("m", None, "", "", 1, 1, None, "", "", None)
+    options = IngestOptions(("c",), Path("b"), "m")
+    wanted = {*runs.Wanted(1, 1, facts, options, 512, "cpu").columns}
+    # A run of the same measure of the same model has the same heads.
+    for name in sorted(wanted - {"corpus", "model", "heads"}):
+        other = _catalog(1, 1)
+        other["run"][0][name] = "another"
+        assert len(_match(_catalog(1, 1), other).runs) == 2, name
+    for name in ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed"):
+        other = _catalog(1, 1)
+        other["run"][0]["options"][name] = "another"
+        assert len(_match(_catalog(1, 1), other).runs) == 2, name
+    for each in fields(facts):  # names, and what a tokenizer's digest knows, decide in a bank only
+        if each.name not in ("name", "revision", "tokenizer"):
+            other = _catalog(1, 1)
+            other["model"][0][each.name] = "another"
+            assert len(_match(_catalog(1, 1), other).models) == 2, each.name
 
 
 def test_two_rows_of_one_source_stay_two() -> None:
@@ -98,23 +130,23 @@ def test_two_rows_of_one_source_stay_two() -> None:
         twice[table].append(twice[table][0] | {"id": 2, "name": name})
     twice["run"][1] |= {"corpus": 2, "model": 2}
     found = _match(twice, twice)
-    assert [each["name"] for each in found.rows("corpus")] == ["news", "copy"]
-    assert [each["name"] for each in found.rows("model")] == ["bert", "mB"]
-    assert [each["name"] for each in found.rows("run")] == ["news/bert", "copy/mB"]
+    assert [each["name"] for each in _rows(found, "corpus")] == ["news", "copy"]
+    assert [each["name"] for each in _rows(found, "model")] == ["bert", "mB"]
+    assert [each["name"] for each in _rows(found, "run")] == ["news/bert", "copy/mB"]
     assert found.ids("run", 1) == {1: 1, 2: 2} == found.whole_runs(1) and not found.notes
 
 
 def test_shards_that_were_merged_before_and_the_others_become_the_run() -> None:
     found = _match(_shard("3/5"), _shard("1-2+5/5"), _shard("4/5"))
-    assert [each["name"] for each in found.rows("run")] == ["news/bert"]
-    assert found.rows("corpus")[0]["shard"] is None
+    assert [each["name"] for each in _rows(found, "run")] == ["news/bert"]
+    assert _rows(found, "corpus")[0]["shard"] is None
     assert [found.first_corpora(each) for each in range(3)] == [{1: 1}] * 3
     assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
 
 
 def test_shards_become_the_run() -> None:
     found = _match(_catalog(2, 3), _catalog(1, 3), _catalog(3, 3))
-    ((corpus,), (model,), (run,)) = (found.rows(each) for each in ("corpus", "model", "run"))
+    ((corpus,), (model,), (run,)) = (_rows(found, each) for each in ("corpus", "model", "run"))
     assert (corpus["shard"], corpus["path"], model["id"]) == (None, "/2/news", 1)
     assert run["name"] == "news/bert" and run["options"] == {"model": "bert"}
     assert (run["batches"], run["unknown_words"], run["joined_words"]) == (6, 3, 6)
@@ -122,7 +154,7 @@ def test_shards_become_the_run() -> None:
     assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
     assert [found.whole_runs(each) for each in range(3)] == [{}] * 3
     halves = (_catalog(1, 2), _catalog(2, 2, finished=None))
-    assert _match(*halves).rows("run")[0]["finished"] is None
+    assert _rows(_match(*halves), "run")[0]["finished"] is None
     with pytest.raises(CallError, match="in export2 it is unfinished"):
         _match(*halves, to_read=False)
 
@@ -132,9 +164,9 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
     second["model"][0] |= {"sha256": "d", "name": "gpt", "random_seed": 1}
     second["run"][0]["name"] = "news/gpt/shard1of3"
     found = _match(_catalog(1, 3), second)
-    assert found.rows("corpus")[0]["shard"] == "1/3"
+    assert _rows(found, "corpus")[0]["shard"] == "1/3"
     assert (found.first_corpora(0), found.first_corpora(1)) == ({1: 1}, {})
-    rows = found.rows("run")
+    rows = _rows(found, "run")
     assert [each["name"] for each in rows] == ["news/bert/shard1of3", "news/gpt/shard1of3"]
     assert [each["model"] for each in rows] == [1, 2]
     assert (found.whole_runs(0), found.whole_runs(1)) == ({1: 1}, {1: 2})
@@ -172,6 +204,14 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
         (
             [_catalog(1, 2), _catalog(2, 2, architecture="GPT2Model")],
             "export2 has 2/2 with another model, by its architecture.",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, causal=True)],
+            "export2 has 2/2 with another model, by whether it is causal.",
+        ),
+        (
+            [_catalog(1, 2), _catalog(2, 2, batching="equal")],
+            "another way of batching (run.batching) (equal, not padded).",
         ),
         ([_catalog(1, 1, corpus=7), _catalog(1, 1)], "its run news/bert has no corpus or model"),
     ],

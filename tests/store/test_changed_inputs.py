@@ -5,9 +5,10 @@ Every option of an ingest stands in CHANGES, and the inputs that change behind a
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from pipelines import other_pipeline
 
 from attnbank.cli.app import run
-from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -371,6 +372,31 @@ def test_weights_that_change_in_place_are_another_model(folder: Callable[[str], 
     model.save_pretrained(options.model)
     assert ingest(options).state == "new"
     assert len(_rows(options.bank, "select distinct sha256 from model")) == 2
+
+
+def test_a_model_that_becomes_a_decoder_in_place_is_another_model(
+    folder: Callable[[str], str],
+) -> None:
+    """Its weights are the same, and what its heads look at is not."""
+    options = _asked(folder)
+    ingest(options)
+    shutil.copy(options.bank, f"{options.bank}.before.duckdb")
+    config = Path(options.model, "config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"is_decoder": True}))
+    assert ingest(options).state == "new"
+    models = "select count(distinct sha256), list(causal order by id) from model"
+    assert _rows(options.bank, models) == [(1, [False, True])]
+    other = options.bank.with_name("decoder.duckdb")
+    ingest(replace(options, bank=other))
+    merged = options.bank.with_name("merged.duckdb")
+    done = merge_banks(merged, [f"{options.bank}.before.duckdb", other])
+    assert len(done.notes) == 1 and "is called" in done.notes[0]
+    sums = (
+        "select sum(weights[1]) from attention inner join sequence on sequence.id ="
+        " attention.sequence group by run order by run"
+    )
+    assert _rows(merged, models) == [(1, [False, True])]
+    assert _rows(merged, sums) == _rows(options.bank, sums)
 
 
 def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:

@@ -14,6 +14,3 @@ from merge_id_map;
 
 -- Up to which sentence each source was looked at for each saved relation of the new bank.
 create temp table merge_looked (relation varchar, source integer, last integer);
-
--- What a column of texts calls a run of each source, and what the new bank calls it.
-create temp table merge_run (source integer, told varchar, now varchar);
