@@ -21,10 +21,10 @@
 -- column relation, corpus, language, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy
 -- column common_layer smallint: 1-based layer of the head that is best over all the corpora
 -- column common_head smallint: 1-based number of that head in its layer
--- column common_direction varchar: dependent_to_head or head_to_dependent
+-- column common_direction varchar: dependent_to_head, head_to_dependent or either
 -- column common_accuracy double: share of the dependents whose head that one finds here, in [0, 1]; null where its
 --   direction has fewer than min_count
--- column findable
+-- column findable, overall
 -- column run varchar: name of the run over the corpus
 with
 
@@ -56,7 +56,7 @@ common as (
     group by scored.relation, scored.layer, scored.head, scored.direction
     qualify row_number() over (
         partition by scored.relation
-        order by round(avg(scored.accuracy * scored.findable), 12) desc, scored.layer, scored.head, scored.direction
+        order by round(avg(scored.overall), 12) desc, scored.layer, scored.head, scored.direction
     ) = 1
 ),
 
@@ -85,6 +85,7 @@ select
     common.direction as common_direction,
     scored.accuracy as common_accuracy,
     best.findable,
+    best.overall,
     best.run_name as run
 from best
 inner join common on common.relation = best.relation
