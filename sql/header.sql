@@ -26,8 +26,8 @@
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column relation varchar: the relation, or all
--- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model either: from the later of the two
---   words to the earlier
+-- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier (of the two
+--   words; see gold_dependency)
 -- column document integer: document.id
 -- column findable double: share of the dependents of the relation that the direction can find, and is judged on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)

@@ -34,8 +34,8 @@ comment on macro feature is 'The value of one universal feature (Number, Gender,
 -- In a causal model a word can find only what stands before it, so that each direction can find the heads on one side
 -- of their dependents; column side of gold_dependency says which. Only for such a model there is a third direction, from
 -- the later of the two words to the earlier, whichever of them is the dependent.
-create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'either'];
-comment on macro directions is 'The directions in which a head can find a dependency. either is for causal models: from the dependent where its head stands before it, else from the head.';
+create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'later_to_earlier'];
+comment on macro directions is 'The directions in which a head can find a dependency. later_to_earlier is for causal models: from the dependent where its head stands before it, else from the head.';
 
 create or replace macro judges(direction, side) as coalesce(
     case direction
@@ -45,13 +45,16 @@ create or replace macro judges(direction, side) as coalesce(
     end,
     false
 );
-comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, either on both of these, and the first two on both; false for null.';
+comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
 
-create or replace macro judged_side(direction, side) as case when direction = 'either' then 'either' else side end;
+create or replace macro judged_side(direction, side) as case when direction = 'later_to_earlier' then 'either' else side end;
 comment on macro judged_side is 'Where the heads of the dependents stand on which a direction is judged: on the side of the dependent, or either.';
 
 create or replace macro reaches(distance, judged_on) as coalesce(
-    judged_on = 'both' or case when judged_on = 'right' then distance > 0 else distance < 0 end, false
+    judged_on = 'both'
+    or (judged_on in ('left', 'either') and distance < 0)
+    or (judged_on = 'right' and distance > 0),
+    false
 );
 comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
 
@@ -62,7 +65,7 @@ end;
 comment on macro stands_at is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
 
 create or replace macro found_in(direction, side, attended, attending) as case
-    when direction = 'dependent_to_head' or (direction = 'either' and side = 'left') then attended
+    when direction = 'dependent_to_head' or (direction = 'later_to_earlier' and side = 'left') then attended
     else attending
 end;
 comment on macro found_in is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';

@@ -4,7 +4,7 @@
 -- param relation, subtypes, possessive
 -- param layer smallint = null: 1-based layer of the head
 -- param head smallint = null: 1-based number of the head in its layer
--- param direction varchar = null: dependent_to_head, head_to_dependent or either
+-- param direction varchar = null: dependent_to_head, head_to_dependent or later_to_earlier
 -- column sentence, dependent
 -- column head integer: word.id of its head
 -- column is_right boolean: whether what is found is that head

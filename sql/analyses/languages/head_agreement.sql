@@ -11,7 +11,7 @@
 --   fewer than min_count dependents of the relation is left out.
 -- note: control is null where the bank has no runs of random weights with the same number of layers and heads over both
 --   corpora (attnbank ingest ... --random-weights 1). What two languages share by their word order alone it shares, too.
--- note: of a causal model the heads are ranked in the direction either alone, in which all are judged on the same
+-- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are judged on the same
 --   dependents (see gold_dependency).
 -- note: agreement is null where all heads of a corpus are equally good.
 -- param relation varchar = null: a relation; by default all dependents

@@ -16,7 +16,7 @@
 --   dependents or more (min_count := 100), punctuation and root left out.
 -- note: of a causal model the best head is the one that finds the most dependents, and it is judged, like the offset, on
 --   those that its direction can find (see gold_dependency): findable is their share. In most relations that direction
---   is either, from the later of the two words to the earlier; head_accuracy has the two directions apart.
+--   is later_to_earlier, both others together; head_accuracy has the two directions apart.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
 -- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, findable, overall, run

@@ -17,8 +17,8 @@
 -- note: p_value takes words for independent, which those of a document seldom are: where the two differ, believe
 --   p_documents.
 -- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
---   share of: the causal model by either, from the later of the two words to the earlier (see gold_dependency), and one
---   that looks both ways by any of the three directions, so that both may be told on which side the head stands.
+--   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the three
+--   directions, so that both may be told on which side the head stands.
 -- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
 --   one of trained weights over single sentences
 -- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
@@ -32,11 +32,11 @@
 -- column n bigint: dependents that both runs have, and that the heads are scored on
 -- column layer_a smallint: 1-based layer of the best head of run_a
 -- column head_a smallint: 1-based number of that head in its layer
--- column direction_a varchar: dependent_to_head, head_to_dependent or either
+-- column direction_a varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column accuracy_a double: share of the dependents whose head it finds, in [0, 1]
 -- column layer_b smallint: 1-based layer of the best head of run_b
 -- column head_b smallint: 1-based number of that head in its layer
--- column direction_b varchar: dependent_to_head, head_to_dependent or either
+-- column direction_b varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column accuracy_b double: share of the dependents whose head it finds, in [0, 1]
 -- column difference double: accuracy_a minus accuracy_b
 -- column only_a bigint: dependents whose head only that of run_a finds
@@ -196,7 +196,7 @@ per_direction as (
     from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
     inner join (select unnest(directions()) as direction) as judging
         on case
-            when judging.direction = 'either' then counted.side <> 'both'
+            when judging.direction = 'later_to_earlier' then counted.side <> 'both'
             else counted.found_on = 'both'
         end
     group by counted.run, counted.counted_as, counted.layer, counted.head, judging.direction

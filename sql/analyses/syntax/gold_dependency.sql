@@ -15,7 +15,7 @@
 --   by the word dogs.
 -- note: side says which direction can find the head, and is judged on the pair. In a causal model (model.causal) a word
 --   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right, and
---   either, the direction from the later of the two words to the earlier, finds both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of a
+--   later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent, finds both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of a
 --   causal model neither is a root, which has no head to find. The analyses say what share is judged (findable).
 -- param run, subtypes, possessive, saved
 -- column sequence, document, split, sentence, dependent

@@ -12,8 +12,8 @@
 -- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code);
 --   in the relations a root has no head to find and is left out.
 -- note: of a causal model each direction is judged on the dependents whose head it can find: dependent_to_head where the
---   head stands to the left, head_to_dependent where it stands to the right; findable is their share. either is both
---   together: from the later of the two words to the earlier, whichever of them is the dependent. It is told on which
+--   head stands to the left, head_to_dependent where it stands to the right; findable is their share. later_to_earlier is both
+--   together, from the later of the two words to the earlier, whichever of them is the dependent. It is told on which
 --   side the head stands, as the directions of other models are not: compare_runs compares them. A first word that is set
 --   apart is neither judged nor found, as special tokens are (see gold_dependency).
 -- param relation, run, subtypes, possessive

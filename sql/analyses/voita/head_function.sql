@@ -154,7 +154,7 @@ sought as (
     from dependency
     inner join (select unnest(directions()) as direction) as judging
         on judges(judging.direction, dependency.side)
-        and judging.direction <> 'either'
+        and judging.direction <> 'later_to_earlier'
 ),
 
 -- By number, since names take several times as long to group.
