@@ -47,9 +47,7 @@ class ShowOptions:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            raise CallError(
-                f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}."
-            )
+            raise CallError(f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}.")
         if not 1 <= self.hits <= MOST_HITS:
             raise CallError(
                 f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."

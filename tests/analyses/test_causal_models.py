@@ -151,7 +151,7 @@ def test_the_mass_of_what_is_first_and_what_uniform_attention_gives(
     beside = one["relative_position"]
     assert beside["chance"] == pytest.approx(np.mean(even_self))
     assert beside["previous_chance"] == pytest.approx(np.mean(even_before))
-    assert beside["next_chance"] == beside["next"] == 0
+    assert beside["next_chance"] is beside["next"] is None
     assert one["entropy"]["uniform"] == pytest.approx(np.mean(even_entropy))
     shown = dict(points.select("target", "attention").rows())
     assert shown["[SEP]"] is None and (shown["[CLS]"] is None) == (way in ("special", "word"))
@@ -195,7 +195,7 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
             ("later_to_earlier", len(both), pytest.approx(len(both) / len(every))),
         ]
         offsets = connection.execute(
-            "select \"offset\", n, side, correct from offset_baseline(run := $run)"
+            'select "offset", n, side, correct from offset_baseline(run := $run)'
             " where relation = 'all'",
             {"run": runs[1][way].run},
         ).fetchall()
