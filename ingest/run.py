@@ -517,7 +517,8 @@ def _report(
 ) -> Report:
     found = report_columns(connection, run)
     departures = _departures(connection, found.pop("corpus_id"))
-    notes = conduct_lines(found.pop("batching"), found.pop("sinks"), found.pop("layer_numbers"))
+    conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
+    notes = conduct_lines(*(found.pop(each) for each in conduct))
     rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
     return Report(
         **found, state=state, skipped=dict(rows), notes=notes, problems=problems,

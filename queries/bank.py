@@ -373,7 +373,8 @@ class Bank(Requests):
         from the later of the two. `coreference` colours the mentions of each entity, `tree` adds
         the tree, without `special` special tokens are left out. `words` are the first and the last
         index to show, `before` is how many sentences of the same input are drawn above, the words
-        of `matched` are marked, and weights under `least` are not drawn. The run is chosen as for an analysis, among those over the sentence's corpus.
+        of `matched` are marked, and weights under `least` are not drawn. The run is chosen as for
+        an analysis, among those over the sentence's corpus.
 
         Raises CallError for a sentence, head, relation or run that is not there, QueryError where
         no run fits or it left the sentence out, and as `find`. Warns with AttnbankWarning where a

@@ -107,9 +107,9 @@ def merged(
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
     `attentions` are between tokens, or where they are `is_pooled` already, between positions. The
-    memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those of the weights as they are stored.
-    An input of which some row is not what `rows` says is unnormalised (see `is_unnormalised`);
-    neither it nor an `unmaskable` input is kept.
+    memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those of
+    the weights as they are stored. An input of which some row is not what `rows` says is
+    unnormalised (see `is_unnormalised`); neither it nor an `unmaskable` input is kept.
     """
     heads = attentions.heads
     maps = attentions.layers * heads

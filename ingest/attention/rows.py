@@ -116,9 +116,10 @@ def rows_of(
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
-    `attentions` may be None where the batch has no inputs. `measured` is what the masked inputs gave, where the run masks them. An input with a row
-    of attention that does not sum to 1 within 1e-3 (that sums to more, where the model has sinks),
-    or with no token to mask, is left out: its sentences become rows of `skipped`.
+    `attentions` may be None where the batch has no inputs. `measured` is what the masked inputs
+    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
+    1e-3 (that sums to more, where the model has sinks), or with no token to mask, is left out: its
+    sentences become rows of `skipped`.
     """
     rows = BatchRows(batch.number, batch.sentences, effort=batch.effort)
     skips = list(batch.skips)

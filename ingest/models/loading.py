@@ -38,7 +38,14 @@ from attnbank.ingest.models.runtime import (
     quiet,
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.trial import Batching, Sources, conduct_of, layers_by, shape_of
+from attnbank.ingest.models.trial import (
+    Batching,
+    Sources,
+    conduct_of,
+    layers_by,
+    shape_of,
+    sliding_window,
+)
 from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
@@ -66,6 +73,7 @@ class ModelFacts:
     layer_numbers: tuple[int, ...] | None = None  # None: every layer from 1 to `layers`
     sinks: bool = False
     causal: bool = False
+    sliding_window: int | None = None
 
 
 @dataclass
@@ -170,6 +178,7 @@ def load(
             tokenizer_sha256=tokenizer_digest(tokenizer),
             max_positions=opened.max_positions,
             layer_numbers=None if shape.layers == every else shape.layers,
+            sliding_window=sliding_window(config),
         )
         head = _masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None
         found = Model(

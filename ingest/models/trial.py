@@ -121,6 +121,17 @@ _Heard = dict[int, _Source]
 """By the id of a tensor, in the order in which modules returned them first."""
 
 
+def sliding_window(config: Any) -> int | None:
+    """How many tokens a token of some layer sees to one side, if the configuration bounds that."""
+    kinds = getattr(config, "layer_types", None) or ["sliding", "chunked"]
+    bounds = [
+        getattr(config, name, None)
+        for name, kind in (("sliding_window", "sliding"), ("attention_chunk_size", "chunked"))
+        if any(str(each).startswith(kind) for each in kinds)
+    ]
+    return min((each for each in bounds if isinstance(each, int) and each > 0), default=None)
+
+
 @contextmanager
 def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
     """Within, note where each four-dimensional tensor, kept alive, is first among other outputs.

@@ -89,7 +89,7 @@ comment on macro bonferroni is 'A p value that is corrected for the number of te
 create or replace macro harmonic(n) as coalesce(
     list_sum(list_transform(range(1, cast(n as bigint) + 1), lambda k: cast(1 as double) / k)), cast(0 as double)
 );
-comment on macro harmonic is '1 + 1/2 + ... + 1/n; 0 for 0. Uniform attention of a causal model over n positions puts (harmonic(n) - harmonic(p)) / n on position p, on average.';
+comment on macro harmonic is '1 + 1/2 + ... + 1/n; 0 for 0. Uniform attention of a causal model (without a sliding window) over n positions puts (harmonic(n) - harmonic(p)) / n on position p, on average.';
 
 create or replace macro even_total(list_indexes, positions, is_causal) as case
     when is_causal

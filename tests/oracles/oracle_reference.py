@@ -140,7 +140,8 @@ def count(
     whose largest weights differ by no more than bounds.NEAR_TIE.
 
     Of a `causal` model a dependent is counted in the direction that can find its head, and in
-    later_to_earlier, and a root in none. With `apart` the first word is neither found nor judged; `bos` is put before the text.
+    later_to_earlier, and a root in none. With `apart` the first word is neither found nor judged;
+    `bos` is put before the text.
     """
     correct: Counter[tuple[str, int, int, str]] = Counter()
     total: Counter[tuple[str, int, int, str]] = Counter()

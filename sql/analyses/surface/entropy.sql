@@ -11,6 +11,7 @@
 --   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
 -- note: a position of a causal model can attend to those before it and to itself alone: uniform is over these.
+-- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it uniform is too large.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
 -- column layer, head
 -- column entropy double: mean entropy over all positions, in nats
