@@ -1,4 +1,4 @@
-"""Models in which a token sees only some tokens back: their maps are kept, and the bound is told."""
+"""Models in which a token sees only some tokens back: maps are kept, and the bound is told."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_sliding_window_is_told(
     layer_types: list[str] | None,
     bounded: tuple[int, ...],
 ) -> None:
-    """A token sees as many tokens as the bank says, itself among them, in the layers that say so."""
+    """A token sees as many tokens as the bank says, itself among them, in those layers."""
     given = {"sliding_window": WINDOW} | ({"layer_types": layer_types} if layer_types else {})
     own = kind if kind == "gpt-oss" else "llama"  # whose tokenizer it has
     folder = Path(shutil.copytree(tiny_model(own), tmp_path / "model"))
