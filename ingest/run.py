@@ -52,7 +52,7 @@ _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
-_LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
+LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
 _REMEDIES = {
     "unpaired": "Segments of a pair come from one document: use another --context.",
     "no-pieces": "Use a tokenizer that knows this script: another --model.",
@@ -276,7 +276,7 @@ def _tell_if_large(
         [corpus],
     ).fetchall()
     free = shutil.disk_usage(options.bank.absolute().parent).free
-    large = min(_LARGE, free, memory())
+    large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
     found, positions = _counted(connection, corpus, planner, [], on_progress)

@@ -239,7 +239,7 @@ def test_a_large_run_is_told_before_it_is_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its weights, to the last one, and what peaks take; peaks themselves are not told."""
-    monkeypatch.setattr(running, "_LARGE", 100_000)
+    monkeypatch.setattr(running, "LARGE", 100_000)
     told = []
     for keep in ("weights", "peaks"):
         options = IngestOptions(
