@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
-from attnbank.ingest.attention.merging import Rows, is_unnormalised
+from attnbank.ingest.attention.merging import Maps, Rows, is_unnormalised
 from attnbank.ingest.attention.rows import RunFacts, rows_of
 from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.plan import Batch
@@ -231,7 +231,7 @@ class GivenRun:
             tokens = given.shape[-1]
             padded[at, :, :, :tokens, :tokens] = torch.from_numpy(given)
         self._inputs = []
-        maps = [*padded.unbind(1)] if batch.inputs else []
+        maps = Maps.of([*padded.unbind(1)]) if batch.inputs else None
         self._writer.add(rows_of(batch, maps, self._run))
 
     @property

@@ -246,7 +246,10 @@ class IngestOptions:
 
 
 def conduct_lines(
-    batching: str | None, sinks: bool | None, layers: Sequence[int] | None
+    batching: str | None,
+    sinks: bool | None,
+    layers: Sequence[int] | None,
+    sliding_window: int | None = None,
 ) -> list[str]:
     """What people should know of how a model attends: columns of `run` and `model`, as lines."""
     lines = []
@@ -256,6 +259,11 @@ def conduct_lines(
         lines.append(
             "its heads also attend to something that is not a position (a sink), so that rows of"
             " attention sum to less than 1 (query missing_attention)"
+        )
+    if sliding_window is not None:
+        lines.append(
+            f"in some layers or all a token sees no farther than {sliding_window:,} tokens (a"
+            " sliding window): in longer inputs the chances of analyses are those of full sight"
         )
     if batching == "equal":
         lines.append("padding changes its attention: only inputs of one length went together")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
+from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
@@ -43,13 +45,14 @@ from attnbank.ingest.store.writer import WRITER, ingesting, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
+LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
 _REMEDIES = {
     "unpaired": "Segments of a pair come from one document: use another --context.",
     "no-pieces": "Use a tokenizer that knows this script: another --model.",
@@ -103,6 +106,10 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
             model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
         )  # fmt: skip
         run = runs.find_run(connection, wanted)
+        if run is None:
+            maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
+            counting = _planner(options, opened, max_tokens)
+            _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
@@ -236,13 +243,53 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
-    found.weights *= maps
     found.passes = positions if options.measure == "value-zeroing" else 0
+    _expect(found, positions, maps, options)
+    found.bytes += text
+    return found
+
+
+def _expect(found: Estimate, positions: int, maps: int, options: IngestOptions) -> int:
+    """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
+    found.weights *= maps
     per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
     per_weight = per_weight * (options.keep == "weights") + _BYTES_PER_GRADIENT * options.gradients
     sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)
-    found.bytes = text + round(found.weights * per_weight + sums)
-    return found
+    found.bytes = round(found.weights * per_weight + sums)
+    return round(sums)
+
+
+def _tell_if_large(
+    connection: DuckDBPyConnection,
+    corpus: int,
+    planner: Planner,
+    maps: int,
+    options: IngestOptions,
+    on_progress: OnProgress,
+) -> None:
+    """Warn of a run of long inputs whose weights take more than most disks or memories hold."""
+    if options.context == "sentence" or options.keep == "peaks":
+        return
+    ((words,),) = connection.execute(
+        "select count(*) from word inner join sentence on sentence.id = word.sentence"
+        " inner join document on document.id = sentence.document where document.corpus = ?",
+        [corpus],
+    ).fetchall()
+    free = shutil.disk_usage(options.bank.absolute().parent).free
+    large = min(LARGE, free, memory())
+    if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
+        return  # counting what the run takes takes a while
+    found, positions = _counted(connection, corpus, planner, [], on_progress)
+    sums = _expect(found, positions, maps, options)
+    if found.bytes < large:
+        return
+    less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
+    warnings.warn(
+        f"The run will take about {found.bytes / 1e9:,.1f} GB ({found.weights:,} weights); the disk"
+        f" has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of memory.{less}",
+        AttnbankWarning,
+        stacklevel=2,
+    )
 
 
 def _counted(
@@ -470,7 +517,8 @@ def _report(
 ) -> Report:
     found = report_columns(connection, run)
     departures = _departures(connection, found.pop("corpus_id"))
-    notes = conduct_lines(found.pop("batching"), found.pop("sinks"), found.pop("layer_numbers"))
+    conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
+    notes = conduct_lines(*(found.pop(each) for each in conduct))
     rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
     return Report(
         **found, state=state, skipped=dict(rows), notes=notes, problems=problems,

@@ -369,11 +369,12 @@ class Bank(Requests):
         `sentence` is its number (sentence.id), its name (sent_id), or a request of `find`, of which
         the first `hits` sentences are shown, the matched words marked. `head` is "3-1" or several;
         `layer` is all heads of one. The gold arcs of a `relation` (obj, all, or a saved one) are
-        drawn in colour, with the `direction` head_to_dependent from the head. `coreference` colours
-        the mentions of each entity, `tree` adds the tree, without `special` special tokens are left
-        out. `words` are the first and the last index to show, `before` is how many sentences of the
-        same input are drawn above, the words of `matched` are marked, and weights under `least` are
-        not drawn. The run is chosen as for an analysis, among those over the sentence's corpus.
+        drawn in colour, with the `direction` head_to_dependent from the head, with later_to_earlier
+        from the later of the two. `coreference` colours the mentions of each entity, `tree` adds
+        the tree, without `special` special tokens are left out. `words` are the first and the last
+        index to show, `before` is how many sentences of the same input are drawn above, the words
+        of `matched` are marked, and weights under `least` are not drawn. The run is chosen as for
+        an analysis, among those over the sentence's corpus.
 
         Raises CallError for a sentence, head, relation or run that is not there, QueryError where
         no run fits or it left the sentence out, and as `find`. Warns with AttnbankWarning where a

@@ -26,7 +26,8 @@
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column relation varchar: the relation, or all
--- column direction varchar: dependent_to_head or head_to_dependent
+-- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier (of the two
+--   words; see gold_dependency)
 -- column document integer: document.id
 -- column findable double: share of the dependents of the relation that the direction can find, and is judged on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)
@@ -54,8 +55,9 @@
 -- column split varchar: split of the document
 -- column sequences bigint: inputs that the means are over
 -- column kind varchar: the kind of the mention: pronoun, proper or nominal; all for every kind together
--- column side varchar: both, left or right: where the heads of the judged dependents stand; both unless the model is
---   causal
+-- column side varchar: where the heads of the judged dependents stand: both; of a causal model left, right or either
+-- column overall double: correct as a share of all dependents, those that the direction cannot find too: accuracy times
+--   findable
 -- column position smallint: position of its head word
 -- column baseline varchar: nearest, head_match or rule_based
 -- column language varchar: language of the corpus; null where it is not known

@@ -46,9 +46,10 @@ _SAME = {
         "heads": "its heads",
         "architecture": "its architecture",
         "max_positions": "its longest input",
-        # The configuration can change these three, and all attention, while the weights stay.
+        # The configuration can change these, and all attention, while the weights stay.
         "causal": "whether it is causal",
         "sinks": "whether its attention has sinks",
+        "sliding_window": "its sliding window",
         "layer_numbers": "the layers that have attention",
     },
 }

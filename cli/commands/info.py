@@ -163,7 +163,7 @@ def _model(row: dict[str, Any]) -> list[str]:
         f"model {row['id']}  {row['name']}{revision}",
         f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each,"
         f" {weights}{', causal' if row['causal'] else ''}",
-        *conduct_lines(None, row["sinks"], row["layer_numbers"]),
+        *conduct_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",
         f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",
     ]

@@ -169,9 +169,10 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @option(
     "--direction",
-    "Whether the dependent should look at its head, or the head at its dependent.",
+    "Whether the dependent should look at its head, the head at its dependent, or (causal models)"
+    " the later of the two at the earlier.",
     "dependent_to_head",
-    choices=["dependent_to_head", "head_to_dependent"],
+    choices=["dependent_to_head", "head_to_dependent", "later_to_earlier"],
 )
 @option("--coreference", "Show the mentions of each entity.", False)
 @option("--tree", "Add the tree to a picture (by spaCy's displaCy).", False)

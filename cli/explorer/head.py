@@ -33,8 +33,8 @@ _SURFACE = (
 """What is said of how a head looks: analyses, and their columns."""
 _JUDGED = pl.DataFrame(
     {
-        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2,
-        "side": ["both", "left", "both", "right"],
+        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2 + ["later_to_earlier"],
+        "side": ["both", "left", "both", "right", "either"],
     }
 )
 """The sides (see gold_dependency) whose offsets are judged on the dependents of a direction."""

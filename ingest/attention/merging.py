@@ -12,9 +12,10 @@ heads), T of tokens and P of positions of the input, and S of positions with sev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -44,6 +45,21 @@ class Merged:
     peaks: list[Peaks]
     sums: list[MapSums]
     candidates: list[Ints]
+
+
+@dataclass(frozen=True)
+class Maps:
+    """The maps of a batch: of each layer in turn a tensor [B, H, T, T], as they arrive."""
+
+    layers: int
+    heads: int
+    arriving: Iterable[Tensor]
+
+    @classmethod
+    def of(cls, computed: list[Tensor]) -> Maps:
+        """Those of one layer at least; the list is emptied as they are taken."""
+        shape = len(computed), computed[0].shape[1]
+        return cls(*shape, (computed.pop(0) for _ in range(shape[0])))
 
 
 Rows = Literal["shares", "parts", "lengths"]
@@ -79,7 +95,7 @@ class _Gathered:
 
 def merged(
     inputs: Sequence[Encoded],
-    attentions: list[Tensor],
+    attentions: Maps,
     unmaskable: Sequence[bool],
     *,
     subword: Subword,
@@ -90,14 +106,13 @@ def merged(
 ) -> Merged:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer (of positions instead of tokens, where
-    it `is_pooled` already). It is emptied on the way, so that the memory of a layer is free once it
-    is merged. Peaks are those of unrounded weights, sums those of the weights as they are stored.
-    An input of which some row is not what `rows` says is unnormalised (see `is_unnormalised`);
-    neither it nor an `unmaskable` input is kept.
+    `attentions` are between tokens, or where they are `is_pooled` already, between positions. The
+    memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those of
+    the weights as they are stored. An input of which some row is not what `rows` says is
+    unnormalised (see `is_unnormalised`); neither it nor an `unmaskable` input is kept.
     """
-    heads = attentions[0].shape[1]
-    maps = len(attentions) * heads
+    heads = attentions.heads
+    maps = attentions.layers * heads
     gathered = [_Gathered.of(each, is_pooled=is_pooled) for each in inputs]
     squares = [each.pieces.positions**2 for each in gathered]
     ends = np.cumsum(squares) * maps
@@ -129,16 +144,16 @@ def merged(
     )
 
 
-def _groups(attentions: list[Tensor], longest: int) -> Iterator[tuple[int, list[Floats]]]:
-    """A few layers at a time, after how many; none is held here, or by the list, when it is done.
+def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats]]]:
+    """A few layers at a time, after how many; none is held here when it is done.
 
     Of inputs of up to `longest` tokens, as many layers as are merged together anyway.
     """
-    at_once = max(1, AT_ONCE // (attentions[0].shape[1] * longest**2))
+    at_once = max(1, AT_ONCE // (attentions.heads * longest**2))
+    arriving = (each.detach().float().cpu().numpy() for each in attentions.arriving)
     before = 0
-    while attentions:
-        layers = [each.detach().float().cpu().numpy() for each in attentions[:at_once]]
-        del attentions[:at_once]
+    while before < attentions.layers:
+        layers = [*islice(arriving, min(at_once, attentions.layers - before))]
         yield before, layers
         before += len(layers)
         del layers

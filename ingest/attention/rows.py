@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import Inputs, maps_of
-from attnbank.ingest.attention.merging import Peaks, Rows, merged
+from attnbank.ingest.attention.merging import Maps, Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.drafts import Input
 from attnbank.ingest.inputs.plan import Batch
@@ -86,41 +86,48 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     return stacked((each.ids for each in encoded), padding), mask, segments
 
 
-def run_model(
-    model: Model, batch: Batch, facts: RunFacts, masked: MaskedPasses | None
-) -> tuple[list[Tensor], Measured | None]:
-    """What the heads look at in a batch, and what `masked` measures there, if it is given.
+def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tensor], None]) -> None:
+    """Hand what the heads look at in a batch to `take`, a layer at a time, as it is computed.
 
-    The first is one tensor per layer, and none for a batch that only has sentences that were left
-    out: [inputs, heads, tokens, tokens], or another measure, which is between positions.
+    A layer is a tensor [inputs, heads, tokens, tokens], or another measure, which is between
+    positions. A batch that only has sentences that were left out has none.
     """
     if not batch.inputs:
-        return [], None
+        return
     inputs = padded(batch, model.input_tokenizer.padding)
     if facts.measure == "weights":
-        maps = list(model.attentions(*inputs))
-    else:
-        encoded = [each.encoded for each in batch.inputs]
-        maps = maps_of(model, Inputs(encoded, *inputs), facts.measure, facts.subword)
-    return maps, None if masked is None else masked.measure(batch, *inputs)
+        model.hand_over(*inputs, take)
+        return
+    encoded = [each.encoded for each in batch.inputs]
+    maps = maps_of(model, Inputs(encoded, *inputs), facts.measure, facts.subword)
+    while maps:
+        take(maps.pop(0))
+
+
+def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> Measured | None:
+    """What `masked` measures in a batch, if it is given."""
+    if masked is None or not batch.inputs:
+        return None
+    return masked.measure(batch, *padded(batch, model.input_tokenizer.padding))
 
 
 def rows_of(
-    batch: Batch, attentions: list[Tensor], facts: RunFacts, measured: Measured | None = None
+    batch: Batch, attentions: Maps | None, facts: RunFacts, measured: Measured | None = None
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer, and is emptied: what is merged is not
-    kept. `measured` is what the masked inputs gave, where the run masks them. An input with a row
-    of attention that does not sum to 1 within 1e-3 (that sums to more, where the model has sinks),
-    or with no token to mask, is left out: its sentences become rows of `skipped`.
+    `attentions` may be None where the batch has no inputs. `measured` is what the masked inputs
+    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
+    1e-3 (that sums to more, where the model has sinks), or with no token to mask, is left out: its
+    sentences become rows of `skipped`.
     """
     rows = BatchRows(batch.number, batch.sentences, effort=batch.effort)
     skips = list(batch.skips)
     tables = rows.tables
     if batch.inputs:
         masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
-        layers, heads = len(attentions), attentions[0].shape[1]
+        assert attentions is not None
+        layers, heads = attentions.layers, attentions.heads
         found = merged(
             [each.encoded for each in batch.inputs],
             attentions,

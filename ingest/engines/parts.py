@@ -20,8 +20,10 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+from torch import Tensor
 
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_model
+from attnbank.ingest.attention.merging import Maps
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_masked, run_model
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
@@ -113,8 +115,10 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     model, masked = _loaded(work)
     rows = []
     for batch in part.batches:
-        attentions, measured = run_model(model, batch, work.facts, masked)
-        rows.append(rows_of(batch, attentions, work.facts, measured))
+        measured = run_masked(model, batch, masked)
+        maps: list[Tensor] = []
+        run_model(model, batch, work.facts, maps.append)
+        rows.append(rows_of(batch, Maps.of(maps) if maps else None, work.facts, measured))
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
     for table in by_run:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +38,14 @@ from attnbank.ingest.models.runtime import (
     quiet,
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.trial import Batching, conduct_of, layers_by, shape_of
+from attnbank.ingest.models.trial import (
+    Batching,
+    Sources,
+    conduct_of,
+    layers_by,
+    shape_of,
+    sliding_window,
+)
 from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
@@ -64,6 +73,7 @@ class ModelFacts:
     layer_numbers: tuple[int, ...] | None = None  # None: every layer from 1 to `layers`
     sinks: bool = False
     causal: bool = False
+    sliding_window: int | None = None
 
 
 @dataclass
@@ -79,6 +89,7 @@ class Model:
     taken: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
     values: Values | None = None  # what its heads move, if a measure needs it
+    sources: Sources | None = None  # what returns the maps of each layer
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
         """One forward pass: a tensor [B, H, T, T] per layer with attention, from queries to keys.
@@ -91,6 +102,33 @@ class Model:
         with torch.inference_mode():
             found: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
         return found if self.taken is None else tuple(found[at] for at in self.taken)
+
+    def hand_over(
+        self, ids: Tensor, mask: Tensor, segments: Tensor, take: Callable[[Tensor], None]
+    ) -> None:
+        """The same, but `take` is given each layer's maps as they are computed.
+
+        The model goes on without them, so that only those which `take` keeps are in memory. (Of a
+        model that changes them on their way, all are computed first.)
+        """
+        if self.sources is None:
+            for each in self.attentions(ids, mask, segments):
+                take(each)
+            return
+
+        def hand(module: Any, given: Any, output: Any) -> Any:
+            maps = output[place_in[module]]
+            take(maps)
+            nothing = maps.new_zeros(()).expand(maps.shape)  # of no size, whatever its shape
+            return tuple(
+                nothing if at == place_in[module] else each for at, each in enumerate(output)
+            )
+
+        place_in = self.sources
+        with ExitStack() as hooks:
+            for module in place_in:
+                hooks.enter_context(module.register_forward_hook(hand, prepend=True))
+            self.attentions(ids, mask, segments)
 
 
 def load(
@@ -140,11 +178,13 @@ def load(
             tokenizer_sha256=tokenizer_digest(tokenizer),
             max_positions=opened.max_positions,
             layer_numbers=None if shape.layers == every else shape.layers,
+            sliding_window=sliding_window(config),
         )
         head = _masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None
         found = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, head, shape.taken
-        )
+            facts, opened.input_tokenizer, module, target, takes_segments, head, shape.taken,
+            sources=shape.sources,
+        )  # fmt: skip
         if layout is not None:
             found.values = Values.of(name, module, shape.layers, shape.heads, layout)
         # Ids of ordinary tokens, which stand for nothing but text.
@@ -153,10 +193,26 @@ def load(
         words = [each for each in known if each not in special]
         padding = opened.input_tokenizer.padding
         conduct = conduct_of(name, found.attentions, words, padding, opened.max_positions)
+        found.sources = found.sources if _hands_over(found, words) else None
     found.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
     found.batching = opened.family.batching if padded else conduct.batching
     return found
+
+
+def _hands_over(model: Model, words: Sequence[int]) -> bool:
+    """Whether a model goes on in the same way without the maps that it hands over."""
+    ids = torch.tensor([[words[at % len(words)] for at in range(3, 24, 7)]])
+    given = ids, torch.ones_like(ids), torch.zeros_like(ids)
+    taken: list[Tensor] = []
+    try:
+        model.hand_over(*given, taken.append)
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return False
+    whole = model.attentions(*given)
+    return len(taken) == len(whole) and all(map(torch.equal, taken, whole))
 
 
 def _layout(name: str, config: Any, measure: Measure) -> Layout | None:

@@ -29,6 +29,8 @@ _NO_ATTENTION = re.compile(
 )
 _OTHER_MODEL = "Use a text encoder or decoder with softmax attention."
 
+Sources = dict[Any, int]
+"""Modules, each with the place of a layer's maps in the tuple that it returns."""
 Attend = Callable[[Tensor, Tensor, Tensor], Sequence[Tensor]]
 """From ids, mask and segments [B, T] to a tensor [B, H, T, T] for each layer."""
 
@@ -40,6 +42,7 @@ class Shape:
     layers: tuple[int, ...]  # 1-based
     heads: int
     taken: tuple[int, ...]  # their 0-based places in what the model returns
+    sources: Sources | None = None  # where they come from, in order; None where that is not known
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,10 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
             at if each is not None and at in able else 0 for at, each in enumerate(found, start=1)
         ]
     else:
-        numbers = [0 if each is None else heard.get(id(each)) for each in found]
+        numbers = [
+            0 if each is None else (heard[id(each)].layer or None) if id(each) in heard else None
+            for each in found
+        ]
     if not any(numbers):
         raise ModelError(f"{name} ({kind}) returns no attention weights.", _OTHER_MODEL)
     if None in numbers:
@@ -84,7 +90,15 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
     heads = found[taken[0]].shape[1] if found[taken[0]].ndim == 4 else 0
     if shapes != {(1, heads, 3, 3)}:
         raise _odd_shapes(name, shapes, 3)
-    return Shape(tuple(number for number in numbers if number), heads, taken)
+    sources = _sources(heard, [id(found[at]) for at in taken])
+    return Shape(tuple(number for number in numbers if number), heads, taken, sources)
+
+
+def _sources(heard: _Heard, maps: Sequence[int]) -> Sources | None:
+    """The modules that return these tensors (ids) first, if no other, and in their order."""
+    sources = {heard[each].module: heard[each].place for each in maps if each in heard}
+    from_them = [id for id, each in heard.items() if sources.get(each.module, -1) == each.place]
+    return sources if from_them == [*maps] else None
 
 
 def layers_by(config: Any, layers: int) -> list[int]:
@@ -94,13 +108,38 @@ def layers_by(config: Any, layers: int) -> list[int]:
     return [at for at, kind in enumerate(kinds, start=1) if not _NO_ATTENTION.search(str(kind))]
 
 
-@contextmanager
-def _layers_heard(module: Any, count: int | None) -> Iterator[dict[int, int]]:
-    """Within, note the 1-based layer that each four-dimensional output, kept alive, came from.
+@dataclass(frozen=True)
+class _Source:
+    """The 1-based layer (0 for none), the module and the place in what that returned."""
 
-    Hybrids return the maps of their layers with attention alone, without the numbers of these.
+    layer: int
+    module: Any
+    place: int
+
+
+_Heard = dict[int, _Source]
+"""By the id of a tensor, in the order in which modules returned them first."""
+
+
+def sliding_window(config: Any) -> int | None:
+    """How many tokens a token of some layer sees to one side, if the configuration bounds that."""
+    kinds = getattr(config, "layer_types", None) or ["sliding", "chunked"]
+    bounds = [
+        getattr(config, name, None)
+        for name, kind in (("sliding_window", "sliding"), ("attention_chunk_size", "chunked"))
+        if any(str(each).startswith(kind) for each in kinds)
+    ]
+    return min((each for each in bounds if isinstance(each, int) and each > 0), default=None)
+
+
+@contextmanager
+def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
+    """Within, note where each four-dimensional tensor, kept alive, is first among other outputs.
+
+    What is an output alone (of dropout) is still at work. Hybrids return the maps of their layers
+    with attention alone, without the numbers of these.
     """
-    heard: dict[int, int] = {}
+    heard: _Heard = {}
     kept: list[Any] = []
     now = 0
 
@@ -109,18 +148,18 @@ def _layers_heard(module: Any, count: int | None) -> Iterator[dict[int, int]]:
         now = number
 
     def listen(owner: Any, given: Any, output: Any) -> None:
-        for each in output if isinstance(output, tuple | list) else (output,):
+        for at, each in enumerate(output if isinstance(output, tuple | list) else ()):
             if isinstance(each, Tensor) and each.ndim == 4:
                 kept.append(each)
-                heard.setdefault(id(each), now)
+                heard.setdefault(id(each), _Source(now, owner, at))
 
     lists = (each for each in module.modules() if isinstance(each, torch.nn.ModuleList))
     found = next((each for each in lists if len(each) == count), ())
     with ExitStack() as hooks:
         for number, layer in enumerate(found, start=1):
             hooks.enter_context(layer.register_forward_pre_hook(partial(enter, number)))
-            for each in layer.modules():
-                hooks.enter_context(each.register_forward_hook(listen))
+        for each in module.modules():
+            hooks.enter_context(each.register_forward_hook(listen))
         yield heard
 
 

@@ -21,7 +21,9 @@ import duckdb
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_model
+from attnbank.ingest.attention.measures import OF_LAYERS
+from attnbank.ingest.attention.merging import Maps
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_masked, run_model
 from attnbank.ingest.inputs.drafts import IN_NO_TURNS, Ask, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedPasses, Measured, Tally
@@ -44,6 +46,7 @@ _TABLES = (
 
 _Item = TypeVar("_Item")
 _IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
+_WAITING = 2**24  # weights that wait to be merged, of a batch; of a larger layer, one waits
 
 
 @dataclass
@@ -51,7 +54,7 @@ class _Computed:
     """A batch, and what the model looks at in it."""
 
     batch: Batch
-    attentions: list[Tensor]  # taken from it as they are merged
+    attentions: Maps | None  # arriving while they are merged
     measured: Measured | None
 
 
@@ -135,6 +138,17 @@ class Remaining:
         self.progress.begun(before, effort, plan.sentences)
         yield from plan.batches
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The layers, and the maps in each."""
+        known = self.model.facts
+        return known.layers, 1 if self.facts.measure in OF_LAYERS else known.heads
+
+    def waiting(self, batch: Batch) -> int:
+        """How many layers of a batch may wait to be merged."""
+        longest = max((len(each.encoded.ids) for each in batch.inputs), default=1)
+        return max(1, _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2))
+
     def tally(self) -> Tally | None:
         """The losses of the run so far; None if it disables nothing."""
         ablation = None if self.masked is None else self.masked.ablation
@@ -181,7 +195,7 @@ def run_batches(left: Remaining) -> None:
         for each in computed.items():
             wait_for(unwritten)
             rows = rows_of(each.batch, each.attentions, left.facts, each.measured)
-            each.attentions, each.measured = [], None  # they can take some hundred megabytes
+            each.attentions = each.measured = None  # they can take some hundred megabytes
             room.release()  # the next batch may be computed while this one is written
             merged.put(rows)
         merged.close()
@@ -210,11 +224,14 @@ def run_batches(left: Remaining) -> None:
                 for batch in planned.items():
                     wait_for(room)
                     with interrupts.at_once():
-                        found = _Computed(
-                            batch, *run_model(left.model, batch, left.facts, left.masked)
-                        )
-                    computed.put(found)
-                    del found  # or its attention would be kept until the next is computed
+                        measured = run_masked(left.model, batch, left.masked)
+                    layers: _Pipe[Tensor] = _Pipe(left.waiting(batch), stop)
+                    maps = Maps(*left.shape, layers.items()) if batch.inputs else None
+                    computed.put(_Computed(batch, maps, measured))
+                    del measured, maps  # or they would be kept until the next is computed
+                    with interrupts.at_once():
+                        run_model(left.model, batch, left.facts, layers.put)
+                    layers.close()
                 computed.close()
         except BaseException:
             stop.set()

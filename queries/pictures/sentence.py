@@ -376,7 +376,7 @@ def _title(panels: Sequence[Panel]) -> str:
 
 def _legend(facts: Facts, top: float, room: float, colours: Palette) -> tuple[list[str], float]:
     arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation or '')}"
-    way = "head to dependent" if facts.direction == "head_to_dependent" else "dependent to head"
+    way = facts.direction.replace("_", " ")
     parts, x, y = [], 0.0, top + _NOTE * 1.7
     for dash, told in (
         (None, f"{arcs}, {way}: the word that is looked at most"),

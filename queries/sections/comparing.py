@@ -128,6 +128,8 @@ def per_cent(share: float | None) -> str:
 
 def _over_half(column: str, frame: pl.DataFrame) -> str:
     """How many heads have more than half of their attention there, and in which layers."""
+    if not frame[column].count():
+        return ABSENT
     layers = frame.filter(pl.col(column) > 0.5)["layer"].sort().to_list()
     word = "layer" if len(layers) == 1 else "layers"
     where = f" ({word} {', '.join(map(str, layers))})" if layers else ""

@@ -20,7 +20,7 @@ from attnbank.sql.runs import Run
 MOST = 150
 """Positions of a sentence that are shown at most."""
 _KINDS = ("word", "token")
-DIRECTIONS = ("dependent_to_head", "head_to_dependent")
+DIRECTIONS = ("dependent_to_head", "head_to_dependent", "later_to_earlier")
 MOST_HITS = 50
 
 
@@ -47,9 +47,7 @@ class ShowOptions:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            raise CallError(
-                f"Unknown direction {self.direction}.", f"Say {' or '.join(DIRECTIONS)}."
-            )
+            raise CallError(f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}.")
         if not 1 <= self.hits <= MOST_HITS:
             raise CallError(
                 f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."
@@ -321,18 +319,18 @@ def _gold_arcs(
 ) -> pl.DataFrame:  # fmt: skip
     """The gold arcs, from the word that should look, between the first tokens of words.
 
-    One is found if one of the dependent's tokens has one of the head's at its peak.
+    One is found if one of the dependent's tokens has one of the head's at its peak, in the
+    direction later_to_earlier that of the attention from the later of the two words.
     """
-    backward = asked.direction == "head_to_dependent"
-    taken = "most_attending" if backward else "most_attended"
     words_at: dict[int, list[int]] = {}
     for place, word in every.select("position", "word").rows():
         words_at.setdefault(place, []).append(word)
     peak_of = {
-        (word, other)
-        for place, found in peaks.select("position", taken).rows()
+        (is_backward, word, other)
+        for place, *found in peaks.select("position", "most_attended", "most_attending").rows()
+        for is_backward, peak in zip((False, True), found, strict=True)
         for word in words_at[place]
-        for other in words_at.get(found, [])
+        for other in words_at.get(peak, [])
     }
     first: dict[int, int] = {}
     for place, word in shown.select("position", "word").drop_nulls().rows():
@@ -340,8 +338,11 @@ def _gold_arcs(
     rows = []
     for word, head in pairs:
         if word in first and head in first and first[word] != first[head]:
+            backward = asked.direction == "head_to_dependent" or (
+                asked.direction == "later_to_earlier" and first[head] > first[word]
+            )
             ends = (first[head], first[word]) if backward else (first[word], first[head])
-            rows.append((*ends, (word, head) in peak_of))
+            rows.append((*ends, (backward, word, head) in peak_of))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

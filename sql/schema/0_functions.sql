@@ -32,25 +32,43 @@ create or replace macro feature(feats, name) as nullif(
 comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null if the word does not have it.';
 
 -- In a causal model a word can find only what stands before it, so that each direction can find the heads on one side
--- of their dependents; column side of gold_dependency says which.
+-- of their dependents; column side of gold_dependency says which. Only for such a model there is a third direction, from
+-- the later of the two words to the earlier, whichever of them is the dependent.
+create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'later_to_earlier'];
+comment on macro directions is 'The directions in which a head can find a dependency. later_to_earlier is for causal models: from the dependent where its head stands before it, else from the head.';
+
 create or replace macro judges(direction, side) as coalesce(
-    side = 'both' or side = case direction when 'dependent_to_head' then 'left' else 'right' end, false
+    case direction
+        when 'dependent_to_head' then side <> 'right'
+        when 'head_to_dependent' then side <> 'left'
+        else side <> 'both'
+    end,
+    false
 );
-comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, each on both; false for null.';
+comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
 
-create or replace macro reaches(distance, side) as coalesce(
-    side = 'both' or (side = 'left' and distance < 0) or (side = 'right' and distance > 0), false
+create or replace macro judged_side(direction, side) as case when direction = 'later_to_earlier' then 'either' else side end;
+comment on macro judged_side is 'Where the heads of the dependents stand on which a direction is judged: on the side of the dependent, or either.';
+
+create or replace macro reaches(distance, judged_on) as coalesce(
+    judged_on = 'both'
+    or (judged_on in ('left', 'either') and distance < 0)
+    or (judged_on = 'right' and distance > 0),
+    false
 );
-comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a side: one to the left on left, one to the right on right, each on both; false for null.';
+comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
 
-create or replace macro directions() as ['dependent_to_head', 'head_to_dependent'];
-comment on macro directions is 'The two directions in which a head can find a dependency.';
+create or replace macro stands_at(distance, judged_on, place, head_place) as case
+    when judged_on = 'either' then -abs(head_place - place) = distance
+    else head_place - place = distance
+end;
+comment on macro stands_at is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
 
-create or replace macro found_in(direction, attended, attending) as case direction
-    when 'dependent_to_head' then attended
+create or replace macro found_in(direction, side, attended, attending) as case
+    when direction = 'dependent_to_head' or (direction = 'later_to_earlier' and side = 'left') then attended
     else attending
 end;
-comment on macro found_in is 'What holds in a direction: of the word that the dependent attends to most, or of the word that attends to it most.';
+comment on macro found_in is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';
 
 create or replace macro counted_as(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
 comment on macro counted_as is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';
@@ -71,7 +89,7 @@ comment on macro bonferroni is 'A p value that is corrected for the number of te
 create or replace macro harmonic(n) as coalesce(
     list_sum(list_transform(range(1, cast(n as bigint) + 1), lambda k: cast(1 as double) / k)), cast(0 as double)
 );
-comment on macro harmonic is '1 + 1/2 + ... + 1/n; 0 for 0. Uniform attention of a causal model over n positions puts (harmonic(n) - harmonic(p)) / n on position p, on average.';
+comment on macro harmonic is '1 + 1/2 + ... + 1/n; 0 for 0. Uniform attention of a causal model (without a sliding window) over n positions puts (harmonic(n) - harmonic(p)) / n on position p, on average.';
 
 create or replace macro even_total(list_indexes, positions, is_causal) as case
     when is_causal

@@ -14,7 +14,8 @@ create table model (
     tokenizer_sha256 varchar,
     layer_numbers smallint[],
     sinks boolean,
-    causal boolean
+    causal boolean,
+    sliding_window integer
 );
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
@@ -31,6 +32,7 @@ comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without
 comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
 comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
 comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
+comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, take no account of it.';
 
 create table run (
     id integer primary key,

@@ -4,7 +4,7 @@
 -- param relation, subtypes, possessive
 -- param layer smallint = null: 1-based layer of the head
 -- param head smallint = null: 1-based number of the head in its layer
--- param direction varchar = null: dependent_to_head or head_to_dependent
+-- param direction varchar = null: dependent_to_head, head_to_dependent or later_to_earlier
 -- column sentence, dependent
 -- column head integer: word.id of its head
 -- column is_right boolean: whether what is found is that head
@@ -22,7 +22,7 @@ judged as (
         gold.sequence,
         gold.position,
         gold.head_position,
-        found_in($direction, peak.most_attended, peak.most_attending) as found_position
+        found_in($direction, gold.side, peak.most_attended, peak.most_attending) as found_position
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
     ) as gold

@@ -5,7 +5,7 @@
 -- column run integer: run.id of the run
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions
--- column accuracy, correct, n, findable, side
+-- column accuracy, correct, n, findable, overall, side
 with
 
 gold as (
@@ -27,28 +27,40 @@ extent as (
     group by position.sequence, word.sentence
 ),
 
+-- Each on the side of a dependent, and from the later of two words to the earlier.
 tried as (
-    select distinct listed."offset"
+    select distinct listed."offset", way.is_either
     from (select unnest($offsets) as "offset") as listed
+    cross join (select unnest([false, true]) as is_either) as way
+),
+
+sided as (
+    select
+        gold.*,
+        tried."offset",
+        case when tried.is_either then 'either' else gold.side end as judged_on
+    from gold
+    cross join tried
+    where not tried.is_either or gold.side <> 'both'
 ),
 
 judged as (
     select
-        gold.run,
-        gold.counted_as,
-        gold.side,
-        tried."offset",
+        sided.run,
+        sided.counted_as,
+        sided.judged_on,
+        sided."offset",
         case
-            when $clamped and gold.position + tried."offset" < extent.first_position then gold.is_root
-            when $clamped then least(gold.position + tried."offset", extent.last_position) = gold.head_position
-            else gold.position + tried."offset" = gold.head_position
+            when not $clamped or sided.judged_on = 'either'
+                then stands_at(sided."offset", sided.judged_on, sided.position, sided.head_position)
+            when sided.position + sided."offset" < extent.first_position then sided.is_root
+            else least(sided.position + sided."offset", extent.last_position) = sided.head_position
         end as is_right
-    from gold
+    from sided
     inner join extent
-        on extent.sequence = gold.sequence
-        and extent.sentence = gold.sentence
-    cross join tried
-    where reaches(tried."offset", gold.side)
+        on extent.sequence = sided.sequence
+        and extent.sentence = sided.sentence
+    where reaches(sided."offset", sided.judged_on)
 ),
 
 -- Every dependent, judged or not.
@@ -66,9 +78,10 @@ select
     count(*) filter (where judged.is_right) as correct,
     count(*) as n,
     ratio(count(*), total.n) as findable,
-    judged.side
+    ratio(count(*) filter (where judged.is_right), total.n) as overall,
+    judged.judged_on as side
 from judged
 inner join total
     on total.run = judged.run
     and total.counted_as = judged.counted_as
-group by judged.run, judged.counted_as, judged."offset", judged.side, total.n
+group by judged.run, judged.counted_as, judged."offset", judged.judged_on, total.n

@@ -8,7 +8,7 @@
 -- column run integer: run.id of the run
 -- column relation
 -- column is_chosen_on boolean: whether the part is the one to choose heads on; false without parts
--- column layer, head, direction, side, correct, n, accuracy
+-- column layer, head, direction, side, correct, n, accuracy, overall
 -- column effective double: how many independent dependents tell as much as n do, which come in documents; null unless
 --   by_documents
 -- column findable
@@ -65,14 +65,14 @@ per_direction as (
         counted.layer,
         counted.head,
         judging.direction,
-        counted.side,
-        sum(found_in(judging.direction, counted.to_head, counted.to_dependent)) as correct,
+        judged_side(judging.direction, counted.side) as side,
+        sum(found_in(judging.direction, counted.side, counted.to_head, counted.to_dependent)) as correct,
         sum(counted.n) as n
     from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
     inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, counted.side)
     group by
         counted.run, counted.counted_as, counted.is_chosen_on, counted.document_group, counted.layer, counted.head,
-        judging.direction, counted.side
+        judging.direction, judged_side(judging.direction, counted.side)
 )
 
 select
@@ -86,6 +86,7 @@ select
     cast(sum(per_direction.correct) as bigint) as correct,
     cast(sum(per_direction.n) as bigint) as n,
     ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy,
+    ratio(sum(per_direction.correct), total.n) as overall,
     clustered_n(per_direction.correct, per_direction.n) as effective,
     ratio(sum(per_direction.n), total.n) as findable
 from per_direction

@@ -151,7 +151,7 @@ def test_the_mass_of_what_is_first_and_what_uniform_attention_gives(
     beside = one["relative_position"]
     assert beside["chance"] == pytest.approx(np.mean(even_self))
     assert beside["previous_chance"] == pytest.approx(np.mean(even_before))
-    assert beside["next_chance"] == beside["next"] == 0
+    assert beside["next_chance"] is beside["next"] is None
     assert one["entropy"]["uniform"] == pytest.approx(np.mean(even_entropy))
     shown = dict(points.select("target", "attention").rows())
     assert shown["[SEP]"] is None and (shown["[CLS]"] is None) == (way in ("special", "word"))
@@ -182,7 +182,8 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
         every = [(word, head - 1) for tree in trees for word, head in enumerate(tree.heads)]
         left = [1 for word, head in every if first < head < word and word > first]
         right = [1 for word, head in every if head > word > first]
-        assert len(left) > 50 and len(right) > 50
+        both = [abs(head - word) for word, head in every if head > first < word]
+        assert len(left) > 50 and len(right) > 50 and len(both) == len(left) + len(right)
         rows = connection.execute(
             "select distinct direction, n, findable from head_accuracy(run := $run)"
             " where relation = 'all' order by direction",
@@ -191,13 +192,18 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
         assert rows == [
             ("dependent_to_head", len(left), pytest.approx(len(left) / len(every))),
             ("head_to_dependent", len(right), pytest.approx(len(right) / len(every))),
+            ("later_to_earlier", len(both), pytest.approx(len(both) / len(every))),
         ]
         offsets = connection.execute(
-            "select \"offset\", n from offset_baseline(run := $run) where relation = 'all'",
+            'select "offset", n, side, correct from offset_baseline(run := $run)'
+            " where relation = 'all'",
             {"run": runs[1][way].run},
         ).fetchall()
-        assert sorted(offsets) == [
+        assert sorted(row[:2] for row in offsets if row[2] != "either") == [
             (offset, len(left) if offset < 0 else len(right)) for offset in (-3, -2, -1, 1, 2, 3)
+        ]
+        assert sorted(row for row in offsets if row[2] == "either") == [
+            (-distance, len(both), "either", both.count(distance)) for distance in (3, 2, 1)
         ]
 
 

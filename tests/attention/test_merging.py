@@ -83,7 +83,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
     found = merging.merged(
         INPUTS,
-        attentions,
+        merging.Maps.of(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
         subword="mean",
         decimals=decimals,

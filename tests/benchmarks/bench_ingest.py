@@ -30,6 +30,7 @@ wait_passively()
 
 import torch
 
+from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import RunFacts, padded, rows_of
 from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
@@ -63,6 +64,11 @@ class Remembered:
         if key not in self._maps:
             self._maps[key] = self._model.attentions(*inputs)
         return self._maps[key]
+
+    def hand_over(self, ids: Any, mask: Any, segments: Any, take: Any) -> None:
+        """The same, a layer at a time."""
+        for each in self.attentions(ids, mask, segments):
+            take(each)
 
 
 def main() -> None:
@@ -147,7 +153,7 @@ def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Pat
         for batch in batches:
             attentions = model.attentions(*padded(batch, model.input_tokenizer.padding))
             start = time.process_time()
-            rows = rows_of(batch, list(attentions), facts)
+            rows = rows_of(batch, Maps.of([*attentions]), facts)
             merging += time.process_time() - start
             weights += rows.weights
             start = time.process_time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, load
+from attnbank.ingest.models.trial import shape_of
 from attnbank.sql.errors import CallError
 
 
@@ -334,3 +336,53 @@ def test_a_damaged_model(tmp_path: Path, tiny_model: Callable[[str], Path]) -> N
 def test_a_device_that_is_not_there(tiny_model: Callable[[str], Path]) -> None:
     with pytest.raises(CallError, match="device"):
         load(str(tiny_model("bert")), device="cuda:99")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama", "t5"],
+)
+def test_layers_are_handed_over_one_at_a_time(tiny_model: Callable[[str], Path], kind: str) -> None:
+    """Bit for bit what the model returns, and none of an earlier layer is in memory still."""
+    model = load(str(tiny_model(kind)))
+    assert model.sources is not None
+    ids = torch.tensor([[5, 6, 7, 8], [9, 10, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    together = model.attentions(ids, mask, torch.zeros_like(ids))
+    copies: list[torch.Tensor] = []
+    alive: list[weakref.ref[torch.Tensor]] = []
+
+    def take(maps: torch.Tensor) -> None:
+        assert [each() for each in alive] == [None] * len(alive)
+        copies.append(maps.clone())
+        alive.append(weakref.ref(maps))
+
+    model.hand_over(ids, mask, torch.zeros_like(ids), take)
+    assert len(copies) == len(together) == 3
+    assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))
+    again = model.attentions(ids, mask, torch.zeros_like(ids))  # no hook is left
+    assert all(torch.equal(one, other) for one, other in zip(again, together, strict=True))
+
+
+def test_maps_that_are_changed_on_their_way_are_all_computed_first(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    class Halved(torch.nn.Module):
+        def __init__(self, whole: torch.nn.Module) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([whole])
+
+        def forward(self, **given: Any) -> Any:
+            found = self.layers[0](**given)
+            found.attentions = tuple(each / 2 for each in found.attentions)
+            return found
+
+    model = load(str(tiny_model("bert")))
+    module = Halved(model.module)
+    shape = shape_of("halved", module, type("Config", (), {"num_hidden_layers": 3})())
+    assert shape.layers == (1, 2, 3) and shape.sources is None
+    model.sources, ids = None, torch.tensor([[5, 6, 7, 8]])
+    copies: list[torch.Tensor] = []
+    model.hand_over(ids, torch.ones_like(ids), torch.zeros_like(ids), copies.append)
+    together = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
+    assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))

@@ -139,8 +139,9 @@ def count(
     then the word that attends most (-1 for none). They decide near ties, and nothing else: words
     whose largest weights differ by no more than bounds.NEAR_TIE.
 
-    Of a `causal` model a dependent is counted in the direction that can find its head, and a root
-    in none. With `apart` the first word is neither found nor judged; `bos` is put before the text.
+    Of a `causal` model a dependent is counted in the direction that can find its head, and in
+    later_to_earlier, and a root in none. With `apart` the first word is neither found nor judged;
+    `bos` is put before the text.
     """
     correct: Counter[tuple[str, int, int, str]] = Counter()
     total: Counter[tuple[str, int, int, str]] = Counter()
@@ -162,14 +163,12 @@ def count(
                         at = judged_at(tree, word) if possessive else word
                         if apart and 0 in (at, gold):
                             continue
-                        for side, (direction, row) in enumerate(
-                            (
-                                ("dependent_to_head", weights[at]),
-                                ("head_to_dependent", weights[:, at]),
-                            )
-                        ):
-                            if causal and not (0 <= gold < at, gold > at)[side]:
-                                continue
+                        judged = [(0, "dependent_to_head"), (1, "head_to_dependent")]
+                        if causal:  # one of the two, and the same from the later word
+                            judged = judged[gold > at :][: gold >= 0]
+                            judged += [(side, "later_to_earlier") for side, _ in judged]
+                        for side, direction in judged:
+                            row = weights[:, at] if side else weights[at]
                             if apart:
                                 row = np.array([0, *row[1:]], row.dtype)
                             found = prediction(row, at)

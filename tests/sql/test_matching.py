@@ -26,7 +26,7 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
     model = {
         "id": 1, "name": "bert", "revision": None, "sha256": "b", "architecture": "BertModel",
         "layers": 2, "heads": 2, "random_seed": None, "tokenizer": "BertTokenizer",
-        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False,
+        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False, "sliding_window": None,
         "layer_numbers": None,
     }  # fmt: skip
     shard = {"shard": f"{number}/{count}"} if count > 1 else {}

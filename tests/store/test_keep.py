@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,11 +16,12 @@ from attnbank.cli.app import run as attnbank
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest import run as running
 from attnbank.ingest.derived.probes import train_probe
 from attnbank.ingest.derived.probes.options import ProbeOptions
 from attnbank.ingest.derived.steps import compute
 from attnbank.queries import Bank, open_bank
-from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
 from attnbank.sql.runs import run_fits, settled
 
@@ -228,3 +230,32 @@ def test_the_command(
     assert "nothing was added" in capsys.readouterr().err
     assert attnbank(["-b", str(bank), "info"]) == 0
     assert "peaks" in capsys.readouterr().out
+
+
+def test_a_large_run_is_told_before_it_is_begun(
+    tmp_path: Path,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its weights, to the last one, and what peaks take; peaks themselves are not told."""
+    monkeypatch.setattr(running, "LARGE", 100_000)
+    told = []
+    for keep in ("weights", "peaks"):
+        options = IngestOptions(
+            (str(sample),), tmp_path / keep, str(tiny_model("bert")), context="document",
+            max_tokens=96, keep=keep,
+        )  # fmt: skip
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", AttnbankWarning)
+            report = ingest(options)
+        told.append([str(each.message) for each in caught])
+        if keep == "weights":
+            written = report.weights
+            with warnings.catch_warnings(record=True) as again:
+                warnings.simplefilter("always", AttnbankWarning)
+                ingest(options)
+            assert not again  # it is there already
+    ((warning,), nothing) = told
+    assert nothing == []
+    assert f"({written:,} weights)" in warning and "--keep peaks takes about" in warning

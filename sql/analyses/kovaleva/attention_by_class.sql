@@ -18,6 +18,7 @@
 -- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs. A
 --   position of a causal model sees only those before it and itself: there early positions get more, and the other words
 --   of given are those before.
+-- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it chance is that of full sight.
 -- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
 --   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by kind

@@ -27,7 +27,8 @@
 -- param min_block double = 0.5: blockness from which a map is made of blocks
 -- param itself boolean = true: whether the main diagonal (a word itself) is part of the diagonal
 -- column layer, head
--- column vertical double: share of its maps that are vertical
+-- column vertical double: share of its maps that are vertical; null, as vertical_diagonal, where no input has special
+--   tokens
 -- column diagonal double: share that are diagonal
 -- column vertical_diagonal double: share that are both
 -- column block double: share that are made of blocks
@@ -121,9 +122,9 @@ share as (
 select
     share.layer,
     share.head,
-    share.vertical,
+    case when share.vertical_mass is not null then share.vertical end as vertical,
     share.diagonal,
-    share.vertical_diagonal,
+    case when share.vertical_mass is not null then share.vertical_diagonal end as vertical_diagonal,
     share.block,
     share.heterogeneous,
     case greatest(share.vertical, share.diagonal, share.vertical_diagonal, share.block, share.heterogeneous)

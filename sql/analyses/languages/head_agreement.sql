@@ -11,8 +11,8 @@
 --   fewer than min_count dependents of the relation is left out.
 -- note: control is null where the bank has no runs of random weights with the same number of layers and heads over both
 --   corpora (attnbank ingest ... --random-weights 1). What two languages share by their word order alone it shares, too.
--- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency), and one with
---   fewer than min_count of them in a corpus is left out of all.
+-- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are judged on the same
+--   dependents (see gold_dependency).
 -- note: agreement is null where all heads of a corpus are equally good.
 -- param relation varchar = null: a relation; by default all dependents
 -- param corpora
@@ -43,21 +43,8 @@ scored as (
     from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
+        and hit.side in ('both', 'either')
         and hit.relation = coalesce($relation, 'all')
-),
-
-corpora as (
-    select scored.is_control, count(distinct scored.corpus) as n
-    from scored
-    group by scored.is_control
-),
-
-in_every_corpus as (
-    select scored.is_control, scored.direction
-    from scored
-    inner join corpora on corpora.is_control = scored.is_control
-    group by scored.is_control, scored.direction, corpora.n
-    having count(distinct scored.corpus) = corpora.n
 ),
 
 -- Twice the mean rank of equals, a whole number: the lowest of them plus the highest.
@@ -67,9 +54,6 @@ ranked as (
         2 * rank() over (partition by scored.is_control, scored.corpus order by scored.accuracy)
         + count(*) over (partition by scored.is_control, scored.corpus, scored.accuracy) - 1 as twice_rank
     from scored
-    inner join in_every_corpus
-        on in_every_corpus.is_control = scored.is_control
-        and in_every_corpus.direction = scored.direction
 ),
 
 summed as (

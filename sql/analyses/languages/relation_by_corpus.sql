@@ -2,7 +2,8 @@
 -- paper: beside Clark et al. 2019, section 4.2, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per (relation, corpus)
 -- formula: (head, direction)*_c(r) = argmax_{h, v} accuracy_c(r, h, v), as in head_accuracy over the run of corpus c
--- formula: common(r) = argmax_{h, v} of the mean over the corpora of accuracy_c(r, h, v)
+-- formula: common(r) = argmax_{h, v} of the mean over the corpora of overall_c(r, h, v), which is accuracy_c(r, h, v)
+--   unless the model is causal
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation domain=0,1
@@ -21,10 +22,10 @@
 -- column relation, corpus, language, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy
 -- column common_layer smallint: 1-based layer of the head that is best over all the corpora
 -- column common_head smallint: 1-based number of that head in its layer
--- column common_direction varchar: dependent_to_head or head_to_dependent
+-- column common_direction varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column common_accuracy double: share of the dependents whose head that one finds here, in [0, 1]; null where its
 --   direction has fewer than min_count
--- column findable
+-- column findable, overall
 -- column run varchar: name of the run over the corpus
 with
 
@@ -56,7 +57,7 @@ common as (
     group by scored.relation, scored.layer, scored.head, scored.direction
     qualify row_number() over (
         partition by scored.relation
-        order by round(avg(scored.accuracy * scored.findable), 12) desc, scored.layer, scored.head, scored.direction
+        order by round(sum(scored.overall), 12) desc, scored.layer, scored.head, scored.direction
     ) = 1
 ),
 
@@ -85,6 +86,7 @@ select
     common.direction as common_direction,
     scored.accuracy as common_accuracy,
     best.findable,
+    best.overall,
     best.run_name as run
 from best
 inner join common on common.relation = best.relation

@@ -30,6 +30,7 @@
 -- column held_out_accuracy double: mean of its accuracy in those; null where there is none
 -- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is judged
 --   on: 1 unless the model is causal
+-- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are ranked
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 
@@ -53,7 +54,7 @@ averaged as (
         scored.direction,
         count(*) as corpora,
         avg(scored.accuracy) as accuracy,
-        avg(scored.accuracy * scored.findable) as found,
+        sum(scored.overall) / (select count(distinct each.corpus) from scored as each) as overall,
         avg(scored.findable) as findable,
         min(scored.accuracy) as lowest,
         avg(scored.accuracy - baseline.accuracy) as gain,
@@ -76,7 +77,7 @@ chosen as (
     qualify row_number() over (
         partition by held_out.corpus
         order by
-            round(avg(chooser.accuracy * chooser.findable), 12) desc, chooser.layer, chooser.head, chooser.direction
+            round(sum(chooser.overall), 12) desc, chooser.layer, chooser.head, chooser.direction
     ) = 1
 ),
 
@@ -103,10 +104,11 @@ select
     coalesce(held_out.chosen_by, 0) as chosen_by,
     held_out.accuracy as held_out_accuracy,
     averaged.findable,
+    averaged.overall,
     (select chosen_run.name from chosen_run) as run
 from averaged
 left join held_out
     on held_out.layer = averaged.layer
     and held_out.head = averaged.head
     and held_out.direction = averaged.direction
-order by round(averaged.found, 12) desc, averaged.layer, averaged.head, averaged.direction
+order by round(averaged.overall, 12) desc, averaged.layer, averaged.head, averaged.direction

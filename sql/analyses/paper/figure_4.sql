@@ -7,7 +7,8 @@
 -- note: with the defaults of entropy.
 -- column panel varchar: above (from every token) or below (from [CLS])
 -- column layer, head
--- column entropy double: mean entropy, in nats
+-- column entropy double: mean entropy, in nats; null below where there is no [CLS], and of a causal model, whose [CLS]
+--   sees itself alone
 -- column uniform double: the line of uniform attention, in nats
 -- column run
 with
@@ -21,8 +22,7 @@ measured as (
             {
                 'panel': 'below',
                 'entropy': broad.entropy_from_cls,
-                -- What stands first in a causal model sees itself alone.
-                'uniform': case when chosen_run.is_causal then cast(0 as double) else broad.uniform end
+                'uniform': case when not chosen_run.is_causal then broad.uniform end
             }
         ]) as point
     from entropy(run := $run) as broad

@@ -8,7 +8,8 @@
 -- note: relations with 10 dependents or more are here; the published code prints those with 100 or more. Its baseline
 --   tries the offsets -3 to 2 and is clamped to the sentence; this one tries -3 to 3 and is not (see offset_baseline).
 -- note: of a causal model a head and its offset are judged on the dependents that the direction can find, so that accuracy
---   and baseline are shares of these alone; best_head has the share of all dependents that they are (findable).
+--   and baseline are shares of these alone; best_head has the share of all dependents that they are (findable). In most
+--   relations the direction is later_to_earlier: both look from the later of the two words to the earlier.
 -- column relation
 -- column head varchar: layer-head
 -- column accuracy decimal(4,1): per cent of the dependents whose head it finds

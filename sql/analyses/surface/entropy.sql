@@ -11,10 +11,12 @@
 --   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
 -- note: a position of a causal model can attend to those before it and to itself alone: uniform is over these.
+-- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it uniform is too large.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
 -- column layer, head
 -- column entropy double: mean entropy over all positions, in nats
--- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none
+-- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none, and of a causal model,
+--   whose [CLS] sees itself alone
 -- column uniform double: mean entropy of a uniform distribution over as many positions as can be seen, in nats
 -- column sequences, run
 with
@@ -79,7 +81,9 @@ select
     per_sequence.layer,
     per_sequence.head,
     avg(per_sequence.entropy) as entropy,
-    avg(per_sequence.entropy_from_cls) as entropy_from_cls,
+    avg(
+        case when not (select chosen_run.is_causal from chosen_run) then per_sequence.entropy_from_cls end
+    ) as entropy_from_cls,
     avg(
         case
             when (select chosen_run.is_causal from chosen_run)

@@ -9,11 +9,12 @@
 -- note: weight is the mean of relative_position, at every offset: the weights at the offset are summed and divided by
 --   the length of the input, so that the weights of a head over all offsets sum to 1. present divides by the number of
 --   positions that have a token there, and leaves out inputs that have none.
+-- note: of a causal model both are null at the offsets to the right, where it cannot look.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param offsets integer[] = range(-10, 11): the offsets
 -- column layer, head
 -- column offset integer: position attended to minus position that attends: 1 is the next token
--- column weight double: mean weight there, by the length of the input
+-- column weight double: mean weight there, by the length of the input; null to the right of a causal model
 -- column present double: mean weight there, by the positions that have a token there; null where none has
 -- column sequences, run
 with
@@ -85,10 +86,11 @@ select
     total.layer,
     total.head,
     total."offset",
-    total.weight / inputs.n as weight,
-    case when inputs.n_present > 0 then total.present / inputs.n_present end as present,
+    case when total."offset" <= 0 or not chosen_run.is_causal then total.weight / inputs.n end as weight,
+    case when inputs.n_present > 0 and (total."offset" <= 0 or not chosen_run.is_causal) then total.present / inputs.n_present end as present,
     inputs.n as sequences,
-    (select chosen_run.name from chosen_run) as run
+    chosen_run.name as run
 from total
+cross join chosen_run
 inner join inputs on inputs."offset" = total."offset"
 order by total.layer, total.head, total."offset"

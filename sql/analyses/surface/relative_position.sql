@@ -5,7 +5,7 @@
 -- formula: self = mean over inputs of 1/n Σ_i α(i, i)
 -- formula: next = mean over inputs of 1/n Σ_i α(i, i + 1)
 -- formula: chance = mean over inputs of 1/n; previous_chance, next_chance = mean over inputs of (n − 1)/n²
--- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n, next_chance = 0
+-- formula: of a causal model, with H = Σ_{k=1}^n 1/k: chance = mean of H/n, previous_chance of (H − 1)/n
 -- run: needs=shares favours=pair/token
 -- plot: grid color=previous,self,next domain=0,1
 -- note: as in the published code, the weights on the diagonal are summed and divided by the length of the input,
@@ -13,10 +13,12 @@
 --   divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The legend of the published notebook's plot
 --   swaps the two.
+-- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it the chances are too small.
+-- note: next is null of a causal model, which cannot look there.
 -- column layer, head
 -- column previous double: mean weight on the position before
 -- column self double: mean weight on the position itself
--- column next double: mean weight on the position after
+-- column next double: mean weight on the position after; null of a causal model
 -- column chance double: what uniform attention puts on a position itself: the mean of 1 / length, or of a causal model,
 --   whose positions see only those before them, more
 -- column previous_chance double: what it puts on the position before
@@ -28,6 +30,7 @@ input as materialized (
     select
         sequence.id as sequence,
         sequence.positions,
+        chosen_run.is_causal,
         case
             when chosen_run.is_causal then harmonic(sequence.positions) / sequence.positions
             else cast(1 as double) / sequence.positions
@@ -37,8 +40,8 @@ input as materialized (
             else cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
         end as previous_chance,
         case
-            when chosen_run.is_causal then cast(0 as double)
-            else cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
+            when not chosen_run.is_causal
+                then cast(sequence.positions - 1 as double) / (cast(sequence.positions as double) * sequence.positions)
         end as next_chance
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -51,7 +54,7 @@ per_sequence as (
         attention_map.head,
         weight_at_offset(attention_map.offsets, -1) as previous,
         weight_at_offset(attention_map.offsets, 0) as self,
-        weight_at_offset(attention_map.offsets, 1) as next
+        case when not input.is_causal then weight_at_offset(attention_map.offsets, 1) end as next
     from attention_map
     inner join input on input.sequence = attention_map.sequence
 )

@@ -20,6 +20,7 @@
 --   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
 -- note: a run of norms (run.measure) is judged by the share of all lengths of an input; sep_to_sep and other_to_sep are
 --   null there.
+-- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it the chances are those of full sight.
 -- note: what no input has is null: cls and sep of a model without them, first of all but causal models with nothing
 --   before the text.
 -- column layer, head

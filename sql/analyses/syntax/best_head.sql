@@ -15,10 +15,11 @@
 -- note: the published code tries the offsets -3 to 2, clamped (see offset_baseline), and prints relations with 100
 --   dependents or more (min_count := 100), punctuation and root left out.
 -- note: of a causal model the best head is the one that finds the most dependents, and it is judged, like the offset, on
---   those that its direction can find (see gold_dependency): findable is their share.
+--   those that its direction can find (see gold_dependency): findable is their share. In most relations that direction
+--   is later_to_earlier, both others together; head_accuracy has the two directions apart.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
--- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, findable, run
+-- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, findable, overall, run
 with
 
 best as (
@@ -47,6 +48,7 @@ select
     baseline.accuracy as offset_accuracy,
     best.accuracy - baseline.accuracy as gain,
     best.findable,
+    best.overall,
     (select chosen_run.name from chosen_run) as run
 from best
 left join best_offset(
@@ -54,5 +56,5 @@ left join best_offset(
     saved := as_saved($relation), offsets := $offsets, clamped := $clamped
 ) as baseline
     on baseline.relation = best.relation
-    and judges(best.direction, baseline.side)
+    and baseline.side = best.side
 order by best.n desc, best.relation

@@ -21,7 +21,7 @@
 -- column chosen_n bigint: dependents that the head was chosen on
 -- column chosen_accuracy double: its accuracy on those
 -- column in_sample_accuracy double: the best accuracy of any head on the scored dependents, as the paper would report
--- column optimism, findable, run
+-- column optimism, findable, overall, run
 with
 
 ranked as (
@@ -57,6 +57,7 @@ select
     in_sample.accuracy as in_sample_accuracy,
     in_sample.accuracy - scored.accuracy as optimism,
     scored.findable,
+    scored.overall,
     (select chosen_run.name from chosen_run) as run
 from ranked as chosen
 inner join ranked as scored

@@ -18,11 +18,11 @@
 -- column held_out_n bigint: dependents of the other half; null where there is none
 -- column held_out_layer smallint: 1-based layer of the head that is best on every second document or sentence
 -- column held_out_head smallint: 1-based number of that head in its layer
--- column held_out_direction varchar: dependent_to_head or head_to_dependent
+-- column held_out_direction varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column held_out_accuracy double: share of the dependents of the other half whose head it finds, in [0, 1]
 -- column held_out_low double: lower end of the 95 % interval of held_out_accuracy by documents
 -- column held_out_high double: upper end of that interval; null, like held_out_low, if they are in one document of several
--- column findable, run
+-- column findable, overall, run
 with
 
 best as (
@@ -60,6 +60,7 @@ select
     held_out.low as held_out_low,
     held_out.high as held_out_high,
     best.findable,
+    best.overall,
     (select chosen_run.name from chosen_run) as run
 from best
 left join best_head_held_out(

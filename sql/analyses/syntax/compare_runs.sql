@@ -16,9 +16,9 @@
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
 -- note: p_value takes words for independent, which those of a document seldom are: where the two differ, believe
 --   p_documents.
--- note: where one of the models is causal, both are judged on the dependents whose heads stand on one side, the one with
---   more of them: those to the left are found by dependent_to_head, those to the right by head_to_dependent (see
---   gold_dependency). A model that looks both ways may find them in either direction. findable is their share.
+-- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
+--   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the three
+--   directions, so that both may be told on which side the head stands.
 -- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
 --   one of trained weights over single sentences
 -- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
@@ -32,11 +32,11 @@
 -- column n bigint: dependents that both runs have, and that the heads are scored on
 -- column layer_a smallint: 1-based layer of the best head of run_a
 -- column head_a smallint: 1-based number of that head in its layer
--- column direction_a varchar: dependent_to_head or head_to_dependent
+-- column direction_a varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column accuracy_a double: share of the dependents whose head it finds, in [0, 1]
 -- column layer_b smallint: 1-based layer of the best head of run_b
 -- column head_b smallint: 1-based number of that head in its layer
--- column direction_b varchar: dependent_to_head or head_to_dependent
+-- column direction_b varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column accuracy_b double: share of the dependents whose head it finds, in [0, 1]
 -- column difference double: accuracy_a minus accuracy_b
 -- column only_a bigint: dependents whose head only that of run_a finds
@@ -143,7 +143,7 @@ common as (
 ),
 
 counted as (
-    select common.side, common.is_chosen_on, unnest(counted_as(common.relation, common.is_root)) as relation
+    select common.is_chosen_on, unnest(counted_as(common.relation, common.is_root)) as relation
     from common
 ),
 
@@ -153,14 +153,6 @@ total as (
     from counted
     where $choose = 'all' or not counted.is_chosen_on
     group by counted.relation
-),
-
-judged_side as (
-    select counted.relation, counted.side
-    from counted
-    where counted.side is not null
-    group by counted.relation, counted.side
-    qualify row_number() over (partition by counted.relation order by count(*) desc, counted.side) = 1
 ),
 
 sought as (
@@ -195,24 +187,24 @@ hit as (
 per_direction as (
     select
         counted.run,
-        counted.side,
         counted.counted_as as relation,
         counted.layer,
         counted.head,
         judging.direction,
-        sum(found_in(judging.direction, counted.to_head, counted.to_dependent)) as correct,
+        sum(found_in(judging.direction, counted.side, counted.to_head, counted.to_dependent)) as correct,
         sum(counted.n) as n
     from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, counted.found_on)
-    group by counted.run, counted.side, counted.counted_as, counted.layer, counted.head, judging.direction
+    inner join (select unnest(directions()) as direction) as judging
+        on case
+            when judging.direction = 'later_to_earlier' then counted.side <> 'both'
+            else counted.found_on = 'both'
+        end
+    group by counted.run, counted.counted_as, counted.layer, counted.head, judging.direction
 ),
 
 best as (
     select per_direction.*
     from per_direction
-    inner join judged_side
-        on judged_side.relation = per_direction.relation
-        and judged_side.side = per_direction.side
     where per_direction.n >= $min_count
         and ($relation is null or per_direction.relation = $relation)
     qualify row_number() over (
@@ -229,14 +221,13 @@ judged as (
         sought.head,
         sought.cluster,
         coalesce(
-            found_in(best.direction, peak.most_attended, peak.most_attending) = sought.head_position, false
+            found_in(best.direction, sought.side, peak.most_attended, peak.most_attending) = sought.head_position, false
         ) as is_right
     from best
     inner join (
         select sought.*, unnest(counted_as(sought.relation, sought.is_root)) as counted_as from sought
     ) as sought
         on sought.run = best.run
-        and sought.side = best.side
         and sought.counted_as = best.relation
     inner join peak
         on peak.sequence = sought.sequence

@@ -14,9 +14,10 @@
 --   poss and next words of the forms 's and s', whatever their relation; so it judges dogs' tails, where the clitic is ',
 --   by the word dogs.
 -- note: side says which direction can find the head, and is judged on the pair. In a causal model (model.causal) a word
---   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right. A
---   pair with a first word that is set apart (run.first_word) is judged in neither, as special tokens are, and of a
+--   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right, and
+--   later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent, finds both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of a
 --   causal model neither is a root, which has no head to find. The analyses say what share is judged (findable).
+-- note: a head farther away than a sliding window reaches (model.sliding_window) counts as one that can be found.
 -- param run, subtypes, possessive, saved
 -- column sequence, document, split, sentence, dependent
 -- column head integer: word.id of its head; null for a root

@@ -12,10 +12,12 @@
 -- note: the row all counts every word, punctuation too, and a root as always wrong (as the published code);
 --   in the relations a root has no head to find and is left out.
 -- note: of a causal model each direction is judged on the dependents whose head it can find: dependent_to_head where the
---   head stands to the left, head_to_dependent where it stands to the right; findable is their share. A first word that
---   is set apart is neither judged nor found, as special tokens are (see gold_dependency).
+--   head stands to the left, head_to_dependent where it stands to the right; findable is their share. later_to_earlier is both
+--   together, from the later of the two words to the earlier, whichever of them is the dependent. It is told on which
+--   side the head stands, as the directions of other models are not: compare_runs compares them. A first word that is set
+--   apart is neither judged nor found, as special tokens are (see gold_dependency).
 -- param relation, run, subtypes, possessive
--- column relation, layer, head, direction, accuracy, correct, n, findable, run
+-- column relation, layer, head, direction, accuracy, correct, n, findable, overall, run
 select
     hit.relation,
     hit.layer,
@@ -25,6 +27,7 @@ select
     hit.correct,
     hit.n,
     hit.findable,
+    hit.overall,
     (select chosen_run.name from chosen_run) as run
 from pair_hit(
     runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,

@@ -28,7 +28,7 @@
 -- column ceiling, offset, offset_accuracy, gain
 -- column only_head bigint: dependents whose head the head finds and the offset does not
 -- column only_offset bigint: dependents whose head the offset finds and the head does not
--- column p_value, p_corrected, p_documents, p_documents_corrected, findable, run
+-- column p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
 with
 
 baseline as (
@@ -46,12 +46,10 @@ gold as (
         dependency.position,
         dependency.head_position,
         dependency.cluster,
-        dependency.side,
-        case when dependency.head_position = dependency.position + baseline."offset" then 1 else 0 end as by_offset
+        dependency.side
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
     ) as dependency
-    left join baseline on baseline.side = dependency.side
     where $relation is null
         or $relation = 'all'
         or (dependency.relation = $relation and not dependency.is_root)
@@ -69,9 +67,10 @@ most_reachable as (
 ),
 
 most_correct as (
-    select most_reachable.side, sum(most_reachable.n) as n
+    select judging.direction, sum(most_reachable.n) as n
     from most_reachable
-    group by most_reachable.side
+    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, most_reachable.side)
+    group by judging.direction
 ),
 
 judged as (
@@ -79,10 +78,15 @@ judged as (
         peak.layer,
         peak.head,
         judging.direction,
+        judged_side(judging.direction, gold.side) as judged_on,
         gold.cluster,
-        gold.by_offset,
         case
-            when found_in(judging.direction, peak.most_attended, peak.most_attending) = gold.head_position then 1
+            when stands_at(baseline."offset", baseline.side, gold.position, gold.head_position) then 1
+            else 0
+        end as by_offset,
+        case
+            when found_in(judging.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
+                then 1
             else 0
         end as by_head
     from gold
@@ -90,6 +94,7 @@ judged as (
     inner join peak
         on peak.sequence = gold.sequence
         and peak.position = gold.position
+    left join baseline on baseline.side = judged_side(judging.direction, gold.side)
 ),
 
 per_cluster as (
@@ -98,6 +103,7 @@ per_cluster as (
         judged.head,
         judged.direction,
         judged.cluster,
+        min(judged.judged_on) as side,
         count(*) as n,
         cast(sum(judged.by_head) as bigint) as correct,
         cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
@@ -111,6 +117,7 @@ scored as (
         per_cluster.layer,
         per_cluster.head,
         per_cluster.direction,
+        min(per_cluster.side) as side,
         cast(sum(per_cluster.n) as bigint) as n,
         count(*) as documents,
         cast(sum(per_cluster.correct) as bigint) as correct,
@@ -155,8 +162,9 @@ select
     tested.p_documents,
     bonferroni(tested.p_documents, tested.tried) as p_documents_corrected,
     ratio(tested.n, (select count(*) from gold)) as findable,
+    ratio(tested.correct, (select count(*) from gold)) as overall,
     (select chosen_run.name from chosen_run) as run
 from tested
-left join baseline on judges(tested.direction, baseline.side)
-left join most_correct on judges(tested.direction, most_correct.side)
+left join baseline on baseline.side = tested.side
+left join most_correct on most_correct.direction = tested.direction
 order by tested.correct desc, tested.layer, tested.head, tested.direction

@@ -1,6 +1,6 @@
 -- title: How often the gold head stands at a fixed offset from its dependent, per relation
 -- paper: Clark et al. 2019, section 4.2
--- grain: one row per (relation, offset)
+-- grain: one row per (relation, offset), of a causal model per (relation, offset, side)
 -- formula: accuracy(r, k) = |{d ∈ D(r) : d + k = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid x=offset y=relation color=accuracy domain=0,1
@@ -11,11 +11,12 @@
 -- note: the published code tries -3 to 2; table 1 of the paper has none beyond that.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: of a causal model an offset to the left is judged on the dependents whose head stands to the left, and one to the
---   right on the others, as the directions are that can find them (see gold_dependency).
+--   right on the others, as the directions are that can find them (see gold_dependency). On either, an offset to the left
+--   is from the later of the two words to the earlier, whichever of them is the dependent.
 -- param relation, offsets, clamped, run, subtypes, possessive
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions: words, and multiword tokens read as written
--- column accuracy, correct, n, findable, side, run
+-- column accuracy, correct, n, findable, overall, side, run
 select
     hit.relation,
     hit."offset",
@@ -23,6 +24,7 @@ select
     hit.correct,
     hit.n,
     hit.findable,
+    hit.overall,
     hit.side,
     (select chosen_run.name from chosen_run) as run
 from offset_hit(
@@ -30,4 +32,4 @@ from offset_hit(
     saved := as_saved($relation), offsets := $offsets, clamped := $clamped
 ) as hit
 where $relation is null or hit.relation = $relation
-order by hit.relation, hit."offset"
+order by hit.relation, hit."offset", hit.side

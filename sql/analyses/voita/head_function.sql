@@ -146,13 +146,15 @@ relation_baseline as (
 sought as (
     select
         dependency.sequence,
-        found_in(judging.direction, dependency.dependent, dependency.head_position) as from_position,
-        found_in(judging.direction, dependency.head_position, dependency.dependent) as to_position,
+        found_in(judging.direction, dependency.side, dependency.dependent, dependency.head_position) as from_position,
+        found_in(judging.direction, dependency.side, dependency.head_position, dependency.dependent) as to_position,
         dependency.relation,
         dependency.side,
         dense_rank() over (order by dependency.relation, judging.direction) as number
     from dependency
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, dependency.side)
+    inner join (select unnest(directions()) as direction) as judging
+        on judges(judging.direction, dependency.side)
+        and judging.direction <> 'later_to_earlier'
 ),
 
 -- By number, since names take several times as long to group.

@@ -48,6 +48,7 @@ select
     run.batching,
     run.measure,
     model.sinks,
+    model.sliding_window,
     model.layer_numbers
 from run
 inner join corpus on corpus.id = run.corpus

@@ -22,20 +22,29 @@ tried as (
     from (select unnest($offsets) as "offset") as listed
 ),
 
+sided as (
+    select gold.*, gold.side as judged_on
+    from gold
+    union all
+    select gold.*, 'either' as judged_on
+    from gold
+    where gold.side <> 'both'
+),
+
 best_offset as (
     select
-        gold.number,
-        gold.side,
+        sided.number,
+        sided.judged_on,
         tried."offset",
-        ratio(count(*) filter (where gold.head_position = gold.position + tried."offset"), count(*)) as accuracy
-    from gold
+        share_of(stands_at(tried."offset", sided.judged_on, sided.position, sided.head_position)) as accuracy
+    from sided
     cross join tried
-    where reaches(tried."offset", gold.side)
-    group by gold.number, gold.side, tried."offset"
+    where reaches(tried."offset", sided.judged_on)
+    group by sided.number, sided.judged_on, tried."offset"
     qualify row_number() over (
-        partition by gold.number, gold.side
+        partition by sided.number, sided.judged_on
         order by
-            count(*) filter (where gold.head_position = gold.position + tried."offset") desc,
+            share_of(stands_at(tried."offset", sided.judged_on, sided.position, sided.head_position)) desc,
             abs(tried."offset"), tried."offset"
     ) = 1
 ),
@@ -65,8 +74,9 @@ per_direction as (
         hit.layer,
         hit.head,
         judging.direction,
+        judged_side(judging.direction, hit.side) as side,
         hit.n,
-        found_in(judging.direction, hit.to_head, hit.to_dependent) as correct
+        found_in(judging.direction, hit.side, hit.to_head, hit.to_dependent) as correct
     from hit
     inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, hit.side)
     where $direction is null or judging.direction = $direction
@@ -78,11 +88,13 @@ best as (
         per_direction.layer,
         per_direction.head,
         per_direction.direction,
+        per_direction.side,
         cast(sum(per_direction.n) as bigint) as n,
         clustered_n(per_direction.correct, per_direction.n) as effective,
         ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy
     from per_direction
-    group by per_direction.number, per_direction.layer, per_direction.head, per_direction.direction
+    group by
+        per_direction.number, per_direction.layer, per_direction.head, per_direction.direction, per_direction.side
     having sum(per_direction.n) >= $min_count
     qualify row_number() over (
         partition by per_direction.number
@@ -105,5 +117,5 @@ select
 from best
 left join best_offset
     on best_offset.number = best.number
-    and judges(best.direction, best_offset.side)
+    and best_offset.judged_on = best.side
 order by best.n desc, best.number

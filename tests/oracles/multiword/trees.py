@@ -12,6 +12,7 @@ from multiword.passes import Input
 from multiword.text import Corpus, Word
 
 DIRECTIONS = ("dependent_to_head", "head_to_dependent")
+LATER = "later_to_earlier"  # of causal models
 Head = tuple[int, int, str]
 Counts = tuple[int, int]
 
@@ -57,7 +58,11 @@ def arcs(corpus: Corpus, inputs: Sequence[Input]) -> tuple[list[Arc], list[Arc]]
 def found(input: Input, arc: Arc, head: Head) -> int:
     """The position that a head finds for a dependent; -1 for none."""
     layer, number, direction = head
-    peaks = input.attended if direction == "dependent_to_head" else input.attending
+    is_from_dependent = direction == DIRECTIONS[0]
+    if direction == LATER:
+        assert arc.gold is not None
+        is_from_dependent = arc.position > arc.gold
+    peaks = input.attended if is_from_dependent else input.attending
     return int(peaks[layer - 1, number - 1, arc.position])
 
 
@@ -65,7 +70,7 @@ def heads(inputs: Sequence[Input]) -> Iterator[Head]:
     layers, numbers = inputs[0].maps.shape[:2]
     for layer in range(1, layers + 1):
         for number in range(1, numbers + 1):
-            for direction in DIRECTIONS:
+            for direction in (*DIRECTIONS, LATER):
                 yield layer, number, direction
 
 
@@ -78,6 +83,8 @@ def is_seen(arc: Arc, direction: str) -> bool:
     """Whether a direction of a causal model can find the head: before its dependent, or after."""
     if arc.gold is None:
         return False
+    if direction == LATER:
+        return True
     return arc.gold < arc.position if direction == DIRECTIONS[0] else arc.gold > arc.position
 
 
@@ -90,7 +97,7 @@ def accuracy(
     every = list(heads(inputs))
     for arc in judged:
         for head in every:
-            if causal and not is_seen(arc, head[2]):
+            if not is_seen(arc, head[2]) if causal else head[2] == LATER:
                 continue
             hit = found(inputs[arc.input], arc, head) == arc.gold
             for name in _names(arc):
