@@ -60,7 +60,7 @@ def head_accuracy(
             n=pl.len().cast(pl.Int64),
         )
         .select(*_KEYS, (pl.col("correct") / pl.col("n")).alias("accuracy"), "correct", "n")
-        .with_columns(findable=pl.lit(1.0), run=pl.lit(name))
+        .with_columns(findable=pl.lit(1.0), overall=pl.col("accuracy"), run=pl.lit(name))
         .sort(_KEYS)
     )
 
