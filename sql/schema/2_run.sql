@@ -14,7 +14,8 @@ create table model (
     tokenizer_sha256 varchar,
     layer_numbers smallint[],
     sinks boolean,
-    causal boolean
+    causal boolean,
+    kv_heads smallint
 );
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
@@ -31,6 +32,7 @@ comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without
 comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
 comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
 comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
+comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
 
 create table run (
     id integer primary key,

@@ -13,6 +13,7 @@ select
     model.tokenizer_sha256,
     model.layer_numbers,
     model.sinks,
-    model.causal
+    model.causal,
+    model.kv_heads
 from model
 order by model.id
