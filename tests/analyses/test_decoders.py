@@ -1,4 +1,4 @@
-"""Sinks and heads of repetition equal a slow implementation written apart, on text and on tokens."""
+"""Sinks and heads of repetition equal a slow implementation written apart, on text and drawn."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ def _inputs(connection: duckdb.DuckDBPyConnection, name: str) -> list[slow.Read]
     return slow.read(connection, run)
 
 
-def _rows(
-    connection: duckdb.DuckDBPyConnection, call: str, keys: int
-) -> dict[Any, dict[str, Any]]:
+def _rows(connection: duckdb.DuckDBPyConnection, call: str, keys: int) -> dict[Any, dict[str, Any]]:
     found = connection.execute(f"from {call}")
     names = [each[0] for each in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]

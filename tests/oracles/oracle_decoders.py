@@ -159,9 +159,7 @@ def _quantile(freedom: int) -> float:
 def alphas(one: Read, position: int, *, is_causal: bool) -> np.ndarray:
     """The mean weight [L, H] on a position of those that see it."""
     first = position if is_causal else 0
-    return np.array(
-        [[each[first:, position].mean() for each in layer] for layer in one.maps]
-    )
+    return np.array([[each[first:, position].mean() for each in layer] for layer in one.maps])
 
 
 def sinks(
