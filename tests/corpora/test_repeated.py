@@ -17,7 +17,7 @@ from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError, QueryError
 
-TINY = {"repeat": 6, "limit": 4, "seed": 0}
+TINY: dict[str, Any] = {"repeat": 6, "limit": 4, "seed": 0}
 
 
 def _options(bank: Path, model: Path, **more: Any) -> IngestOptions:
@@ -143,10 +143,11 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
 def test_what_does_not_go_together(
     tmp_path: Path, tiny_model: Callable[[str], Path], more: dict[str, Any], told: str
 ) -> None:
-    own = {"corpora": (), "bank": tmp_path / "bank.duckdb", "model": str(tiny_model("gpt2"))}
+    bank = tmp_path / "bank.duckdb"
+    own: dict[str, Any] = {"corpora": (), "bank": bank, "model": str(tiny_model("gpt2"))}
     with pytest.raises(CallError, match=told):
         ingest(IngestOptions(**(own | TINY | more)))
-    assert not own["bank"].exists() or "vocabulary" in told or "gives back" in told
+    assert not bank.exists() or "vocabulary" in told or "gives back" in told
 
 
 def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:

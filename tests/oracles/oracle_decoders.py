@@ -120,10 +120,10 @@ def scores(
                     found[f"weight{key}"].append((one.document, on, float(rows)))
     told: dict[Head, dict[str, float | None]] = {}
     for head_, found in of_head.items():
-        score, low, high = mean(found["score"])
+        mean_score, low, high = mean(found["score"])
         weight, weight_low, weight_high = mean(found["weight"])
         told[head_] = {
-            "score": score, "low": low, "high": high, "chance": mean(found["scorechance"])[0],
+            "score": mean_score, "low": low, "high": high, "chance": mean(found["scorechance"])[0],
             "weight": weight, "weight_low": weight_low, "weight_high": weight_high,
             "weight_chance": mean(found["weightchance"])[0],
             "n": sum(rows for _, _, rows in found["weight"]), "sequences": len(found["score"]),
