@@ -67,8 +67,8 @@ _of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
 class IngestOptions:
     """Everything that shapes an ingest; each field is an option of `attnbank ingest`.
 
-    `corpora` are files or folders, or - for standard input; `bank` is the file to fill. What is
-    None is found from the corpus, or left to the model.
+    `corpora` are files or folders, or - for standard input, and none where `repeat` makes a corpus;
+    `bank` is the file to fill. What is None is found from the corpus, or left to the model.
     """
 
     corpora: tuple[str, ...]
@@ -102,6 +102,14 @@ class IngestOptions:
         None,
         "Split of its documents: train, dev or test. Otherwise from the names of the files.",
         metavar="SPLIT",
+    )
+    repeat: int | None = _of_corpus(
+        None,
+        "Make the corpus, instead of reading one: inputs of N random tokens of the model's"
+        " vocabulary, twice over. --limit says how many (otherwise 100), --seed which.",
+        least=1,
+        most=15_000,
+        metavar="N",
     )
     skip_bad: bool = _of_corpus(False, "List what cannot be read, and go on without it.")
     strict: bool = _of_corpus(
@@ -186,14 +194,14 @@ class IngestOptions:
     )
     limit: int | None = _of_part(
         None,
-        "Take N inputs at random. Otherwise all of them.",
+        "Take N inputs at random. Otherwise all of them. With --repeat, make so many.",
         least=1,
         most=MOST_SEED,
         metavar="N",
     )
     seed: int = _of_part(
         0,
-        "Seed of --limit, and of where --context pair parts its segments.",
+        "Seed of --limit, of --repeat, and of where --context pair parts its segments.",
         least=0,
         most=MOST_SEED,
         metavar="SEED",
@@ -295,8 +303,9 @@ class Report:
     within the text than by themselves. `inner_dependencies` are between two words of one position,
     so that no head can find them; `empty_nodes` are nodes of the corpus that are not words. `keep`,
     `measure`, `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences
-    left out by reason, `notes` say how the model attends where that is unusual, `problems` what
-    could not be read. `replaced` is what was deleted with the run that this one replaces, if any.
+    left out by reason, `notes` say how a corpus was made, and how the model attends where that is
+    unusual, `problems` what could not be read. `replaced` is what was deleted with the run that
+    this one replaces, if any.
     """
 
     corpus: str
@@ -342,5 +351,6 @@ class Estimate:
     joined_words: int = 0
     empty_nodes: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)

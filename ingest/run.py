@@ -61,6 +61,7 @@ _REMEDIES = {
 }
 """What to do where nothing was kept, by the reason; the last that is there counts."""
 _SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
+_MOST_DRAWN = 10_000_000
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
@@ -93,9 +94,14 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
     """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
     check_options(options)
     _check_model(options)
-    corpus = corpora.find(options)
-    problems = corpora.check_before(options.bank, corpus, on_progress)
+    problems: list[Problem] = []
+    if options.repeat is None:
+        corpus = corpora.find(options)
+        problems = corpora.check_before(options.bank, corpus, on_progress)
     model, masked = load_model(options)
+    if options.repeat is not None:
+        corpus = corpora.make(options, model.input_tokenizer)
+        options = corpus.options
     opened = _opened(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, opened, model.facts.max_positions)
     with left_alone(), ingesting(options.bank, has_deleted=options.replace) as connection:
@@ -119,7 +125,8 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
         else:
             runs.check_same(run, options, str(model.device))
             if run.finished:
-                return _kept(connection, _report(connection, run.id, "unchanged", problems), run.id)
+                report = _report(connection, run.id, "unchanged", problems, corpus.notes)
+                return _kept(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
             _planner(options, opened, max_tokens),
@@ -139,14 +146,15 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
         except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
-            report = _report(connection, run.id, "interrupted", problems)
+            report = _report(connection, run.id, "interrupted", problems, corpus.notes)
             kept = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(kept) from error
             raise AttnbankError(
                 f"The device ran out of memory; {kept}.", _smaller(run.batch_tokens)
             ) from error
-        report = _kept(connection, _report(connection, run.id, state, problems), run.id)
+        report = _report(connection, run.id, state, problems, corpus.notes)
+        report = _kept(connection, report, run.id)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
 
@@ -215,7 +223,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
     """
     check_options(options)
     _check_model(options)
-    corpus = corpora.find(options)
+    corpus = None if options.repeat is not None else corpora.find(options)
     described = models.describe(
         options.model,
         revision=options.revision,
@@ -223,6 +231,9 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         trust_remote_code=options.trust_remote_code,
         measure=options.measure,
     )
+    if corpus is None:
+        corpus = corpora.make(options, described.input_tokenizer)
+        options = corpus.options
     opened = _opened(options, described.input_tokenizer)
     max_tokens = longest_input(options, opened, described.max_positions)
     maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
@@ -243,6 +254,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
+    found.notes = corpus.notes
     found.passes = positions if options.measure == "value-zeroing" else 0
     _expect(found, positions, maps, options)
     found.bytes += text
@@ -332,7 +344,11 @@ def check_options(options: IngestOptions) -> None:
         flag = f"--{field.name.replace('_', '-')}"
         _check_value(flag, getattr(options, field.name), field.metadata)
     of_hub = options.model != models.MINILM and not Path(options.model).is_dir()
-    drawn = options.limit is not None or options.context == "pair"
+    drawn = {options.limit, options.repeat} != {None} or options.context == "pair"
+    reads = [
+        *options.corpora,
+        *(f"--{each}" for each in ("format", "spacy") if vars(options)[each]),
+    ]
     leave_out = "Leave one of them out."
     asked_of_model = next(
         (
@@ -345,6 +361,27 @@ def check_options(options: IngestOptions) -> None:
         "",
     )
     for is_wrong, fact, remedy in (
+        (
+            options.repeat is not None and reads,
+            f"--repeat makes the corpus, and {(reads or [''])[0]} reads one.",
+            leave_out,
+        ),
+        (
+            options.repeat is not None and options.edges == "share",
+            "--repeat draws tokens for words that are read one by one, and --edges share reads the"
+            " text.",
+            leave_out,
+        ),
+        (
+            options.repeat is not None and options.model == NO_MODEL,
+            "--repeat draws from the vocabulary of a model.",
+            "Name it: --model MODEL.",
+        ),
+        (
+            (options.repeat or 0) * (options.limit or 0) > _MOST_DRAWN,
+            f"--repeat and --limit draw more than {_MOST_DRAWN:,} tokens.",
+            "Give a smaller --limit.",
+        ),
         (
             options.keep == "peaks" and options.decimals is not None,
             "--decimals rounds the weights, and --keep peaks keeps none.",
@@ -374,7 +411,7 @@ def check_options(options: IngestOptions) -> None:
         (
             options.seed and not drawn,
             "--seed chooses samples and pairs, and nothing is drawn at random.",
-            "Give --limit or --context pair too, or leave --seed out.",
+            "Give --limit, --repeat or --context pair too, or leave --seed out.",
         ),
         (
             options.revision is not None and not of_hub,
@@ -414,7 +451,7 @@ def check_options(options: IngestOptions) -> None:
             "Give --gradients or --ablate too.",
         ),
         (
-            shard is not None and options.limit is not None,
+            shard is not None and options.limit is not None and options.repeat is None,
             "--limit draws from the whole corpus, and --shard reads a part of it.",
             leave_out,
         ),
@@ -513,12 +550,16 @@ def longest_input(
 
 
 def _report(
-    connection: DuckDBPyConnection, run: int, state: str, problems: list[Problem]
+    connection: DuckDBPyConnection,
+    run: int,
+    state: str,
+    problems: list[Problem],
+    notes: list[str],
 ) -> Report:
     found = report_columns(connection, run)
     departures = _departures(connection, found.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
-    notes = conduct_lines(*(found.pop(each) for each in conduct))
+    notes = notes + conduct_lines(*(found.pop(each) for each in conduct))
     rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
     return Report(
         **found, state=state, skipped=dict(rows), notes=notes, problems=problems,

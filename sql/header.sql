@@ -22,6 +22,8 @@
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
 -- param usual varchar = null: the context of a run that it takes if none is named; null for any
 -- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
+-- param exclude_bos boolean = false: leave out what is attended to at the first position of an input
+-- param exclude_current_token boolean = false: leave out what a position attends to at itself
 -- column run varchar: name of the run that answered
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

@@ -22,6 +22,7 @@ from attnbank.sql.suggest import did_you_mean, listed
 
 PEAKS = "only its peaks and sums are kept"
 RANDOM = "its weights are random"
+MADE = "its text is made of random tokens"
 """Reasons that `run_fit` gives: for not reading a run, and for not choosing one by itself."""
 
 _INGESTED = {

@@ -159,9 +159,11 @@ def _model(row: dict[str, Any]) -> list[str]:
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
+    kept = row["kv_heads"]
+    shared = "" if kept in (None, row["heads"]) else f" ({kept} of keys and values)"
     return [
         f"model {row['id']}  {row['name']}{revision}",
-        f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each,"
+        f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each{shared},"
         f" {weights}{', causal' if row['causal'] else ''}",
         *conduct_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",

@@ -56,7 +56,7 @@ _GROUPS = {
     cls=BankCommand,
     sections=_GROUPS | {KEEP: [*_GROUPS[KEEP], "dry_run"]},
 )
-@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", type=click.Path())
+@click.argument("corpora", nargs=-1, metavar="[CORPUS...]", type=click.Path())
 @field_options(
     IngestOptions,
     model={"shell_complete": _models},
@@ -77,8 +77,8 @@ def ingest(
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
     head-relation" lines, spaCy's .spacy, plain text (with --spacy), or one sentence per line
-    without annotation; .gz of any. The bank is made where there is none. An ingest that was
-    interrupted goes on when it is typed again.
+    without annotation; .gz of any. Instead of one, --repeat makes a corpus. The bank is made where
+    there is none. An ingest that was interrupted goes on when it is typed again.
     """
     check_engine(ctx)
     options = IngestOptions(bank=bank_path(ctx), **values)
@@ -101,7 +101,7 @@ def ingest(
     else:
         print_report(report := fill(options), options.bank)
         if not is_quiet():
-            notify(f"Next: {typed_for(options.bank)} {_next(report, options.bank)}")
+            notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
 
 
 def fill(options: IngestOptions) -> Report:
@@ -156,19 +156,20 @@ def _estimate(options: IngestOptions) -> None:
 
 
 _FIRST = ("best_head", "table_2", "special_tokens")
+_MADE_FIRST = ("induction_head", "previous_token_head")
 """Analyses to suggest next, each for another kind of run; the first that fits is taken."""
 
 
-def _next(report: Report, bank: Path) -> str:
+def _next(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find
-    from attnbank.sql.runs import RANDOM, run_fits, settled
+    from attnbank.sql.runs import MADE, RANDOM, run_fits, settled
 
-    with open_bank(bank) as opened:
-        for name in _FIRST:
+    with open_bank(options.bank) as opened:
+        for name in _FIRST if options.repeat is None else _MADE_FIRST:
             choice = settled(opened.connection, find(name))
             fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
-            told = (None, RANDOM, f"its measure is {report.measure}")
+            told = (None, RANDOM, MADE, f"its measure is {report.measure}")
             if all(each.misfit is None and each.reserve in told for each in fits):
                 answers = opened.run_of(name) if fits[0].reserve is None else None
                 is_default = answers is not None and answers.name == report.run
@@ -199,7 +200,6 @@ def print_report(report: Report, place: Path) -> None:
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
         f" {report.weights:,} {of_measure(report.measure)}{kept}; {place} is {total}",
         *_corpus_lines(report),
-        *report.notes,
         *reading_lines(vars(report)),
     ]
     if report.replaced is not None:
@@ -219,10 +219,11 @@ def _corpus_lines(found: Report | Estimate) -> list[str]:
         lines += unknown_lines(found.words, found.unknown_words)
     if found.empty_nodes:
         lines.append(f"{found.empty_nodes:,} empty node{'s' * (found.empty_nodes != 1)} ignored")
-    return lines + [
+    lines += [
         f"accepted: {each.count:,} {each.id}, first at {each.place} ({each.fact}); --strict rejects"
         for each in found.departures
     ]
+    return lines + found.notes
 
 
 def _print_problems(problems: Sequence[Problem], what: str) -> None:

@@ -46,6 +46,7 @@ _TITLES = {
     "clusters": "Clusters (section 6)",
     "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
     "voita": "Functions of heads (Voita et al. 2019)",
+    "decoders": "Decoders: sinks and induction (Gu et al. 2025, Olsson et al. 2022)",
     OWN: "Your own (--queries)",
 }
 """The titles of the sections of the registry, in the order in which they are listed."""

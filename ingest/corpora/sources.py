@@ -70,7 +70,8 @@ def find_sources(
     if format is not None and format not in formats():
         raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(formats())}.")
     if not corpus:
-        raise CallError("No corpus given.", "Name files or folders, or - for standard input.")
+        remedy = "Name files or folders, or - for standard input; or have one made: --repeat N."
+        raise CallError("No corpus given.", remedy)
     if list(corpus).count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
     found: dict[Path, Source] = {}

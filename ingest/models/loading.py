@@ -74,6 +74,7 @@ class ModelFacts:
     sinks: bool = False
     causal: bool = False
     sliding_window: int | None = None
+    kv_heads: int | None = None  # None where it is not known
 
 
 @dataclass
@@ -179,6 +180,7 @@ def load(
             max_positions=opened.max_positions,
             layer_numbers=None if shape.layers == every else shape.layers,
             sliding_window=sliding_window(config),
+            kv_heads=kv_heads_of(config, shape.heads),
         )
         head = _masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None
         found = Model(
@@ -338,6 +340,18 @@ def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
         )
     ratio = setting(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
     return len(layers_by(config, layers)), max(1, heads // ratio)
+
+
+def kv_heads_of(config: Any, heads: int) -> int | None:
+    """The key and value heads of a layer, which query heads may share; None where that is unclear.
+
+    Most families say how many they have, if not as many as heads; Falcon and GPT-BigCode may say
+    that it is one.
+    """
+    if setting(config, "multi_query") and not setting(config, "new_decoder_architecture"):
+        return 1
+    stated = setting(config, "num_key_value_heads") or setting(config, "num_kv_heads") or heads
+    return stated if isinstance(stated, int) and heads % stated == 0 else None
 
 
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
+from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
 from attnbank.ingest.corpora.shards import of_shard, read_shard
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, read
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.ingest.store.arrow import Rows
@@ -59,12 +62,23 @@ class Corpus:
     facts: CorpusFacts
     options: IngestOptions
     bad: tuple[Problem, ...] = ()  # of files that are left out whole
+    made: tuple[Sentence, ...] = ()  # all there is, where no files are read
 
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files; of a shard, those of the shard."""
         asked = self.options
-        found = read(self.sources, asked.spacy, asked.split, strict=asked.strict)
+        found = self.made or read(self.sources, asked.spacy, asked.split, strict=asked.strict)
         return of_shard(chain(self.bad, found), read_shard(asked.shard))
+
+    @property
+    def notes(self) -> list[str]:
+        """What people should know of how it was made."""
+        told = [each.document.metadata for each in self.made if each.document is not None]
+        tokens = sum(len(each["tokens"].split()) for each in told)
+        passed = sum(int(each["passed_over"]) for each in told)
+        if not told:
+            return []
+        return [f"{tokens:,} tokens drawn; passed over {passed:,} that no text gives back exactly"]
 
     def another(self, fact: str, remedy: str = "") -> CallError:
         """The error for a bank that has another corpus of this name; `fact` says what differs."""
@@ -103,6 +117,33 @@ def find(options: IngestOptions) -> Corpus:
         shard=None if shard is None else str(shard),
     )
     return Corpus(sources, facts, options, tuple(bad))
+
+
+def make(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
+    """The corpus of random tokens that --repeat asks for. Raises as `Repeated.sentences` does.
+
+    Its number of inputs and its seed (--limit and --seed) are the corpus's, and not of the run.
+    """
+    asked = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
+    source = Source(asked.name, Path(asked.name), REPEAT)
+    made = tuple(
+        replace(each, document=each.document and replace(each.document, file=asked.name,
+                                                         split=options.split))
+        for each in asked.sentences(input_tokenizer)
+    )  # fmt: skip
+    text = "".join(f"{each.document and each.document.metadata}\t{_text(each)}\n" for each in made)
+    facts = CorpusFacts(
+        name=options.name or asked.name,
+        format=REPEAT,
+        path=str(asked),
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        annotation="none",
+        annotator=None,
+        language=None if options.language is None else language_tag(options.language),
+        shard=None if (shard := read_shard(options.shard)) is None else str(shard),
+    )
+    of_run = replace(options, corpora=(str(asked),), limit=None, seed=IngestOptions.seed)
+    return Corpus([source], facts, of_run, made=made)
 
 
 def language_tag(asked: str) -> str:

@@ -83,7 +83,7 @@ class Wanted:
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     """The row of a model, made where there is none."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
-    told = ("architecture", "tokenizer", "max_positions")
+    told = ("architecture", "tokenizer", "max_positions", "kv_heads")
     own = {name: value for name, value in columns.items() if name not in told}
     if found := _found(connection, "model", own):
         return int(found[0]["id"])

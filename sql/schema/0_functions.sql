@@ -215,6 +215,25 @@ comment on macro clustered_effect is 'An aggregate over rows that are one cluste
 create or replace macro clustered_n(correct, n) as effective_n(sum(n), count(*), clustered_effect(correct, n));
 comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much as sum(n).';
 
+create or replace macro clustered_margin(total, n) as case
+    when count(*) > 1 and sum(n) > 0
+        then student_quantile(count(*) - 1) * sqrt(
+            ratio(count(*), count(*) - 1)
+            * greatest(
+                cast(0 as double),
+                sum(total * total)
+                - 2 * (sum(total) / sum(n)) * sum(total * n)
+                + power(sum(total) / sum(n), 2) * sum(n * n)
+            )
+        ) / sum(n)
+end;
+comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among clusters. Null for a single cluster.';
+
+create or replace macro within_share(number) as case
+    when number is not null then least(cast(1 as double), greatest(cast(0 as double), number))
+end;
+comment on macro within_share is 'The number, but at least 0 and at most 1; null for null.';
+
 create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
 comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';
 

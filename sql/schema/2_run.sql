@@ -15,7 +15,8 @@ create table model (
     layer_numbers smallint[],
     sinks boolean,
     causal boolean,
-    sliding_window integer
+    sliding_window integer,
+    kv_heads smallint
 );
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
@@ -33,6 +34,7 @@ comment on column model.layer_numbers is 'The 1-based numbers of its layers that
 comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
 comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
 comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, take no account of it.';
+comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
 
 create table run (
     id integer primary key,

@@ -2,7 +2,8 @@
 -- grain: one row; an error if no run can be read, and no row if the empty name is asked for
 -- note: it is the run that is asked for. If none is, the finished runs of trained weights that fit are compared: those
 --   that the bank prefers (attnbank use) come first, then those of the favoured kind, then those over the whole corpus
---   (without --limit), then the newest. A run of random weights is read only if it is named.
+--   (without --limit), then the newest. A run of random weights, or over random tokens (--repeat), is read only if it is
+--   named.
 -- param asked varchar = null: name or id of the run that is asked for
 -- param unit, contexts, needs, equipped, usual, reads_weights
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others

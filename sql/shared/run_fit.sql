@@ -41,8 +41,10 @@ select
         when $usual is not null and run.context <> $usual then concat('its inputs are ', run.context, 's')
         when run.finished is null then 'it is not finished'
         when model.random_seed is not null then 'its weights are random'
+        when corpus.format = 'repeat' then 'its text is made of random tokens'
         when run.measure <> 'weights' then concat('its measure is ', run.measure)
     end as reserve
 from run
 inner join model on model.id = run.model
+left join corpus on corpus.id = run.corpus
 left join preferred_run on preferred_run.run = run.id

@@ -144,7 +144,7 @@ def test_options_of_an_analysis_are_its_parameters(
         (["sql", "delete from word"], 1, "Only statements that read"),
         (["sql", "select 1", "--timeout", "0"], 2, "not in the range"),
         (["schema", "wrod"], 2, "Did you mean word"),
-        (["ingest"], 2, "CORPUS... is missing"),
+        (["ingest"], 2, "No corpus given"),
         (["ingest", "nowhere.conllu", "--model", "minilm"], 2, "nowhere.conllu"),
         (["export"], 2, "DIR is missing"),
     ],

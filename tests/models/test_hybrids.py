@@ -107,7 +107,7 @@ def test_a_layer_without_attention(bank: Path, call: str, told: str) -> None:
 
 def test_pictures_and_info(bank: Path, tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["-b", str(bank), "info"]).output
-    assert "2 layers with 4 heads each" in shown
+    assert "2 layers with 4 heads each (2 of keys and values)" in shown
     assert "only layers 2, 4 of the model have attention" in shown
     for name in ("special_tokens", "figure_6"):
         to = tmp_path / f"{name}.svg"

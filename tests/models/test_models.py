@@ -16,7 +16,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, load
+from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, kv_heads_of, load
 from attnbank.ingest.models.trial import shape_of
 from attnbank.sql.errors import CallError
 
@@ -31,6 +31,37 @@ def test_facts(tiny_model: Callable[[str], Path], kind: str) -> None:
     assert model.facts.random_seed is None
     described = describe(str(tiny_model(kind)))
     assert (described.layers, described.heads, described.max_positions) == (3, 4, 96)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("llama", "self_attn.k_proj"), ("gemma-own", "self_attn.k_proj"), ("bert", ".self.key")],
+)
+def test_the_heads_of_keys_and_values_are_those_of_its_matrices(
+    tiny_model: Callable[[str], Path], kind: str, path: str
+) -> None:
+    model = load(str(tiny_model(kind)))
+    sizes = {name: each for name, each in model.module.named_modules() if name.endswith(path)}
+    config = model.module.config
+    size = getattr(config, "head_dim", None) or config.hidden_size // model.facts.heads
+    assert {each.out_features // size for each in sizes.values()} == {model.facts.kv_heads}
+    assert (model.facts.kv_heads != model.facts.heads) == (kind != "bert")
+
+
+@pytest.mark.parametrize(
+    ("make", "kv_heads"),
+    [
+        (lambda: transformers.FalconConfig(multi_query=True, new_decoder_architecture=False), 1),
+        (lambda: transformers.FalconConfig(num_kv_heads=4, new_decoder_architecture=True), 4),
+        (lambda: transformers.GPTBigCodeConfig(multi_query=True), 1),
+        (lambda: transformers.GPTBigCodeConfig(multi_query=False), 12),
+        (lambda: transformers.PreTrainedConfig(num_key_value_heads=5), None),
+    ],
+)
+def test_the_heads_of_keys_and_values_by_what_a_family_says(
+    make: Callable[[], Any], kv_heads: int | None
+) -> None:
+    assert kv_heads_of(make(), 12) == kv_heads
 
 
 def test_attention_is_returned_and_sums_to_one(tiny_model: Callable[[str], Path]) -> None:

@@ -17,6 +17,7 @@ Rows = list[tuple[object, ...]]
 
 BEFORE = (
     "alter table model drop column causal",
+    "alter table model drop column kv_heads",
     "alter table run drop column measure",
     "alter table run drop column heads",
     "alter table sentence drop column metadata",

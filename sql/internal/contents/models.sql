@@ -14,6 +14,7 @@ select
     model.layer_numbers,
     model.sinks,
     model.causal,
-    model.sliding_window
+    model.sliding_window,
+    model.kv_heads
 from model
 order by model.id

@@ -13,6 +13,8 @@ create table if not exists preferred_run (
 );
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
+alter table model add column if not exists sliding_window integer;
+alter table model add column if not exists kv_heads smallint;
 alter table run add column if not exists measure varchar;
 alter table run add column if not exists heads smallint;
 

@@ -1,0 +1,93 @@
+"""A made corpus: random tokens that come twice, which nothing but their first time predicts.
+
+Olsson et al. (2022) find induction heads on such inputs. Each is a document of one sentence, whose
+words are single tokens: those of which a text, read word by word as every other corpus is, gives
+back that token and no other. So the model reads exactly what was drawn, and the run is like others.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attnbank.ingest.corpora.document import DocumentStart, Sentence, Word
+from attnbank.ingest.models.reading import Way
+from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.sql.errors import CallError
+
+REPEAT = "repeat"
+"""The format of such a corpus."""
+USUAL_INPUTS = 100
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What such a corpus is drawn by: the same of all gives the same corpus."""
+
+    length: int  # tokens that come twice in each input
+    inputs: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What the corpus is called unless the user says: repeat-50, repeat-50-seed7."""
+        return f"repeat-{self.length}" + (f"-seed{self.seed}" if self.seed else "")
+
+    def __str__(self) -> str:
+        return f"--repeat {self.length} --limit {self.inputs} --seed {self.seed}"
+
+    def sentences(self, input_tokenizer: InputTokenizer) -> Iterator[Sentence]:
+        """Draw the inputs; a document's metadata tell the ids, and how many were passed over.
+
+        A smaller number of inputs is the beginning of a larger one. Raises CallError where the
+        vocabulary has too few tokens that a text gives back.
+        """
+        tokenizer = input_tokenizer.tokenizer
+        special = tokenizer.get_added_tokens_decoder().keys()
+        usual = [each for each in range(tokenizer.get_vocab_size()) if each not in special]
+        for number in range(1, self.inputs + 1):
+            rng = random.Random(f"repeat {self.seed} {number}")
+            drawn, passed = self._draw(input_tokenizer, usual, rng)
+            forms = [form for _, form, _ in drawn] * 2
+            spaced = [each for _, _, each in drawn] * 2
+            words = tuple(
+                Word(form, space_after=after)
+                for form, after in zip(forms, [*spaced[1:], False], strict=True)
+            )
+            told = {"tokens": " ".join(str(id) for id, _, _ in drawn), "passed_over": str(passed)}
+            yield Sentence(words, document=DocumentStart(f"{self.name}-{number}", told))
+
+    def _draw(
+        self, input_tokenizer: InputTokenizer, usual: Sequence[int], rng: random.Random
+    ) -> tuple[list[tuple[int, str, bool]], int]:
+        """Different tokens: id, form and whether white space is before it; and those passed over.
+
+        The first one is read at the start of the text and, the second time, after another.
+        """
+        reading = input_tokenizer.reading
+        drawn: list[tuple[int, str, bool]] = []
+        seen: set[int] = set()
+        while len(drawn) < self.length:
+            if len(seen) == len(usual):
+                raise CallError(
+                    f"The vocabulary has {len(drawn):,} tokens that a text gives back, and --repeat"
+                    f" is {self.length:,}.",
+                    f"Give at most --repeat {len(drawn)}.",
+                )
+            id = usual[int(rng.random() * len(usual))]
+            if id in seen:
+                continue
+            seen.add(id)
+            form = input_tokenizer.tokenizer.decode([id]).replace("▁", " ").strip()
+            if not form.isprintable() or " " in form:
+                continue
+            ways = (reading.spaced, reading.joined)
+            spaced = [way is reading.spaced for way in ways if _gives(way, form, id)]
+            if spaced and (drawn or _gives(reading.start, form, id)):
+                drawn.append((id, form, spaced[0]))
+        return drawn, len(seen) - len(drawn)
+
+
+def _gives(way: Way, form: str, id: int) -> bool:
+    return form != "" and way.encoded(form).ids == [id]

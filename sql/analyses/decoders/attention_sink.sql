@@ -1,0 +1,76 @@
+-- title: Which positions are sinks: the share of heads that rest on each
+-- paper: Gu et al. 2025 (When attention sink emerges in language models), equation 7
+-- grain: one row per position
+-- formula: α(k) = 1/(n − k) Σ_{i ≥ k} α(i, k), over the positions that see position k, which counts from 0: all n of
+--   them, unless the model is causal
+-- formula: sink(k) = mean over inputs and heads of 1(α(k) > epsilon); weight(k) = mean over inputs and heads of α(k)
+-- run: needs=shares favours=document/token
+-- plot: lines x=position y=sink low=low high=high
+-- note: Gu et al. take natural text of 64 tokens and epsilon = 0.3: attnbank ingest CORPUS --context document
+--   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: even
+--   attention of a causal model exceeds 0.3 in inputs of up to 9 positions (sink_chance).
+-- note: the last positions of an input are seen by few: the very last one of a causal model by itself alone.
+-- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- param epsilon double = 0.3: mean attention above which a head rests on a position
+-- param position integer = null: only this position, from 0; null for all
+-- column position bigint: 0-based place in the input
+-- column sink double: share of the heads that rest on it, a mean over inputs
+-- column low double: lower end of the 95 % interval of sink; null, like high, if all inputs are in one document
+-- column high double: upper end of the 95 % interval of sink
+-- column sink_chance double: share of the inputs in which even attention would
+-- column weight double: mean attention to it, over heads and inputs
+-- column chance double: the same of even attention
+-- column sequences bigint: inputs that have the position
+-- column run
+with
+
+per_sequence as (
+    select
+        received.sequence,
+        received.cluster,
+        received.position,
+        received.chance,
+        share_of(received.weight > $epsilon) as sink,
+        avg(received.weight) as weight
+    from received_share(runs := (select list(chosen_run.id) from chosen_run), position := $position) as received
+    group by received.sequence, received.cluster, received.position, received.chance
+),
+
+per_cluster as (
+    select
+        per_sequence.position,
+        per_sequence.cluster,
+        sum(per_sequence.sink) as sink,
+        sum(case when per_sequence.chance > $epsilon then cast(1 as double) else cast(0 as double) end) as sink_chance,
+        sum(per_sequence.weight) as weight,
+        sum(per_sequence.chance) as chance,
+        cast(count(*) as double) as n
+    from per_sequence
+    group by per_sequence.position, per_sequence.cluster
+),
+
+averaged as (
+    select
+        per_cluster.position,
+        sum(per_cluster.sink) / sum(per_cluster.n) as sink,
+        clustered_margin(per_cluster.sink, per_cluster.n) as margin,
+        sum(per_cluster.sink_chance) / sum(per_cluster.n) as sink_chance,
+        sum(per_cluster.weight) / sum(per_cluster.n) as weight,
+        sum(per_cluster.chance) / sum(per_cluster.n) as chance,
+        cast(sum(per_cluster.n) as bigint) as sequences
+    from per_cluster
+    group by per_cluster.position
+)
+
+select
+    averaged.position,
+    averaged.sink,
+    within_share(averaged.sink - averaged.margin) as low,
+    within_share(averaged.sink + averaged.margin) as high,
+    averaged.sink_chance,
+    averaged.weight,
+    averaged.chance,
+    averaged.sequences,
+    (select chosen_run.name from chosen_run) as run
+from averaged
+order by averaged.position

@@ -1,0 +1,77 @@
+-- title: How much each head looks at the same token where it stood before
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens' detect_head
+-- grain: one row per (layer, head)
+-- formula: score = mean over inputs of Σ_i Σ_{j ∈ P(i)} α(i, j) / Σ_i Σ_j α(i, j)
+-- formula: P(i) = {j : j < i, token(j) = token(i)}
+-- formula: weight = Σ_i Σ_{j ∈ P(i)} α(i, j) / |{i : P(i) ≠ ∅}|, over the positions of all inputs
+-- run: needs=shares favours=sentence/token
+-- weights: true
+-- plot: grid color=weight domain=0,1
+-- note: score is small where few positions have something there, whatever a head does: at most n divided by all positions. weight
+--   is over these alone, which on repeated random tokens is the prefix-matching score of Olsson et al.
+-- note: natural text repeats what is frequent and what hangs together; a model has no other way than the pattern itself on
+--   random tokens that come twice: attnbank ingest --repeat 50 --unit token.
+-- note: tokens are the same where the vocabulary writes them alike; words, in a run of words, where their pieces are.
+-- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- param exclude_bos, exclude_current_token
+-- param control_run varchar = null: name or id of a run to put beside it: the same model with random weights, say
+-- column layer, head
+-- column score double: share of the attention of an input that goes there, a mean over inputs
+-- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document
+-- column high double: upper end of the 95 % interval of score
+-- column chance double: score of even attention over the positions that each can see
+-- column weight double: mean attention to it of the positions that have something there; null where none has
+-- column weight_low double: lower end of the 95 % interval of weight
+-- column weight_high double: upper end of the 95 % interval of weight
+-- column weight_chance double: weight of even attention
+-- column control double: weight of the head of the same number in the control; null without one
+-- column control_run varchar: name of the control; null without one
+-- column n bigint: positions that have something there
+-- column sequences, run
+with
+
+control as (
+    select fit.id, fit.name
+    from run_fit(needs := 'shares', equipped := runs_with_shares(), reads_weights := true) as fit
+    where fit.misfit is null
+        and (fit.name = $control_run or cast(fit.id as varchar) = $control_run)
+),
+
+scored as (
+    select scored.*
+    from pattern_score(
+        runs := (
+            select list(asked.id)
+            from (select chosen_run.id from chosen_run union select control.id from control) as asked
+        ),
+        pattern := 'duplicate_token', exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
+    ) as scored
+    where refuse_unless(
+        $control_run is null or (select count(*) from control) = 1,
+        concat('There is no run ', $control_run, ' that can be a control here. Type: attnbank info')
+    )
+)
+
+select
+    scored.layer,
+    scored.head,
+    scored.score,
+    scored.low,
+    scored.high,
+    scored.chance,
+    scored.weight,
+    scored.weight_low,
+    scored.weight_high,
+    scored.weight_chance,
+    beside.weight as control,
+    (select control.name from control) as control_run,
+    scored.n,
+    scored.sequences,
+    (select chosen_run.name from chosen_run) as run
+from scored
+inner join chosen_run on chosen_run.id = scored.run
+left join scored as beside
+    on beside.run = (select control.id from control)
+    and beside.layer = scored.layer
+    and beside.head = scored.head
+order by scored.layer, scored.head

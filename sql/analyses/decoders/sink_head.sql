@@ -1,0 +1,61 @@
+-- title: How often each head rests on a position: the sinks of attention_sink, head by head
+-- paper: Gu et al. 2025 (When attention sink emerges in language models), equation 7
+-- grain: one row per (layer, head)
+-- formula: sink = mean over inputs of 1(α(k) > epsilon); weight = mean over inputs of α(k), with α(k) as in
+--   attention_sink
+-- run: needs=shares favours=document/token
+-- plot: grid color=sink,weight domain=0,1
+-- note: the mean of sink over all heads is that of attention_sink.
+-- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- param epsilon double = 0.3: mean attention above which a head rests on the position
+-- param position integer = 0: the position, from 0
+-- column layer, head
+-- column sink double: share of the inputs in which the head rests on it
+-- column weight double: mean attention to it, over inputs
+-- column low double: lower end of the 95 % interval of weight; null, like high, if all inputs are in one document
+-- column high double: upper end of the 95 % interval of weight
+-- column chance double: weight of even attention
+-- column sequences bigint: inputs that have the position
+-- column run
+with
+
+per_cluster as (
+    select
+        received.layer,
+        received.head,
+        received.cluster,
+        sum(case when received.weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,
+        sum(received.weight) as weight,
+        sum(received.chance) as chance,
+        cast(count(*) as double) as n
+    from received_share(
+        runs := (select list(chosen_run.id) from chosen_run), position := coalesce($position, 0)
+    ) as received
+    group by received.layer, received.head, received.cluster
+),
+
+averaged as (
+    select
+        per_cluster.layer,
+        per_cluster.head,
+        sum(per_cluster.sink) / sum(per_cluster.n) as sink,
+        sum(per_cluster.weight) / sum(per_cluster.n) as weight,
+        clustered_margin(per_cluster.weight, per_cluster.n) as margin,
+        sum(per_cluster.chance) / sum(per_cluster.n) as chance,
+        cast(sum(per_cluster.n) as bigint) as sequences
+    from per_cluster
+    group by per_cluster.layer, per_cluster.head
+)
+
+select
+    averaged.layer,
+    averaged.head,
+    averaged.sink,
+    averaged.weight,
+    within_share(averaged.weight - averaged.margin) as low,
+    within_share(averaged.weight + averaged.margin) as high,
+    averaged.chance,
+    averaged.sequences,
+    (select chosen_run.name from chosen_run) as run
+from averaged
+order by averaged.layer, averaged.head

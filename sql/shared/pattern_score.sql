@@ -1,0 +1,220 @@
+-- title: How much of the attention of each head of some runs goes where a pattern over the tokens says
+-- grain: one row per (run, layer, head)
+-- note: the patterns are those of TransformerLens' detect_head: at position i, previous_token is i - 1; duplicate_token
+--   the earlier positions j < i with the same token; induction the positions j + 1 after these.
+-- param runs
+-- param pattern varchar = 'induction': previous_token, duplicate_token or induction
+-- param exclude_bos, exclude_current_token
+-- column run integer: run.id of the run
+-- column layer, head
+-- column score double: share of the attention that goes there, a mean over inputs
+-- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
+-- column high double: upper end of the 95 % interval of score
+-- column chance double: score of even attention over the positions that each can see
+-- column weight double: mean attention to it of the positions that have something there
+-- column weight_low double: lower end of the 95 % interval of weight
+-- column weight_high double: upper end of the 95 % interval of weight
+-- column weight_chance double: weight of even attention
+-- column n bigint: positions that have something there
+-- column sequences
+with
+
+input as materialized (
+    select
+        sequence.id as sequence,
+        sequence.run,
+        sequence.positions,
+        sight.is_causal,
+        case when placed.is_single then sequence.id else sequence.document end as cluster,
+        harmonic(sequence.positions) as harmonic
+    from sequence
+    inner join run_sight(runs := $runs) as sight on sight.run = sequence.run
+    inner join corpus_document(runs := $runs) as placed
+        on placed.run = sequence.run
+        and placed.document = sequence.document
+),
+
+placed_token as (
+    select position.sequence, cast(position.position as integer) as place, position.pieces
+    from position
+    inner join input on input.sequence = position.sequence
+),
+
+-- List indexes count from 1, so that index j + 1 is position j.
+target as (
+    select placed_token.sequence, placed_token.place, placed_token.place as list_index
+    from placed_token
+    where $pattern = 'previous_token'
+        and placed_token.place > 0
+    union all
+    select
+        token.sequence,
+        token.place,
+        earlier.place + case when $pattern = 'induction' then 2 else 1 end as list_index
+    from placed_token as token
+    inner join placed_token as earlier
+        on earlier.sequence = token.sequence
+        and earlier.pieces = token.pieces
+        and earlier.place < token.place
+    where $pattern <> 'previous_token'
+),
+
+-- Materialized, so that the lists are made once and not for every row of attention that they are joined to.
+pattern_row as materialized (
+    select
+        target.sequence,
+        cast(target.place as smallint) as from_position,
+        list_sort(list(target.list_index)) as list_indexes
+    from target
+    where not ($exclude_bos and target.list_index = 1)
+        and not ($exclude_current_token and target.list_index = target.place + 1)
+    group by target.sequence, target.place
+),
+
+-- What even attention gives, of a position to each that it sees.
+even_pattern as (
+    select
+        pattern_row.sequence,
+        count(*) as n,
+        sum(
+            cast(place_count(pattern_row.list_indexes) as double)
+            / case when input.is_causal then pattern_row.from_position + 1 else input.positions end
+        ) as on_pattern
+    from pattern_row
+    inner join input on input.sequence = pattern_row.sequence
+    group by pattern_row.sequence
+),
+
+even as materialized (
+    select
+        input.*,
+        coalesce(even_pattern.n, 0) as n,
+        coalesce(even_pattern.on_pattern, cast(0 as double)) as even_on_pattern,
+        input.positions
+        - case when $exclude_bos and input.is_causal then input.harmonic when $exclude_bos then 1 else 0 end
+        - case
+            when $exclude_current_token and input.is_causal then input.harmonic
+            when $exclude_current_token then 1
+            else 0
+        end
+        + case
+            when $exclude_bos and $exclude_current_token
+                then cast(1 as double) / case when input.is_causal then 1 else input.positions end
+            else 0
+        end as even_total
+    from input
+    left join even_pattern on even_pattern.sequence = input.sequence
+),
+
+-- What is kept with each map is most of what the three need: the weights at an offset, and those to each position.
+found as (
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        weight_on(attention.weights, pattern_row.list_indexes) as on_pattern,
+        cast(0 as double) as total
+    from attention
+    inner join pattern_row
+        on pattern_row.sequence = attention.sequence
+        and pattern_row.from_position = attention.from_position
+    where $pattern <> 'previous_token'
+    union all
+    select
+        attention_map.sequence,
+        attention_map.layer,
+        attention_map.head,
+        case
+            when $pattern = 'previous_token' then weight_at_offset(attention_map.offsets, -1)
+            else cast(0 as double)
+        end as on_pattern,
+        weight_total(attention_map.received)
+        - case when $exclude_bos then weight_at(attention_map.received, 0) else cast(0 as double) end
+        - case
+            when $exclude_current_token then weight_at_offset(attention_map.offsets, 0)
+            else cast(0 as double)
+        end as total
+    from attention_map
+    inner join input on input.sequence = attention_map.sequence
+    union all
+    -- The weight from the second position to the first is at the offset too, and that of the first to itself was taken
+    -- off twice.
+    select
+        attention.sequence,
+        attention.layer,
+        attention.head,
+        case when attention.from_position = 1 then -weight_at(attention.weights, 0) else cast(0 as double) end
+            as on_pattern,
+        case when attention.from_position = 0 then weight_at(attention.weights, 0) else cast(0 as double) end as total
+    from attention
+    inner join input on input.sequence = attention.sequence
+    where $exclude_bos
+        and (
+            (attention.from_position = 1 and $pattern = 'previous_token')
+            or (attention.from_position = 0 and $exclude_current_token)
+        )
+),
+
+per_sequence as (
+    select
+        found.sequence,
+        found.layer,
+        found.head,
+        sum(found.on_pattern) as on_pattern,
+        sum(found.total) as total
+    from found
+    group by found.sequence, found.layer, found.head
+),
+
+-- An input whose attention is all left out (a single position) has no score.
+per_cluster as (
+    select
+        even.run,
+        even.cluster,
+        per_sequence.layer,
+        per_sequence.head,
+        sum(per_sequence.on_pattern / per_sequence.total) as score,
+        sum(even.even_on_pattern / even.even_total) as even_score,
+        cast(count(*) as double) as sequences,
+        sum(per_sequence.on_pattern) as weight,
+        sum(even.even_on_pattern) as even_weight,
+        cast(sum(even.n) as double) as n
+    from per_sequence
+    inner join even on even.sequence = per_sequence.sequence
+    where per_sequence.total > 0
+        and even.even_total > 0
+    group by even.run, even.cluster, per_sequence.layer, per_sequence.head
+),
+
+averaged as (
+    select
+        per_cluster.run,
+        per_cluster.layer,
+        per_cluster.head,
+        sum(per_cluster.score) / sum(per_cluster.sequences) as score,
+        clustered_margin(per_cluster.score, per_cluster.sequences) as margin,
+        sum(per_cluster.even_score) / sum(per_cluster.sequences) as chance,
+        sum(per_cluster.weight) / nullif(sum(per_cluster.n), 0) as weight,
+        clustered_margin(per_cluster.weight, per_cluster.n) as weight_margin,
+        sum(per_cluster.even_weight) / nullif(sum(per_cluster.n), 0) as weight_chance,
+        cast(sum(per_cluster.n) as bigint) as n,
+        cast(sum(per_cluster.sequences) as bigint) as sequences
+    from per_cluster
+    group by per_cluster.run, per_cluster.layer, per_cluster.head
+)
+
+select
+    averaged.run,
+    averaged.layer,
+    averaged.head,
+    averaged.score,
+    within_share(averaged.score - averaged.margin) as low,
+    within_share(averaged.score + averaged.margin) as high,
+    averaged.chance,
+    averaged.weight,
+    within_share(averaged.weight - averaged.weight_margin) as weight_low,
+    within_share(averaged.weight + averaged.weight_margin) as weight_high,
+    averaged.weight_chance,
+    averaged.n,
+    averaged.sequences
+from averaged

@@ -1,0 +1,164 @@
+"""A made corpus of random tokens that come twice: the model reads what was drawn, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+from click.testing import CliRunner
+
+from attnbank.cli.app import app
+from attnbank.ingest import IngestOptions, estimate, ingest
+from attnbank.ingest.merge.merging import merge_banks
+from attnbank.queries import open_bank
+from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.errors import CallError, QueryError
+
+TINY: dict[str, Any] = {"repeat": 6, "limit": 4, "seed": 0}
+
+
+def _options(bank: Path, model: Path, **more: Any) -> IngestOptions:
+    return IngestOptions((), bank, str(model), **(TINY | more))
+
+
+@pytest.mark.usual("gpt2-*", "bert-token", "mistral-*")
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "roberta", "xlm-roberta", "mistral", "gemma"])
+def test_the_model_reads_what_was_drawn(
+    tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, unit: str
+) -> None:
+    bank, model = tmp_path / "bank.duckdb", tiny_model(kind)
+    report = ingest(_options(bank, model, unit=unit))
+    assert report.corpus == "repeat-6"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    with open_to_read(bank) as connection:
+        rows = connection.execute(
+            "select document.name, document.metadata['tokens'], sequence.tokens,"
+            " list(position.pieces order by position.position)"
+            "  filter (where position.kind in ('word', 'token', 'first'))"
+            " from sequence inner join position on position.sequence = sequence.id"
+            " inner join document on document.id = sequence.document"
+            " group by all order by document.name"
+        ).fetchall()
+    assert [row[0] for row in rows] == [f"repeat-6-{number}" for number in range(1, 5)]
+    special = set(tokenizer.all_special_ids)
+    for _, told, tokens, pieces in rows:
+        drawn = [int(each) for each in told.split()]
+        read = tokenizer.convert_tokens_to_ids([each for (each,) in pieces])
+        assert read == drawn * 2
+        assert len(set(drawn)) == 6 and not special & set(drawn)
+        assert tokens == 12 + tokenizer.num_special_tokens_to_add()
+    assert len({row[1] for row in rows}) == 4
+
+
+def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    drawn = {}
+    for limit, seed in ((4, 0), (6, 0), (4, 1)):
+        bank = tmp_path / f"{limit}-{seed}.duckdb"
+        report = ingest(_options(bank, tiny_model("gpt2"), limit=limit, seed=seed))
+        assert report.corpus == ("repeat-6-seed1" if seed else "repeat-6")
+        with open_to_read(bank) as connection:
+            text = "select metadata['tokens'] from document order by index"
+            drawn[limit, seed] = connection.execute(text).fetchall()
+    assert drawn[4, 0] == drawn[6, 0][:4]
+    assert not set(drawn[4, 0]) & set(drawn[4, 1])
+
+
+def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+    """Counted before, resumed, kept, a control beside it; and it answers where it is named."""
+    bank, model = tmp_path / "bank.duckdb", tiny_model("gpt2")
+    options = _options(bank, model, batch_tokens=32)
+    counted = estimate(options)
+
+    def stop(progress: Any) -> None:
+        if progress.stage == "running" and progress.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(options, stop)
+    report = ingest(options)
+    assert report.state == "resumed"
+    assert (report.inputs, report.words, report.weights) == (4, 48, counted.weights)
+    assert (counted.inputs, counted.words, counted.notes) == (4, 48, report.notes[:1])
+    assert "24 tokens drawn" in report.notes[0]
+    assert ingest(options).state == "unchanged"
+    control = ingest(_options(bank, model, random_weights=1))
+    assert (control.corpus, control.state) == ("repeat-6", "new")
+    whole = tmp_path / "whole.duckdb"
+    ingest(_options(whole, model, batch_tokens=32))
+    with open_to_read(bank) as one, open_to_read(whole) as other:
+        for table in ("word", "document", "position", "attention"):
+            rows = f"from {table} order by all"
+            if table in ("position", "attention"):
+                rows = f"from {table} where sequence <= 4 order by all"
+            assert one.execute(rows).fetchall() == other.execute(rows).fetchall()
+    with open_bank(bank) as opened:
+        with pytest.raises(QueryError, match="by default") as told:
+            opened.query("induction_head")
+        assert "its text is made of random tokens" in told.value.remedy
+        assert len(opened.query("induction_head", run=report.run)) == 12
+
+
+def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+    model, parts = tiny_model("gpt2"), []
+    for shard in ("1/2", "2/2"):
+        parts.append(tmp_path / f"{shard[0]}.duckdb")
+        ingest(_options(parts[-1], model, shard=shard))
+    merge_banks(tmp_path / "merged.duckdb", parts)
+    ingest(_options(tmp_path / "whole.duckdb", model))
+    found = []
+    for name in ("merged", "whole"):
+        with open_to_read(tmp_path / f"{name}.duckdb") as connection:
+            found.append(
+                connection.execute(
+                    "select document.index, document.metadata, list(word.form order by word.index)"
+                    " from word inner join sentence on sentence.id = word.sentence"
+                    " inner join document on document.id = sentence.document"
+                    " group by all order by 1"
+                ).fetchall()
+            )
+            ((digest, shard),) = connection.execute("select sha256, shard from corpus").fetchall()
+            assert shard is None
+            found[-1].append(digest)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"corpora": ("x.conllu",)}, "--repeat makes the corpus, and x.conllu reads one"),
+        ({"format": "lines"}, "--repeat makes the corpus, and --format reads one"),
+        ({"edges": "share"}, "--edges share reads the text"),
+        ({"model": "none"}, "--repeat draws from the vocabulary of a model"),
+        ({"repeat": 10_000, "limit": 2_000}, "draw more than 10,000,000 tokens"),
+        ({"repeat": 15_001}, "--repeat is out of range"),
+        ({"repeat": 10_000}, "tokens that a text gives back, and --repeat is 10,000"),
+    ],
+)
+def test_what_does_not_go_together(
+    tmp_path: Path, tiny_model: Callable[[str], Path], more: dict[str, Any], told: str
+) -> None:
+    bank = tmp_path / "bank.duckdb"
+    own: dict[str, Any] = {"corpora": (), "bank": bank, "model": str(tiny_model("gpt2"))}
+    with pytest.raises(CallError, match=told):
+        ingest(IngestOptions(**(own | TINY | more)))
+    assert not bank.exists() or "vocabulary" in told or "gives back" in told
+
+
+def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+    bank, model = str(tmp_path / "bank.duckdb"), str(tiny_model("gpt2"))
+    call = ["-b", bank, "ingest", "--repeat", "6", "--limit", "4", "-m", model, "--unit", "token"]
+    dry = CliRunner().invoke(app, [*call, "--dry-run"])
+    assert (dry.exit_code, Path(bank).exists()) == (0, False)
+    assert "24 tokens drawn; passed over" in dry.output
+    found = CliRunner().invoke(app, call)
+    assert found.exit_code == 0
+    assert "24 tokens drawn; passed over" in found.output
+    assert "query induction_head --run repeat-6/" in found.output
+    again = CliRunner().invoke(app, [*call[:5], "--limit", "5", *call[7:]])
+    assert "The bank has another corpus called repeat-6" in str(again.exception)
