@@ -46,6 +46,8 @@ class Merged:
     candidates: list[Ints]
 
 
+Maps = list[Tensor] | list[list[Floats]]
+"""The maps of a batch, by layer: a tensor [B, H, T, T], or an array [H, T, T] for each input."""
 Rows = Literal["shares", "parts", "lengths"]
 """What rows of a map are: shares that sum to 1; parts of what sums to 1; numbers of any size."""
 
@@ -79,7 +81,7 @@ class _Gathered:
 
 def merged(
     inputs: Sequence[Encoded],
-    attentions: list[Tensor],
+    attentions: Maps,
     unmaskable: Sequence[bool],
     *,
     subword: Subword,
@@ -90,13 +92,13 @@ def merged(
 ) -> Merged:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer (of positions instead of tokens, where
-    it `is_pooled` already). It is emptied on the way, so that the memory of a layer is free once it
+    `attentions` holds the maps of each layer (of positions instead of tokens, where it `is_pooled`
+    already). It is emptied on the way, so that the memory of a layer is free once it
     is merged. Peaks are those of unrounded weights, sums those of the weights as they are stored.
     An input of which some row is not what `rows` says is unnormalised (see `is_unnormalised`);
     neither it nor an `unmaskable` input is kept.
     """
-    heads = attentions[0].shape[1]
+    heads = len(attentions[0][0])
     maps = len(attentions) * heads
     gathered = [_Gathered.of(each, is_pooled=is_pooled) for each in inputs]
     squares = [each.pieces.positions**2 for each in gathered]
@@ -129,24 +131,27 @@ def merged(
     )
 
 
-def _groups(attentions: list[Tensor], longest: int) -> Iterator[tuple[int, list[Floats]]]:
+def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats | list[Floats]]]]:
     """A few layers at a time, after how many; none is held here, or by the list, when it is done.
 
     Of inputs of up to `longest` tokens, as many layers as are merged together anyway.
     """
-    at_once = max(1, AT_ONCE // (attentions[0].shape[1] * longest**2))
+    at_once = max(1, AT_ONCE // (len(attentions[0][0]) * longest**2))
     before = 0
     while attentions:
-        layers = [each.detach().float().cpu().numpy() for each in attentions[:at_once]]
+        layers = [
+            each.detach().float().cpu().numpy() if isinstance(each, Tensor) else each
+            for each in attentions[:at_once]
+        ]
         del attentions[:at_once]
         yield before, layers
         before += len(layers)
         del layers
 
 
-def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
+def _parts(layers: Sequence[Floats | list[Floats]], at: int, tokens: int) -> Iterator[Floats]:
     """The maps of one input in some layers, [N, T, T] for a few of them at a time."""
-    heads = layers[0].shape[1]
+    heads = len(layers[0][at])
     maps = len(layers) * heads
     at_once = max(1, AT_ONCE // tokens**2)
     for begin in range(0, maps, at_once):
@@ -155,7 +160,7 @@ def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
         for layer in range(begin // heads, (end - 1) // heads + 1):
             before = layer * heads
             first, last = max(begin, before), min(end, before + heads)
-            of_layer = layers[layer][at, first - before : last - before, :tokens, :tokens]
+            of_layer = layers[layer][at][first - before : last - before, :tokens, :tokens]
             part[first - begin : last - begin] = of_layer
         yield part
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import Inputs, maps_of
-from attnbank.ingest.attention.merging import Peaks, Rows, merged
+from attnbank.ingest.attention.merging import Maps, Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.drafts import Input
 from attnbank.ingest.inputs.plan import Batch
@@ -66,6 +66,7 @@ class BatchRows:
     effort: float = 0.0  # as of the batch
     unknown_words: int = 0  # words with a piece that the vocabulary lacks
     joined_words: int = 0  # words that the tokenizer reads otherwise within the text than alone
+    misspelled_words: int = 0  # words that given tokens do not spell
 
     @property
     def rows(self) -> int:
@@ -106,21 +107,21 @@ def run_model(
 
 
 def rows_of(
-    batch: Batch, attentions: list[Tensor], facts: RunFacts, measured: Measured | None = None
+    batch: Batch, attentions: Maps, facts: RunFacts, measured: Measured | None = None
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
-    `attentions` holds a tensor [B, H, T, T] for each layer, and is emptied: what is merged is not
-    kept. `measured` is what the masked inputs gave, where the run masks them. An input with a row
-    of attention that does not sum to 1 within 1e-3 (that sums to more, where the model has sinks),
-    or with no token to mask, is left out: its sentences become rows of `skipped`.
+    `attentions` holds the maps of each layer, and is emptied: what is merged is not kept.
+    `measured` is what the masked inputs gave, where the run masks them. An input with a row of
+    attention that does not sum to 1 within 1e-3 (that sums to more, where the model has sinks), or
+    with no token to mask, is left out: its sentences become rows of `skipped`.
     """
     rows = BatchRows(batch.number, batch.sentences, effort=batch.effort)
     skips = list(batch.skips)
     tables = rows.tables
     if batch.inputs:
         masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
-        layers, heads = len(attentions), attentions[0].shape[1]
+        layers, heads = len(attentions), len(attentions[0][0])
         found = merged(
             [each.encoded for each in batch.inputs],
             attentions,

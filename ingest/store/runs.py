@@ -61,6 +61,7 @@ class Wanted:
     batching: Batching = "padded"
     first_word: FirstWord | None = None
     bos: str | None = None
+    misspelled_words: int | None = None  # at the start: 0 where given tokens are to spell words
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -193,6 +194,7 @@ def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
         device=wanted.device, code_version=provenance.version(),
         libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
+        misspelled_words=wanted.misspelled_words,
     )  # fmt: skip
     made = find_run(connection, wanted)
     assert made is not None

@@ -29,6 +29,7 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
         "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
         "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 2, "keep": "weights",
         "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
+        "misspelled_words": None,
         "device": "cpu", "batch_tokens": 1024, "code_version": "0",
         "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
         "unknown_words": 1, "started": datetime(2026, 1, number),
