@@ -153,7 +153,7 @@ class GivenRun:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)
             )
-            corpus = self._corpus(options.corpora[0])
+            corpus = self._corpus(options.paths[0])
             model = runs.model_id(self._connection, self._facts)
             # As `ingest` does: heads of causal models rest on whatever is first.
             first_word: FirstWord | None = "special" if self._facts.causal else None

@@ -263,7 +263,7 @@ def _options(options: IngestOptions) -> dict[str, str]:
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
     shape = {name: value for name, value in _shape(options).items() if value is not None}
-    return asked | shape | {"corpora": "\n".join(options.corpora)}
+    return asked | shape | {"corpora": "\n".join(options.paths)}
 
 
 def _shape(options: IngestOptions) -> dict[str, str | None]:

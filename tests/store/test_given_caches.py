@@ -35,8 +35,7 @@ def _hooked(model: Any, tokenizer: Any) -> Any:
         hooked, of = lens.HookedTransformer, lens.HookedTransformerConfig
     except (AttributeError, ImportError):
         pytest.skip("version 4 has no HookedTransformer")
-    from transformer_lens.pretrained.weight_conversions import convert_gpt2_weights
-
+    converted = pytest.importorskip("transformer_lens.pretrained.weight_conversions")
     own = model.config
     config = of(
         n_layers=own.n_layer, d_model=own.n_embd, n_heads=own.n_head,
@@ -45,7 +44,7 @@ def _hooked(model: Any, tokenizer: Any) -> Any:
         eps=own.layer_norm_epsilon,
     )  # fmt: skip
     found = hooked(config)
-    found.load_state_dict(convert_gpt2_weights(model, config), strict=False)
+    found.load_state_dict(converted.convert_gpt2_weights(model, config), strict=False)
     return found
 
 
