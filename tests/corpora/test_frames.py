@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_a_treebank_as_a_frame_gives_the_same_tables(name: str, tmp_path: Path) 
     # What the columns do not hold is rebuilt, or absent: the text, from the words.
     spelled = "select replace(text, ' ', '') as text from sentence order by id"
     texts, again = _ask(bank, spelled)["text"], _ask(other, spelled)["text"]
-    assert (texts == again).mean() > 0.99
+    assert sum(map(eq, texts, again)) > 0.99 * len(texts)
     facts = "select format, language from corpus"
     assert _ask(bank, facts).equals(_ask(other, facts))
 
