@@ -485,3 +485,44 @@ def test_a_run_that_was_killed_goes_on(bank: Path) -> None:
     with open_bank(bank) as opened:
         (after,) = opened.info().runs.rows(named=True)
     assert after["sentences"] == 24 and after["finished"] is not None
+
+
+_FULL = """
+import os, resource, signal, sys
+import numpy as np
+from attnbank.ingest import add_run
+from attnbank.sql.errors import BankError
+import attnbank.ingest.given as given
+
+given._TOKENS_AT_ONCE = 60
+given.Writer.commit_if_due = given.Writer.commit
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+try:
+    with add_run(sys.argv[1], "stories", "mine", layers=12, heads=12) as run:
+        for sentence in run.sentences():
+            size = len(sentence.words)
+            drawn = np.random.default_rng(size).random((12, 12, size, size))
+            run.add(sentence, sentence.words, range(size), drawn / drawn.sum(-1, keepdims=True))
+except BankError as error:
+    print(error)
+    sys.exit(3)
+"""
+
+
+def test_a_full_disk(bank: Path) -> None:
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / ".src")}
+    command = [sys.executable, "-c", _FULL, str(bank)]
+    found = subprocess.run(
+        [*command, "1500000"], env=path, check=False, capture_output=True, text=True
+    )
+    assert (found.returncode, found.stderr) == (3, "")
+    assert found.stdout.count("\n") <= 2 and "full" in found.stdout
+    with open_bank(bank) as opened:
+        (before,) = opened.info().runs.rows(named=True)
+    assert 0 < before["sentences"] < 24 and before["finished"] is None
+    subprocess.run([*command, "100000000"], env=path, check=True)
+    with open_bank(bank) as opened:
+        (after,) = opened.info().runs.rows(named=True)
+    assert after["sentences"] == 24 and after["finished"] is not None
