@@ -22,7 +22,7 @@ from attnbank.ingest import wait_passively
 
 wait_passively()
 
-import numpy as np
+import torch
 import transformers
 from bench_ingest import Remembered
 
@@ -41,9 +41,9 @@ def main() -> None:
     model = cast(models.Model, Remembered(models.load(arguments.model)))
     ingesting.load_model = lambda options, device=None: (model, None)
     folder = Path(arguments.model)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(
-        folder if folder.is_dir() else place_of(arguments.model)[0]
-    )
+    folder = folder if folder.is_dir() else Path(place_of(arguments.model)[0])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    own = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     facts = model.facts
     given = {}
     ratios = []
@@ -67,12 +67,13 @@ def main() -> None:
                     if sentence.name not in given:
                         begun = time.process_time()
                         read = tokenizer([*sentence.words], is_split_into_words=True)
-                        size = len(read.input_ids)
-                        drawn = np.random.default_rng(size).random(
-                            (facts.layers, facts.heads, size, size), np.float32
+                        with torch.inference_mode():
+                            found = own(**read.convert_to_tensors("pt", prepend_batch_axis=True))
+                        given[sentence.name] = (
+                            read.tokens(),
+                            read.word_ids(),
+                            list(found.attentions),
                         )
-                        drawn /= drawn.sum(-1, keepdims=True)
-                        given[sentence.name] = read.tokens(), read.word_ids(), [*drawn]
                         apart += time.process_time() - begun
                     run.add(sentence, *given[sentence.name])
             other = time.process_time() - start - apart
