@@ -68,7 +68,10 @@ def main() -> None:
                         begun = time.process_time()
                         read = tokenizer([*sentence.words], is_split_into_words=True)
                         with torch.inference_mode():
-                            found = own(**read.convert_to_tensors("pt", prepend_batch_axis=True))
+                            found = own(
+                                **read.convert_to_tensors("pt", prepend_batch_axis=True),
+                                output_attentions=True,
+                            )
                         given[sentence.name] = (
                             read.tokens(),
                             read.word_ids(),
