@@ -67,6 +67,8 @@ def reading_lines(run: Mapping[str, Any]) -> list[str]:
             else "are tokenized differently in the text (see --edges share)"
         )
         lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
+    if wrong := run.get("misspelled_words"):
+        lines.append(f"the given tokens of {wrong:,} of {run['words']:,} words do not spell them")
     if inner := run["inner_dependencies"]:
         lines.append(
             f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"

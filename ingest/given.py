@@ -13,9 +13,11 @@ architecture "given", and its device is "given".
 from __future__ import annotations
 
 import hashlib
+import operator
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,11 +29,20 @@ from numpy.typing import NDArray
 from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
 from attnbank.ingest.attention.merging import Maps, Rows, is_unnormalised
 from attnbank.ingest.attention.rows import RunFacts, rows_of
-from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSentence
+from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSentence, spans_of
 from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import Encoded, Position
-from attnbank.ingest.options import FirstWord, IngestOptions, Keep, Measure, Subword, Unit
+from attnbank.ingest.options import (
+    FirstWord,
+    IngestOptions,
+    Keep,
+    Measure,
+    Multiword,
+    Subword,
+    Unit,
+)
 from attnbank.ingest.run import check_options
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -39,7 +50,7 @@ from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import ingesting
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import existing
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.suggest import did_you_mean, listed
 
 WordOf = int | tuple[int, int] | None
@@ -47,6 +58,7 @@ WordOf = int | tuple[int, int] | None
 None for a special token."""
 
 _GIVEN = "given"
+_UNKNOWN = 1  # what stands for the id of [UNK]; other tokens have 0
 _TOKENS_AT_ONCE = 1024
 _CAUSAL = 1e-6  # what rounding may leave above the diagonal
 _KINDS = ("cls", "sep", "special")
@@ -56,15 +68,17 @@ _KINDS = ("cls", "sep", "special")
 class GivenSentence:
     """A sentence of the corpus that the run has no maps of yet.
 
-    `words` are its words as they are written, without multiword tokens; `spaces` says after which
-    of them white space follows.
+    `words` are what `ingest` gives to a tokenizer: its words, and as one each multiword token that
+    its words do not spell (French du), unless the run reads the parts of these. `spaces` says after
+    which of them white space follows.
     """
 
     name: str | None
     words: tuple[str, ...]
     spaces: tuple[bool, ...]
-    _row: TokenisedSentence
-    _sequence: int
+    _row: TokenisedSentence = field(repr=False)
+    _sequence: int = field(repr=False)
+    _run: GivenRun = field(repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -84,23 +98,27 @@ def add_run(
     sinks: bool = False,
     unit: Unit = "word",
     subword: Subword = "mean",
+    multiword: Multiword = "written",
     measure: Measure = "weights",
     keep: Keep = "weights",
     decimals: int | None = None,
     random_seed: int | None = None,
+    spelled: bool = True,
     over: bool = False,
 ) -> GivenRun:
     """A context in which the maps of a model over single sentences of a corpus are written.
 
     The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest`
-    tells the model's weights from others of the name: any text, of which the SHA-256 is kept. The
+    tells the model's weights from others of the name: any text, of which the SHA-256 is kept.
+    Tokens must spell their words, unless they are not `spelled` (a model that reads sounds). The
     other arguments are those of `IngestOptions` and of table `model`. Where the run was begun
     before, it goes on, unless it is to start `over`. Raises CallError for what does not fit, and
-    for a run that is finished; BankError where there is no bank.
+    for a run that is finished; BankError where there is no bank, or it cannot be written.
     """
     options = IngestOptions(
-        (corpus,), Path(bank), model=model, unit=unit, subword=subword, measure=measure, keep=keep,
-        decimals=decimals, random_weights=random_seed, replace=over, device=_GIVEN,
+        (corpus,), Path(bank), model=model, unit=unit, subword=subword, multiword=multiword,
+        measure=measure, keep=keep, decimals=decimals, random_weights=random_seed, replace=over,
+        device=_GIVEN,
     )  # fmt: skip
     check_options(options)
     most = 2**15 - 1  # both are SMALLINT
@@ -111,19 +129,22 @@ def add_run(
         model, None, known, _GIVEN, layers, heads, random_seed, _GIVEN, known, None, None, sinks,
         causal,
     )  # fmt: skip
-    return GivenRun(options, facts)
+    return GivenRun(options, facts, spelled=spelled)
 
 
 class GivenRun:
     """A run that is being given; see `add_run`. `name` is its name, once it is entered."""
 
-    def __init__(self, options: IngestOptions, facts: ModelFacts) -> None:
+    def __init__(self, options: IngestOptions, facts: ModelFacts, *, spelled: bool) -> None:
         self.name = ""
-        self._options, self._facts = options, facts
+        self._options, self._facts, self._spelled = options, facts, spelled
         self._stack = ExitStack()
+        self._is_open = False
         self._heads = 1 if options.measure in OF_LAYERS else facts.heads
-        self._inputs: list[tuple[Input, NDArray[np.float32]]] = []
-        self._given: set[int] = set()
+        self._inputs: list[_Given] = []
+        self._tokens = 0  # of them
+        self._had: set[int] = set()  # the sequences that the run has, or was given
+        self._example = ""  # of a word that its tokens do not spell
 
     def __enter__(self) -> Self:
         options = self._options
@@ -132,13 +153,14 @@ class GivenRun:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)
             )
-            corpus = self._corpus(options.corpora[0])
+            corpus = self._corpus(options.paths[0])
             model = runs.model_id(self._connection, self._facts)
             # As `ingest` does: heads of causal models rest on whatever is first.
             first_word: FirstWord | None = "special" if self._facts.causal else None
             wanted = runs.Wanted(
-                corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word
-            )
+                corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
+                misspelled_words=0 if self._spelled else None,
+            )  # fmt: skip
             run = runs.find_run(self._connection, wanted)
             if run is not None and options.replace:
                 delete_run(self._connection, run.id)
@@ -154,10 +176,13 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                keep=options.keep, rows=self._rows, measure=options.measure,
+                unknown=_UNKNOWN, keep=options.keep, rows=self._rows, measure=options.measure,
             )  # fmt: skip
+            had = "select id from sequence where run = ?"
+            self._had = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}
             self._writer = stack.enter_context(Writer(self._connection, self._run))
             self._stack = stack.pop_all()
+        self._is_open = True
         return self
 
     def __exit__(
@@ -167,19 +192,26 @@ class GivenRun:
         trace: TracebackType | None,
     ) -> None:
         """Finish the run; after an error, keep what is whole and leave it unfinished."""
+        self._is_open = False
+        if error is not None:
+            self._stack.__exit__(kind, error, trace)  # which makes a BankError of DuckDB's
+            return
         with self._stack:
-            if error is None:
-                self._flush(self._left_out())
-                self._writer.commit()
-                runs.finish_run(self._connection, self._run.run)
+            self._flush(self._left_out())
+            self._writer.commit()
+            runs.finish_run(self._connection, self._run.run)
+            statement = "select misspelled_words from run where id = ?"
+            ((wrong,),) = self._connection.execute(statement, [self._run.run]).fetchall()
+        if wrong:
+            example = self._example and f", as {self._example}"
+            told = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
+            warnings.warn(told, AttnbankWarning, stacklevel=2)
 
     def sentences(self) -> Iterator[GivenSentence]:
         """The sentences of the corpus that the run does not have yet, in order."""
-        done = self._done()
         for number, row in enumerate(self._all()):
-            sequence = self._run.first_sequence + number
-            if sequence not in done and sequence not in self._given and row[6]:
-                yield _sentence(row, number)
+            if row[6] and self._run.first_sequence + number not in self._had:
+                yield self._sentence(row, number)
 
     def add(
         self,
@@ -197,42 +229,49 @@ class GivenRun:
         `__array__` or DLPack. `kinds` are those of the special tokens, in order (cls, sep, or
         special); otherwise the first of several is cls, and the last sep.
 
-        Raises CallError for what does not fit together, and for rows that are not what the run's
-        measure says: shares that sum to 1, of a model with sinks to less; nothing negative, nothing
-        that is not finite; zero above the diagonal of a causal model.
+        The tokens of a word must spell it, marks (##, Ġ, ▁, </w>), case and accents aside; [UNK]
+        and <unk> stand for anything. Where those of single words do not, that is counted, and told
+        at the end (`run.misspelled_words`).
+
+        Raises CallError for what does not fit together, for tokens that stand at other words than
+        their own, and for rows that are not what the run's measure says: shares that sum to 1, of a
+        model with sinks to less; nothing negative, nothing that is not finite; zero above the
+        diagonal of a causal model. What was given before is not lost.
         """
         where = f"sentence {sentence.name or sentence._row.id}"
-        given = _as_array(maps, where)
-        shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
-        if given.shape != shape:
+        sequence = self._run.first_sequence + sentence._sequence if self._is_open else 0
+        if sentence._run is not self or not self._is_open:
             raise CallError(
-                f"The maps of {where} have the shape {given.shape}; expected {shape}.",
-                "Give (layers, heads, tokens, tokens), special tokens included.",
+                f"The run that {where} is of is not open.", "Give it within its `with add_run`."
             )
-        spans, encoded = self._encoded(sentence, tokens, words, kinds, where)
+        if sequence in self._had:
+            raise CallError(
+                f"The run has the maps of {where}.", "Give those of each sentence once."
+            )
+        tokens = _as_texts(tokens, where)
+        shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
+        given = _as_array(maps, shape, where)
+        spans, encoded, wrong = self._encoded(sentence, tokens, words, kinds, where)
         self._check(given, where)
-        self._given.add(self._run.first_sequence + sentence._sequence)
+        self._had.add(sequence)
         row = sentence._row
-        self._inputs.append(
-            (Input(sentence._sequence, row.document, (row,), spans, encoded), given)
-        )
-        if sum(len(each.encoded.ids) for each, _ in self._inputs) >= _TOKENS_AT_ONCE:
+        one = Input(sentence._sequence, row.document, (row,), spans, encoded)
+        self._inputs.append(_Given(one, given, wrong))
+        self._tokens += len(tokens)
+        if self._tokens >= _TOKENS_AT_ONCE:
             self._flush()
 
     def _flush(self, skips: Sequence[Skip] = ()) -> None:
-        if not self._inputs and not skips:
+        given, self._inputs, self._tokens = self._inputs, [], 0
+        if not given and not skips:
             return
         self._batch += 1
-        batch = Batch(self._batch, [each for each, _ in self._inputs], [*skips])
-        most = max((len(each.encoded.ids) for each in batch.inputs), default=0)
-        size = (len(batch.inputs), self._facts.layers, self._heads, most, most)
-        padded = torch.zeros(size if batch.inputs else (0,))
-        for at, (_, given) in enumerate(self._inputs):
-            tokens = given.shape[-1]
-            padded[at, :, :, :tokens, :tokens] = torch.from_numpy(given)
-        self._inputs = []
-        maps = Maps.of([*padded.unbind(1)]) if batch.inputs else None
-        self._writer.add(rows_of(batch, maps, self._run))
+        batch = Batch(self._batch, [each.input for each in given], [*skips])
+        layers = ([each.maps[at] for each in given] for at in range(self._facts.layers))
+        maps = Maps(self._facts.layers, self._heads, layers) if given else None
+        rows = rows_of(batch, maps, self._run)
+        rows.misspelled_words = sum(each.misspelled for each in given)
+        self._writer.add(rows)
 
     @property
     def _rows(self) -> Rows:
@@ -264,9 +303,12 @@ class GivenRun:
         words: Sequence[WordOf],
         kinds: Sequence[str] | None,
         where: str,
-    ) -> tuple[tuple[Span, ...], Encoded]:
-        """The spans and positions of the tokens, which must be all words, in order."""
-        owned = [each if isinstance(each, tuple | None) else (each, each) for each in words]
+    ) -> tuple[tuple[Span, ...], Encoded, int]:
+        """The spans and positions of the tokens, which must be all words, in order.
+
+        And how many words they do not spell.
+        """
+        owned = _owners(words, where)
         ranges = [*dict.fromkeys(each for each in owned if each is not None)]
         own = sentence._row.spans
         if len(owned) != len(tokens) or not _is_in_order(owned, ranges, len(own)):
@@ -283,8 +325,9 @@ class GivenRun:
             for first, last in ranges
         )  # fmt: skip
         positions: list[Position] = []
+        numbers = {each: number for number, each in enumerate(ranges)}
         for at, each in enumerate(owned):
-            number = None if each is None else ranges.index(each)
+            number = None if each is None else numbers[each]
             if number is None:
                 positions.append(Position(special[at], None, tokens[at], at, at + 1))
             elif self._options.unit == "token":
@@ -295,14 +338,59 @@ class GivenRun:
                 positions.append(Position("word", number, spans[number].text, at, at + 1))
         if self._facts.causal and 0 not in special:
             positions[0] = replace(positions[0], kind="first")
-        size = len(tokens)
-        return spans, Encoded(tuple(range(size)), (0,) * size, tuple(tokens), tuple(positions))
+        wrong = self._misspelled(spans, tokens, [each and numbers[each] for each in owned], where)
+        ids = tuple(_UNKNOWN if is_unknown(each) else 0 for each in tokens)
+        encoded = Encoded(ids, (0,) * len(tokens), tuple(tokens), tuple(positions))
+        return spans, encoded, wrong
+
+    def _misspelled(
+        self,
+        spans: Sequence[Span],
+        tokens: Sequence[str],
+        numbers: Sequence[int | None],
+        where: str,
+    ) -> int:
+        """How many words their tokens do not spell; `numbers` has the word of each token.
+
+        Raises CallError where the tokens stand at other words than their own.
+        """
+        if not self._spelled:
+            return 0
+        words = [each.text for each in spans]
+        own: list[list[int]] = [[] for _ in words]
+        for at, number in enumerate(numbers):
+            if number is not None:
+                own[number].append(at)
+        texts = [tuple(tokens[at] for at in each) for each in own]
+        wrong = misspelled(words, texts)
+        if not wrong:
+            return 0
+
+        def special(at: int) -> str | None:
+            return tokens[at] if 0 <= at < len(tokens) and numbers[at] is None else None
+
+        beside = [(special(each[0] - 1), special(each[-1] + 1)) for each in own]
+        found = misplaced(words, texts, wrong, beside)
+        number = wrong[0] if found is None else found
+        shown = f"{' '.join(texts[number])!r:.50}", f"{words[number]!r:.50}"
+        if found is not None:
+            raise CallError(
+                f"The tokens of {where} are not those of its words: word {number}, {shown[1]}, has"
+                f" {shown[0]}.",
+                f"Give each token its own word, 0 to {len(words) - 1}, and None to special tokens.",
+            )
+        self._example = self._example or f"{shown[0]} for {shown[1]} in {where}"
+        return len(wrong)
 
     def _left_out(self) -> list[Skip]:
-        return [
-            each._row.skip("not-given", "the run was finished without its maps")
-            for each in self.sentences()
-        ]
+        found = []
+        for number, row in enumerate(self._all()):
+            if self._run.first_sequence + number not in self._had:
+                one = self._sentence(row, number)._row
+                empty = "empty", "the sentence has no words"
+                missing = "not-given", "the run was finished without its maps"
+                found.append(one.skip(*(missing if one.spans else empty)))
+        return found
 
     def _corpus(self, name: str) -> int:
         found = dict(self._connection.execute("select name, id from corpus").fetchall())
@@ -323,11 +411,24 @@ class GivenRun:
             found = self._connection.execute(registry.statement("ingest/window"), window)
             yield from found.fetchall()
 
-    def _done(self) -> set[int]:
-        found = self._connection.execute(
-            "select id from sequence where run = ?", [self._run.run]
-        ).fetchall()
-        return {id for (id,) in found}
+    def _sentence(self, row: tuple[Any, ...], number: int) -> GivenSentence:
+        id, document, document_index, index, name, place = row[:6]
+        spans = spans_of(row[6:], self._options.multiword)
+        held = TokenisedSentence(id, document, document_index, index, name, place, spans)
+        words, spaces = (
+            tuple(each.text for each in spans),
+            tuple(each.space_after for each in spans),
+        )
+        return GivenSentence(name, words, spaces, held, number, self)
+
+
+@dataclass
+class _Given:
+    """A sentence that was given: its maps [layers, heads, T, T]."""
+
+    input: Input
+    maps: NDArray[np.float32]
+    misspelled: int
 
 
 _Owner = tuple[int, int] | None
@@ -364,36 +465,74 @@ def _written(spans: Sequence[Span]) -> str:
     return "".join(each.text + " " * each.space_after for each in spans).strip()
 
 
-def _sentence(row: tuple[Any, ...], number: int) -> GivenSentence:
-    id, document, document_index, index, name, place, ids, forms, spaces = row[:9]
-    spans = tuple(
-        Span(each, each, form, space) for each, form, space in zip(ids, forms, spaces, strict=True)
-    )
-    held = TokenisedSentence(id, document, document_index, index, name, place, spans)
-    return GivenSentence(name, tuple(forms), tuple(map(bool, spaces)), held, number)
-
-
-def _as_array(maps: Any, where: str) -> NDArray[np.float32]:
-    """The maps as one array [layers, heads, T, T]; a list has one for each layer."""
+def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
     try:
-        if isinstance(maps, list | tuple):
-            each = [_plain(one) for one in maps]
-            found = np.stack([one[0] if one.ndim == 4 else one for one in each])
-        else:
-            found = _plain(maps)
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        found = [*tokens]
+        "".join(found).encode()
+    except (TypeError, UnicodeEncodeError) as error:
         raise CallError(
-            f"The maps of {where} are not an array of numbers: {str(error).splitlines()[0]}",
+            f"The tokens of {where} are not text: {first_line(error)}.",
+            "Give them as they are written.",
+        ) from error
+    return found
+
+
+def _owners(words: Sequence[WordOf], where: str) -> list[_Owner]:
+    """The first and the last word of each token; None for special tokens."""
+    found: list[_Owner] = []
+    try:
+        for each in words:
+            ends = each if isinstance(each, tuple) else each is not None and (each, each)
+            first, last = map(operator.index, ends or (-1, -1))
+            found.append((first, last) if ends else None)
+    except (TypeError, ValueError) as error:
+        raise CallError(
+            f"The words of the tokens of {where} are not numbers: {first_line(error)}.",
+            "Give each its word, 0 or more, the first and the last of several, or None.",
+        ) from error
+    return found
+
+
+def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float32]:
+    """A copy of the maps as one array [layers, heads, T, T]; a list has one for each layer.
+
+    A copy, since the caller may use the memory again. What float32 cannot hold becomes infinite.
+    """
+    try:
+        layers = [_plain(each) for each in maps] if isinstance(maps, list | tuple) else _plain(maps)
+        if isinstance(layers, list):
+            layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
+            shapes = {each.shape for each in layers}
+            own = (len(layers), *(shapes.pop() if len(shapes) == 1 else (shapes or "")))
+        else:
+            layers = layers[0] if layers.ndim == 5 and len(layers) == 1 else layers
+            own = layers.shape
+        if own == shape:
+            found = np.empty(shape, np.float32)
+            with np.errstate(over="ignore", invalid="ignore"):
+                for at, each in enumerate(layers):
+                    found[at] = each
+    except Exception as error:  # whatever an object of the caller's raises
+        raise CallError(
+            f"The maps of {where} are not an array of numbers: {first_line(error)}",
             "Give an array of NumPy or torch, or a list with one for each layer.",
         ) from error
-    if found.ndim == 5 and found.shape[0] == 1:
-        found = found[0]
-    return np.ascontiguousarray(found, dtype=np.float32)
+    if own != shape:
+        raise CallError(
+            f"The maps of {where} have the shape {own}; expected {shape}.",
+            "Give (layers, heads, tokens, tokens), special tokens included.",
+        )
+    return found
 
 
 def _plain(one: Any) -> NDArray[Any]:
+    """An array of NumPy of any type of number. Raises what an object of the caller's raises."""
+    if hasattr(one, "__dlpack__") and not hasattr(one, "__array__"):
+        one = torch.utils.dlpack.from_dlpack(one)
     if isinstance(one, torch.Tensor):
-        return np.asarray(one.detach().float().cpu().numpy())
-    if hasattr(one, "__array__") or not hasattr(one, "__dlpack__"):
-        return np.asarray(one, dtype=np.float32)
-    return np.from_dlpack(one)
+        one = one.detach().cpu()
+        one = one.float().numpy() if one.dtype == torch.bfloat16 else one.numpy()
+    found = np.asarray(one)
+    if found.dtype.kind not in "biufV":  # V: those of other packages, such as bfloat16
+        raise TypeError(f"they are of type {found.dtype}")
+    return found

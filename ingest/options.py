@@ -67,11 +67,13 @@ _of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
 class IngestOptions:
     """Everything that shapes an ingest; each field is an option of `attnbank ingest`.
 
-    `corpora` are files or folders, or - for standard input, and none where `repeat` makes a corpus;
-    `bank` is the file to fill. What is None is found from the corpus, or left to the model.
+    `corpora` are files or folders, or - for standard input, or data frames of words (Polars,
+    pandas, whatever streams Arrow; `ingest/corpora/frames.py`), which need a `name`; and none where
+    `repeat` makes a corpus. `bank` is the file to fill. What is None is found from the corpus, or
+    left to the model.
     """
 
-    corpora: tuple[str, ...]
+    corpora: tuple[Any, ...]
     bank: Path
     model: str = _of_model(
         DEFAULT_MODEL,
@@ -246,6 +248,11 @@ class IngestOptions:
         0, "Seed of the masks of --gradients and --ablate.", least=0, most=MOST_SEED, metavar="SEED"
     )
     replace: bool = _of_result(False, "Start the run over if the bank has it.")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The corpora as text: a data frame is one (frame)."""
+        return tuple(each if isinstance(each, str) else "(frame)" for each in self.corpora)
 
     @property
     def masked(self) -> bool:

@@ -557,7 +557,8 @@ class _Runs:
             self.notes.append(
                 f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
             )
-        sums = {name: every(name) for name in ("batches", "unknown_words", "joined_words")}
+        counted = ("batches", "unknown_words", "joined_words", "misspelled_words")
+        sums = {name: every(name) for name in counted}
         return {name: None if None in each else sum(each) for name, each in sums.items()} | {
             "options": options | ({} if has.text is None else {"shard": has.text}),
             "device": " + ".join(differ["device"]),

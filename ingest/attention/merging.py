@@ -47,13 +47,17 @@ class Merged:
     candidates: list[Ints]
 
 
+Layer = Tensor | list[Floats]
+"""The maps of a batch in one layer: a tensor [B, H, T, T], or an array [H, T, T] for each input."""
+
+
 @dataclass(frozen=True)
 class Maps:
-    """The maps of a batch: of each layer in turn a tensor [B, H, T, T], as they arrive."""
+    """The maps of a batch, of each layer in turn, as they arrive."""
 
     layers: int
     heads: int
-    arriving: Iterable[Tensor]
+    arriving: Iterable[Layer]
 
     @classmethod
     def of(cls, computed: list[Tensor]) -> Maps:
@@ -144,13 +148,16 @@ def merged(
     )
 
 
-def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats]]]:
+def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats | list[Floats]]]]:
     """A few layers at a time, after how many; none is held here when it is done.
 
     Of inputs of up to `longest` tokens, as many layers as are merged together anyway.
     """
     at_once = max(1, AT_ONCE // (attentions.heads * longest**2))
-    arriving = (each.detach().float().cpu().numpy() for each in attentions.arriving)
+    arriving = (
+        each.detach().float().cpu().numpy() if isinstance(each, Tensor) else each
+        for each in attentions.arriving
+    )
     before = 0
     while before < attentions.layers:
         layers = [*islice(arriving, min(at_once, attentions.layers - before))]
@@ -159,9 +166,9 @@ def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats]]
         del layers
 
 
-def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
+def _parts(layers: Sequence[Floats | list[Floats]], at: int, tokens: int) -> Iterator[Floats]:
     """The maps of one input in some layers, [N, T, T] for a few of them at a time."""
-    heads = layers[0].shape[1]
+    heads = len(layers[0][at])
     maps = len(layers) * heads
     at_once = max(1, AT_ONCE // tokens**2)
     for begin in range(0, maps, at_once):
@@ -170,7 +177,7 @@ def _parts(layers: Sequence[Floats], at: int, tokens: int) -> Iterator[Floats]:
         for layer in range(begin // heads, (end - 1) // heads + 1):
             before = layer * heads
             first, last = max(begin, before), min(end, before + heads)
-            of_layer = layers[layer][at, first - before : last - before, :tokens, :tokens]
+            of_layer = layers[layer][at][first - before : last - before, :tokens, :tokens]
             part[first - begin : last - begin] = of_layer
         yield part
 

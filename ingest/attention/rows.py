@@ -66,6 +66,7 @@ class BatchRows:
     effort: float = 0.0  # as of the batch
     unknown_words: int = 0  # words with a piece that the vocabulary lacks
     joined_words: int = 0  # words that the tokenizer reads otherwise within the text than alone
+    misspelled_words: int = 0  # words that given tokens do not spell
 
     @property
     def rows(self) -> int:

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,7 @@ class Source:
     sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
     compressed: bool = False
     keep: object = field(default=None, repr=False, compare=False)  # holds a temporary folder
+    places: Sequence[int] = field(default=(), repr=False)  # what the lines are called, if otherwise
 
     @property
     def stem(self) -> str:
@@ -49,6 +50,10 @@ class Source:
         """The split that the file's name tells: train, dev or test as a word in it, else None."""
         match = _SPLIT.search(self.path.name.lower())
         return match[1] if match else None
+
+    def line(self, number: int) -> int:
+        """What a line is called: by its number, or that of the row of a data frame."""
+        return self.places[number - 1] if self.places and number else number
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

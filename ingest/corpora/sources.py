@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from attnbank.ingest.corpora.bounds import LEAST_FREE, MOST_CHARACTERS, MOST_PIPE, MOST_WORDS
 from attnbank.ingest.corpora.document import (
@@ -29,6 +29,7 @@ from attnbank.ingest.corpora.document import (
 from attnbank.ingest.corpora.faults import LINES, TEXT
 from attnbank.ingest.corpora.format import Reading, endings, formats, recognise
 from attnbank.ingest.corpora.formats.lines import prose_fact
+from attnbank.ingest.corpora.frames import frame_source, is_frame
 from attnbank.ingest.corpora.source import BOM, STDIN, Source, unreadable
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -48,10 +49,11 @@ class _Folder:
 
 
 def find_sources(
-    corpus: Sequence[str],
+    corpus: Sequence[Any],
     format: str | None = None,
     spacy: str | None = None,
     *,
+    name: str | None = None,
     stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
 ) -> list[Source]:
@@ -60,7 +62,8 @@ def find_sources(
     Folders are searched to the bottom for known endings, sorted by path; plain text in one that
     holds annotated files, too, is left out: it is their text or their licence. `-` is standard
     input (or `stdin`), copied to a temporary file. Any file may be gzip-compressed, and one that is
-    met twice is taken once. By default each file's content tells its `format`, and plain text that
+    met twice is taken once. A data frame of words is written to a temporary file that is called
+    `name`. By default each file's content tells its `format`, and plain text that
     no spaCy pipeline (`spacy`) annotates is lines. Files that cannot be read are added to `bad` and
     left out, if there are others.
 
@@ -72,28 +75,37 @@ def find_sources(
     if not corpus:
         remedy = "Name files or folders, or - for standard input; or have one made: --repeat N."
         raise CallError("No corpus given.", remedy)
-    if list(corpus).count(STDIN) > 1:
+    if [each for each in corpus if isinstance(each, str)].count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
     found: dict[Path, Source] = {}
     problems: list[Problem] = []
-    for name in corpus:
-        _check_name(name)
-        path = Path(name)
-        is_folder = path.is_dir() and name != STDIN
+    for each in corpus:
+        if is_frame(each):
+            source = _spooled_frame(each, name, format)
+            found[source.path] = source
+            continue
+        if not isinstance(each, str):
+            raise CallError(
+                f"A corpus cannot be a {type(each).__name__}.",
+                "Give paths as text, or data frames.",
+            )
+        _check_name(each)
+        path = Path(each)
+        is_folder = path.is_dir() and each != STDIN
         if is_folder:
-            named = [Source(str(each), each) for each in _in_folder(path)]
-        elif path.is_file() and name != STDIN:
-            named = [Source(name, path)]
-        elif name == STDIN or path.exists():
-            named = [_spooled(name, stdin, format)]
+            named = [Source(str(file), file) for file in _in_folder(path)]
+        elif path.is_file() and each != STDIN:
+            named = [Source(each, path)]
+        elif each == STDIN or path.exists():
+            named = [_spooled(each, stdin, format)]
         else:
-            raise CallError(f"{name} does not exist.", "Check the path.")
+            raise CallError(f"{each} does not exist.", "Check the path.")
         sources = []
-        for each in named:
+        for one in named:
             try:
-                sources.append(_identified(each, format))
+                sources.append(_identified(one, format))
             except FaultError as fault:
-                problems.append(replace(fault.problem, file=each.name))
+                problems.append(replace(fault.problem, file=one.name))
         if is_folder and format is None:
             plain = {*formats()[TEXT].endings}
             annotated = [
@@ -106,7 +118,7 @@ def find_sources(
         raise CorpusError(problems)
     if bad is not None:
         bad.extend(problems)
-    plain_text = [each.name for each in found.values() if each.format == TEXT]
+    plain_text = [source.name for source in found.values() if source.format == TEXT]
     if spacy is not None and not plain_text:
         raise CallError("--spacy annotates plain text, but none was given.", "Leave out --spacy.")
     if spacy is None and format == TEXT:
@@ -182,6 +194,20 @@ def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> Source:
     except OSError as error:
         raise unreadable(name, error) from None
     return Source(name, path, keep=folder)
+
+
+def _spooled_frame(frame: Any, name: str | None, format: str | None) -> Source:
+    """A data frame as a file that can be read again. Raises CallError as `frame_source` does."""
+    if name is None:
+        raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
+    if format is not None:
+        raise CallError("A data frame has no format.", "Leave format out.")
+    _check_name(name)
+    folder = _Folder()
+    try:
+        return frame_source(frame, folder.path, name, folder)
+    except OSError as error:
+        raise unreadable(name, error) from None
 
 
 def _open_pipe(name: str) -> BinaryIO:
@@ -270,7 +296,7 @@ def read(
             if item is None:
                 raise FaultError("no-sentences", "the file has no sentences")
         except FaultError as fault:
-            yield replace(fault.problem, file=source.name)
+            yield _placed(fault.problem, source, None, names)
 
 
 def _within_bounds(items: Iterable[Sentence | Problem]) -> Iterator[Sentence | Problem]:
@@ -306,10 +332,12 @@ def _placed(
 ) -> Sentence | Problem:
     """The same with the file that it is from, and a document name that is none above's."""
     if isinstance(item, Problem):
-        return replace(item, file=source.name)
-    if item.departures:
-        departures = tuple(replace(each, file=source.name) for each in item.departures)
-        item = replace(item, departures=departures)
+        return replace(item, file=source.name, line=source.line(item.line))
+    if item.departures or source.places:
+        departures = tuple(
+            replace(each, file=source.name, line=source.line(each.line)) for each in item.departures
+        )
+        item = replace(item, departures=departures, line=source.line(item.line))
     if item.document is None:
         return item
     name = item.document.name

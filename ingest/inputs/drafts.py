@@ -155,7 +155,7 @@ def tokenised(
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
         rows = ask("ingest/window", window)
-        spans = [_spans(row[6:], multiword) for row in rows]
+        spans = [spans_of(row[6:], multiword) for row in rows]
         texts = [_text(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
         in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
@@ -178,7 +178,7 @@ _Read = tuple[tuple[Span, ...], _Pieces, _Pieces]
 """What a sentence is read as: its spans, its opening and its following pieces."""
 
 
-def _spans(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> tuple[Span, ...]:
+def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> tuple[Span, ...]:
     """What the tokenizer is given of a sentence, in order.
 
     A token that its words spell ("don't" is "do" and "n't") is read word by word. The words of one

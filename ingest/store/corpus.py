@@ -93,7 +93,9 @@ def find(options: IngestOptions) -> Corpus:
     """The corpus that the options name. Raises as `find_sources` does."""
     bad: list[Problem] = []
     asked = bad if options.skip_bad else None
-    sources = find_sources(options.corpora, options.format, options.spacy, bad=asked)
+    sources = find_sources(
+        options.corpora, options.format, options.spacy, name=options.name, bad=asked
+    )
     formats = sorted({each.format for each in sources})
     annotator = files = None
     shard = read_shard(options.shard)
@@ -102,9 +104,9 @@ def find(options: IngestOptions) -> Corpus:
 
         annotator, files = pipeline_identity(options.spacy)
     facts = CorpusFacts(
-        name=options.name or _name(options.corpora),
+        name=options.name or _name(options.paths),
         format="+".join(formats),
-        path="\n".join(options.corpora),
+        path="\n".join(options.paths),
         sha256=digest(sources),
         annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
         annotator=annotator,

@@ -44,6 +44,8 @@ _TABLES = (
     "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
 )  # fmt: skip
 
+_COUNTED = ("unknown_words", "joined_words", "misspelled_words")  # columns of run, and of batches
+
 _Item = TypeVar("_Item")
 _IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
 _WAITING = 2**24  # weights that wait to be merged, of a batch; of a larger layer, one waits
@@ -289,7 +291,7 @@ class Writer:
             if not self._open:
                 self._connection.execute("begin")
             self._last_batch = rows.batch
-            counted = ("rows", "weights", "unknown_words", "joined_words")
+            counted = ("rows", "weights", *_COUNTED)
             self._open.update({name: getattr(rows, name) for name in counted})
             for table in _TABLES:
                 if table in rows.tables:
@@ -316,11 +318,10 @@ class Writer:
         with self._turns:
             if self._tally is not None:
                 self._tally.write(self._connection)
-            added = [self._open[name] for name in ("unknown_words", "joined_words")]
+            sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
             self._connection.execute(
-                "update run set batches = ?, unknown_words = unknown_words + ?,"
-                " joined_words = joined_words + ? where id = ?",
-                [self._last_batch, *added, self._facts.run],
+                f"update run set batches = ?, {sums} where id = ?",
+                [self._last_batch, *(self._open[name] for name in _COUNTED), self._facts.run],
             )
             self._connection.execute("commit")
             self._open.clear()

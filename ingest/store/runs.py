@@ -61,6 +61,7 @@ class Wanted:
     batching: Batching = "padded"
     first_word: FirstWord | None = None
     bos: str | None = None
+    misspelled_words: int | None = None  # at the start: 0 where given tokens are to spell words
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -193,6 +194,7 @@ def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
         device=wanted.device, code_version=provenance.version(),
         libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
+        misspelled_words=wanted.misspelled_words,
     )  # fmt: skip
     made = find_run(connection, wanted)
     assert made is not None
@@ -261,7 +263,7 @@ def _options(options: IngestOptions) -> dict[str, str]:
     found = {name: getattr(options, name) for name in kept}
     asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
     shape = {name: value for name, value in _shape(options).items() if value is not None}
-    return asked | shape | {"corpora": "\n".join(options.corpora)}
+    return asked | shape | {"corpora": "\n".join(options.paths)}
 
 
 def _shape(options: IngestOptions) -> dict[str, str | None]:

@@ -65,7 +65,8 @@ create table run (
     first_word varchar,
     bos varchar,
     measure varchar,
-    heads smallint
+    heads smallint,
+    misspelled_words integer
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -97,6 +98,7 @@ comment on column run.first_word is 'What the first word (token) of an input is 
 comment on column run.bos is 'The token that was put before the text of each input (--bos, --bos-token); null for what the tokenizer does by itself.';
 comment on column run.measure is 'What its maps hold. weights: attention weights; norms: the length of each weighted value vector (Kobayashi et al. 2020); residual-norms: the same of a whole layer with its residual and layer norm (2021); rollout: attention multiplied through the layers (Abnar and Zuidema 2020); value-zeroing: how much a layer''s output changes without a word''s values (Mohebbi et al. 2023).';
 comment on column run.heads is 'Maps in each layer: the heads of its model, or 1 where the measure is one of whole layers (head is 1 then).';
+comment on column run.misspelled_words is 'Words whose tokens, in a run that was given (add_run), do not spell them, marks, case and accents aside; of the batches committed so far. Null where the tokens were attnbank''s own, or were not to spell words.';
 
 create table skipped (
     corpus integer not null,

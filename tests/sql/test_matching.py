@@ -26,8 +26,8 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
     model = {
         "id": 1, "name": "bert", "revision": None, "sha256": "b", "architecture": "BertModel",
         "layers": 2, "heads": 2, "random_seed": None, "tokenizer": "BertTokenizer",
-        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False, "sliding_window": None,
-        "layer_numbers": None,
+        "max_positions": 512, "tokenizer_sha256": "c", "causal": False, "sinks": False,
+        "layer_numbers": None, "sliding_window": None,
     }  # fmt: skip
     shard = {"shard": f"{number}/{count}"} if count > 1 else {}
     run = {
@@ -36,6 +36,7 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
         "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 2, "keep": "weights",
         "batching": "padded",
         "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
+        "misspelled_words": None,
         "device": "cpu", "batch_tokens": 1024, "code_version": "0",
         "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
         "unknown_words": 1, "started": datetime(2026, 1, number),

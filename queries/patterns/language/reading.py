@@ -103,7 +103,8 @@ def _as_request_error(error: Exception, text: str) -> Exception:
         expected = error.accepts or error.expected
         if isinstance(error, UnexpectedEOF) or error.token.type == "$END":
             lines = text.split("\n")
-            return _unexpected(text, Place(len(lines), len(lines[-1]) + 1), "end of the request", expected)
+            end = Place(len(lines), len(lines[-1]) + 1)
+            return _unexpected(text, end, "end of the request", expected)
         return _unexpected(text, _place(error), repr(str(error.token)), expected)
     return error
 

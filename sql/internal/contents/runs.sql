@@ -91,7 +91,8 @@ select
     run.first_word,
     run.bos,
     run.measure,
-    run.heads
+    run.heads,
+    run.misspelled_words
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus

@@ -1,0 +1,148 @@
+"""Data frames of words as corpora: written out as CoNLL-U, and read, checked and told as that is.
+
+A frame has a row for each word, in the order of the text, and columns that are called as those of
+table `word`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from attnbank.ingest.corpora.source import Source
+from attnbank.sql.errors import CallError, first_line
+
+_TEXTS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc", "surface", "document")
+_NUMBERS = ("index", "head_index", "token_start")
+_NAMES = ("sentence", "sent_id")
+_KNOWN = (*_TEXTS, *_NUMBERS, *_NAMES, "space_after")
+_BREAKS = frozenset("\t\n\r")
+_EMPTY = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
+
+
+def is_frame(corpus: object) -> bool:
+    """Whether a corpus is a data frame: of Polars, pandas, pyarrow or whatever streams Arrow."""
+    return hasattr(corpus, "__arrow_c_stream__") or hasattr(corpus, "iloc")
+
+
+def frame_source(frame: Any, folder: Path, name: str, keep: object) -> Source:
+    """Write a frame into a folder, as the CoNLL-U file of this name, whose digest is the content's.
+
+    Sentences are told apart by `sent_id`, their name, or by `sentence` (text is a name, a number is
+    not); rows of one must follow each other. Columns that are not known are left out. Raises
+    CallError for a frame that has no words, no sentences, or values that no CoNLL-U file can hold.
+    """
+    rows = _rows(frame)
+    path = folder / f"{Path(name).name}.conllu"
+    places = array("l")  # of each line: the row of the frame, from 1
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for row, line in _lines(rows):
+            content = f"{line}\n".encode()
+            digest.update(content)
+            file.write(content)
+            places.append(row)
+    return Source(name, path, "conllu", digest.hexdigest(), keep=keep, places=places)
+
+
+def _rows(frame: Any) -> Iterator[dict[str, Any]]:
+    try:
+        streams = hasattr(frame, "__arrow_c_stream__")
+        table = pa.table(frame) if streams else pa.Table.from_pandas(frame, preserve_index=False)
+        named = [each for each in table.column_names if each in _KNOWN]
+        table = table.select(named)
+        for name in {*named} & {*_NUMBERS}:
+            at = named.index(name)
+            table = table.set_column(at, name, table[name].cast(pa.int64()))  # 3.0 of pandas is 3
+    except Exception as error:  # whatever an object of the caller's raises
+        raise CallError(
+            f"The frame cannot be read: {first_line(error)}",
+            "Give a frame of Polars or pandas with a row for each word.",
+        ) from error
+    if "form" not in named or not {*named} & {*_NAMES}:
+        raise CallError(
+            f"The frame has the columns {', '.join(table.column_names) or 'of no word'}.",
+            "It needs form, and sentence or sent_id; it may have " + ", ".join(_KNOWN[1:-3]) + ".",
+        )
+    return (row for batch in table.to_batches(10_000) for row in batch.to_pylist())
+
+
+def _lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+    """The lines of a CoNLL-U file, each with the row that it is about."""
+    before: Any = None
+    numbered = enumerate(rows, start=1)
+    by_sentence = groupby(numbered, lambda each: [each[1].get(k) for k in ("document", *_NAMES)])
+    for (document, sentence, sent_id), group in by_sentence:
+        words = [*group]
+        first = words[0][0]
+        if document is not None and document != before:
+            yield first, f"# newdoc id = {_text(document, first, 'document')}"
+        before = document
+        name = sentence if sent_id is None and isinstance(sentence, str) else sent_id
+        if name is not None:
+            yield first, f"# sent_id = {_text(name, first, 'sent_id')}"
+        empty = _empty_nodes([word for _, word in words])
+        yield from ((first, line) for line in empty["0"])
+        for at, (row, word) in enumerate(words):
+            if word.get("token_start") is not None and word["token_start"] == _index(word, at):
+                yield row, _token(words[at:], at)
+            yield row, _word(word, at, row)
+            yield from ((row, line) for line in empty[str(_index(word, at))])
+        yield words[-1][0], ""
+
+
+def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The lines of the empty nodes that `deps` names, by the word before: frames have no rows."""
+    most: dict[str, int] = defaultdict(int)
+    for word in words:
+        for before, number in _EMPTY.findall(str(word.get("deps") or "")):
+            most[before] = max(most[before], int(number))
+    found = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
+    return defaultdict(list, found)
+
+
+def _index(word: Mapping[str, Any], at: int) -> Any:
+    return word.get("index", at + 1)
+
+
+def _token(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
+    """The line of the multiword token that begins with the first of these words."""
+    (row, first), start = words[0], words[0][1]["token_start"]
+    parts = [word for _, word in words if word.get("token_start") == start]
+    last = _index(parts[-1], at + len(parts) - 1)
+    misc = "_" if parts[-1].get("space_after") is not False else "SpaceAfter=No"
+    surface = _text(first.get("surface"), row, "surface")
+    return "\t".join([f"{start}-{last}", surface, *"_" * 7, misc])
+
+
+def _word(word: Mapping[str, Any], at: int, row: int) -> str:
+    def text(name: str) -> str:
+        return _text(word.get(name), row, name)
+
+    misc = [] if word.get("misc") is None else [text("misc")]
+    if word.get("space_after") is False:
+        misc.insert(0, "SpaceAfter=No")
+    form = "" if word["form"] is None else text("form")
+    cells = [
+        text(name) for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
+    ]
+    index = _text(_index(word, at), row, "index")
+    return "\t".join([index, form, *cells, "|".join(misc) or "_"])
+
+
+def _text(value: Any, row: int, column: str) -> str:
+    found = "_" if value is None else str(value)
+    if not _BREAKS.isdisjoint(found):
+        raise CallError(
+            f"Row {row:,} of the frame has a tab or a line break in column {column}.",
+            "Replace it by a space.",
+        )
+    return found

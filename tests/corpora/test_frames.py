@@ -1,0 +1,181 @@
+"""A data frame of words is a corpus: read, checked and told as CoNLL-U is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import eq
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import real_text
+
+from attnbank.ingest import IngestOptions, add_text, ingest
+from attnbank.ingest.corpora.document import CorpusError
+from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError
+
+WORDS = """
+    select document.name as document, sentence.name as sent_id,
+        word.* exclude (id, sentence)
+    from word inner join sentence on sentence.id = word.sentence
+    inner join document on document.id = sentence.document
+    order by word.id
+"""
+TABLES = {
+    "word": "* exclude (id)",
+    "sentence": "document, index, name, words",
+    "document": "corpus, index, name, split",
+    "enhanced_dependency": "*",
+}
+
+
+def _add(corpus: Any, path: Path, **more: Any) -> Path:
+    add_text(IngestOptions((corpus,), path, **more))
+    return path
+
+
+def _ask(bank: Path, statement: str) -> pl.DataFrame:
+    with open_bank(bank) as opened:
+        return opened.sql(statement)
+
+
+@pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev"])
+def test_a_treebank_as_a_frame_gives_the_same_tables(name: str, tmp_path: Path) -> None:
+    folder = real_text.find()
+    if folder is None:
+        pytest.skip("the real text is not here: make corpora")
+    bank = _add(str(folder / f"{name}.conllu"), tmp_path / "files.duckdb")
+    frame = _ask(bank, WORDS)
+    other = _add(frame, tmp_path / "frames.duckdb", name=name)
+    for table, columns in TABLES.items():
+        statement = f"select {columns} from {table} order by all"
+        wanted = _ask(bank, statement)
+        assert wanted.height or name != "gum-dev"
+        assert wanted.equals(_ask(other, statement)), table
+    # What the columns do not hold is rebuilt, or absent: the text, from the words.
+    spelled = "select replace(text, ' ', '') as text from sentence order by id"
+    texts, again = _ask(bank, spelled)["text"], _ask(other, spelled)["text"]
+    assert sum(map(eq, texts, again)) > 0.99 * len(texts)
+    facts = "select format, language from corpus"
+    assert _ask(bank, facts).equals(_ask(other, facts))
+
+
+def _sample(sample: Path, tmp_path: Path) -> pl.DataFrame:
+    return _ask(_add(str(sample / "stories.conllu"), tmp_path / "sample.duckdb"), WORDS)
+
+
+def test_every_kind_of_frame_is_the_same_corpus(sample: Path, tmp_path: Path) -> None:
+    frame = _sample(sample, tmp_path)
+    kinds = {"polars": frame, "arrow": frame.to_arrow(),
+             "batches": pa.RecordBatchReader.from_batches(
+                 frame.to_arrow().schema, frame.to_arrow().to_batches(max_chunksize=7)),
+             "floats": frame.with_columns(pl.col("head_index").cast(pl.Float64))}  # fmt: skip
+    digests = {
+        kind: _ask(_add(each, tmp_path / f"{kind}.duckdb", name="stories"), "from corpus")
+        for kind, each in kinds.items()
+    }
+    assert all(each.equals(digests["polars"]) for each in digests.values())
+    changed = frame.with_columns(pl.col("form").replace(frame["form"][3], "other"))
+    with pytest.raises(CallError, match="its content differs"):
+        _add(changed, tmp_path / "polars.duckdb", name="stories")
+    assert _add(frame, tmp_path / "polars.duckdb", name="stories")  # adds nothing
+
+
+def test_pandas(sample: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = _sample(sample, tmp_path)
+    own = pandas.DataFrame(frame.to_dict(as_series=False))
+    banks = [
+        _add(each, tmp_path / f"{n}.duckdb", name="stories") for n, each in enumerate([frame, own])
+    ]
+    assert _ask(banks[0], "from word").equals(_ask(banks[1], "from word"))
+    assert _ask(banks[0], "from corpus").equals(_ask(banks[1], "from corpus"))
+
+
+def test_an_ingest_of_a_frame(
+    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    path, model = str(sample / "stories.conllu"), str(tiny_model("bert"))
+    banks = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
+    ingest(IngestOptions((path,), banks[0], model=model))
+    ingest(IngestOptions((_sample(sample, tmp_path),), banks[1], model=model, name="stories"))
+    one, two = (_ask(each, "from attention order by all") for each in banks)
+    assert one.height and one.equals(two)
+
+
+SMALL = pl.DataFrame(
+    {
+        "sentence": [1, 1, 1, 2, 2],
+        "form": ["Rain", "fell", ".", "It", "stopped"],
+        "upos": ["NOUN", "VERB", "PUNCT", "PRON", "VERB"],
+        "head_index": [2, 0, 2, 2, 0],
+        "deprel": ["nsubj", "root", "punct", "nsubj", "root"],
+        "space_after": [True, False, True, True, True],
+    }
+)
+
+
+def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
+    bank = _add(SMALL, tmp_path / "small.duckdb", name="small")
+    assert _ask(bank, "select text from sentence order by id")["text"].to_list() == [
+        "Rain fell.", "It stopped",
+    ]  # fmt: skip
+    assert _ask(bank, "select name from document")["name"].to_list() == ["small"]
+    bare = _add(SMALL.select("sentence", "form"), tmp_path / "bare.duckdb", name="bare")
+    assert _ask(bare, "select count(head_index) as n from word")["n"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "fault"),
+    [
+        ("head_index", [2, 0, 2, 1, 0], "small:4: head-self: word 1 is its own head"),
+        ("head_index", [2, 0, 9, 2, 0], "small:3: head-out-of-range: head 9 in a sentence of 3"),
+        ("head_index", [2, None, 2, 2, 0], "small:2: head-not-integer: word 2 has no head"),
+        ("deprel", ["nsubj", None, "punct", "nsubj", "root"], "small:2: empty-deprel"),
+        ("upos", ["NOUN", "VERB", "PUNCT", "WORD", "VERB"], "small:4: bad-upos"),
+        ("form", ["Rain", "fell", None, "It", "stopped"], "small:3: empty-form"),
+        ("form", ["Rain", "fell", "\x00", "It", "stopped"], "small:3: control-character"),
+        ("index", [1, 2, 2, 1, 2], "small:3: id-order: expected id 3, found 2"),
+        ("index", [1, 2, 1, 1, 2], "small:3: missing-blank-line"),
+    ],
+)
+def test_faults_are_told_by_row(column: str, values: list[Any], fault: str, tmp_path: Path) -> None:
+    frame = SMALL.with_columns(pl.Series(column, values))
+    with pytest.raises(CorpusError) as told:
+        _add(frame, tmp_path / "bad.duckdb", name="small")
+    (problem,) = told.value.problems
+    assert str(problem).startswith(fault)
+    assert not (tmp_path / "bad.duckdb").exists()
+    bank = _add(frame, tmp_path / "bad.duckdb", name="small", skip_bad=True)
+    (place,) = _ask(bank, "select place from skipped")["place"]
+    assert fault.startswith(f"{place}:")
+
+
+@pytest.mark.parametrize(
+    ("frame", "fact"),
+    [
+        (SMALL.drop("sentence"), "The frame has the columns form, upos"),
+        (SMALL.drop("form"), "The frame has the columns sentence, upos"),
+        (
+            SMALL.with_columns(form=pl.lit("a\n\n# newdoc")),
+            "Row 1 of the frame has a tab or a line",
+        ),
+        (SMALL.with_columns(head_index=pl.lit(0.5)), "The frame cannot be read"),
+        (SMALL.with_columns(head_index=pl.lit("up")), "The frame cannot be read"),
+        (SMALL.lazy(), "A corpus cannot be a LazyFrame"),
+    ],
+)
+def test_what_is_not_a_frame_of_words(frame: Any, fact: str, tmp_path: Path) -> None:
+    with pytest.raises(CallError, match=fact):
+        _add(frame, tmp_path / "none.duckdb", name="small")
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_a_frame_needs_a_name_and_rows(tmp_path: Path) -> None:
+    with pytest.raises(CallError, match="A data frame has no name"):
+        _add(SMALL, tmp_path / "none.duckdb")
+    with pytest.raises(CorpusError, match="no-sentences"):
+        _add(SMALL.head(0), tmp_path / "none.duckdb", name="small")

@@ -1,0 +1,190 @@
+"""Given tokens must spell their words: those of real tokenizers do, and shifted ones do not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import real_models
+import real_text
+import transformers
+from tokenizers import decoders
+
+from attnbank.ingest import IngestOptions, add_run, add_text
+from attnbank.ingest.inputs import spelling
+from attnbank.ingest.models.files import place_of
+from attnbank.queries import open_bank
+from attnbank.sql.errors import AttnbankWarning, CallError
+
+CORPORA = ("gum", "fr", "zh", "he", "tr")
+
+
+def _tokenizer(name: str) -> Any:
+    folder = place_of("minilm")[0] if name == "minilm" else real_models.get(name)
+    if folder is None:
+        pytest.skip(f"the model {name} cannot be had here")
+    return transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def _even(size: int) -> Any:
+    return np.full((1, 1, size, size), 1 / size, np.float32)
+
+
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The banks with the text of the treebanks, which every tokenizer reads."""
+    folder = real_text.find()
+    if folder is None:
+        pytest.skip("the real text is not here: make corpora")
+    made = {each: tmp_path_factory.mktemp("text") / f"{each}.duckdb" for each in CORPORA}
+    for name, path in made.items():
+        add_text(IngestOptions((str(folder / f"{name}-dev.conllu"),), path, language="en"))
+    return made
+
+
+@pytest.mark.usual("minilm-fr", "minilm-he")
+@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("name", ["minilm", "mpnet", "smollm2", "mistral_tokenizer"])
+def test_real_tokenizers_pass_and_a_shift_is_refused(
+    name: str, corpus: str, texts: dict[str, Path]
+) -> None:
+    tokenizer = _tokenizer(name)
+    shifted = unknown = 0
+    with add_run(texts[corpus], f"{corpus}-dev", name, layers=1, heads=1, over=True) as run:
+        for sentence in run.sentences():
+            read = tokenizer(list(sentence.words), is_split_into_words=True)
+            tokens, owners = read.tokens(), read.word_ids()
+            for wrong in _shifts(tokens, owners, len(sentence.words)):
+                with pytest.raises(CallError, match=r"are not those of its words: word [0-9]+, "):
+                    run.add(sentence, *wrong, _even(len(wrong[0])))
+                shifted += 1
+            run.add(sentence, tokens, owners, _even(len(tokens)))
+            marked = zip(tokens, owners, strict=True)
+            unknown += len({word for token, word in marked if token in ("[UNK]", "<unk>")} - {None})
+    with open_bank(texts[corpus]) as opened:
+        found = opened.sql(
+            f"select unknown_words, misspelled_words from run where name = '{run.name}'"
+        )
+    assert found.rows() == [(unknown, 0)]
+    assert shifted > 380
+
+
+def _shifts(
+    tokens: list[str], owners: list[int | None], words: int
+) -> Iterator[tuple[list[str], list[int | None]]]:
+    """The same tokens at the next word, at the word before, and at the next with the first twice.
+
+    Where a special token stands before or after them it is the first or the last word's then;
+    where none does, or there is one word, or all are alike, nothing is shifted.
+    """
+    for by, edge in ((1, 0), (-1, words - 1)):
+        moved = [
+            None if each is None or not 0 <= each + by < words else each + by for each in owners
+        ]
+        inside = [at for at, each in enumerate(owners) if each is not None]
+        at = inside[0] - 1 if by == 1 else inside[-1] + 1
+        if 0 <= at < len(tokens):
+            moved[at] = edge
+            yield tokens, moved
+    pairs = [(t, w) for t, w in zip(tokens, owners, strict=True) if w is not None]
+    spelled = {"".join(t for t, w in pairs if w == at) for at in range(words)}
+    if len(spelled) > 1:
+        again = [each for each in pairs if each[1] == 0]
+        rest = [(t, w + 1) for t, w in pairs if w < words - 1]
+        own, of = zip(*again, *rest, strict=True)
+        yield [*own], [*of]
+
+
+def test_the_byte_level_alphabet_is_that_of_tokenizers() -> None:
+    for text in ("naïve café", "שלום", "汉字", "İstanbul", "½ …", "\t\u00a0", "😀", "ĠĊ"):
+        alphabet = {byte: sign for sign, byte in spelling._BYTES.items()}
+        token = "".join(alphabet[each] for each in text.encode())
+        assert decoders.ByteLevel().decode([token]) == text
+        assert spelling.spells((token,), text)
+        cut = [*accumulate([1] * len(token))]
+        assert spelling.spells(tuple(token[at - 1 : at] for at in cut), text)
+    assert len(spelling._BYTES) == len({*spelling._BYTES.values()}) == 256
+
+
+@pytest.mark.parametrize(
+    ("tokens", "word", "expected"),
+    [
+        (["un", "##believ", "##able"], "Unbelievable", True),
+        (["Ġun", "believable"], "unbelievable", True),
+        (["▁un", "bel", "ievable"], "unbelievable", True),
+        (["un@@", "believ@@", "able"], "unbelievable", True),
+        (["un", "believable</w>"], "unbelievable", True),
+        (["<0xE2>", "<0x82>", "<0xAC>"], "€", True),
+        (["âĤ¬"], "€", True),
+        (["Ċ", "rain"], "rain", True),
+        (["cafe"], "Café", True),
+        (["strasse"], "Straße", True),
+        (["..."], "…", True),
+        (["istanbul"], "İstanbul", True),
+        (["\uff12\uff10"], "20", True),
+        (["[UNK]"], "☃", True),
+        (["un", "<unk>", "able"], "unbelievable", True),
+        (["un", "<unk>", "ible"], "unbelievable", False),
+        (["##", "##"], "##", True),
+        (["C", "#"], "C#", True),
+        (["rain"], "rains", False),
+        (["[CLS]"], "rain", False),
+        ([""], "rain", False),
+        (["'"], '"', False),
+    ],
+)
+def test_marks(tokens: list[str], word: str, expected: bool) -> None:
+    assert spelling.spells(tuple(tokens), word) is expected
+
+
+def _add(bank: Path, *given: tuple[Sequence[str], Sequence[Any]], **more: Any) -> Any:
+    with add_run(bank, "rain", "m", layers=1, heads=1, over=True, **more) as run:
+        for sentence, (tokens, words) in zip(run.sentences(), given, strict=True):
+            run.add(sentence, tokens, words, _even(len(tokens)))
+    with open_bank(bank) as opened:
+        return opened.sql("select unknown_words, misspelled_words from run").row(0)
+
+
+@pytest.fixture
+def rain(tmp_path: Path) -> Path:
+    words = pl.DataFrame({"form": ["The", "rain", "``", "stopped", "''"]}).with_columns(sentence=1)
+    add_text(IngestOptions((words,), tmp_path / "rain.duckdb", name="rain"))
+    return tmp_path / "rain.duckdb"
+
+
+def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path) -> None:
+    tokens = ["<s>", "The", "[UNK]", '"', "stopped", '"']
+    with pytest.warns(
+        AttnbankWarning, match=r"tokens of 2 words of rain/m do not spell them, as '\"'"
+    ):
+        assert _add(rain, (tokens, [None, 0, 1, 2, 3, 4])) == (1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _add(rain, (["a", "b", "c", "d", "e"], range(5)), spelled=False) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words", "shown"),
+    [
+        (
+            ["The", "rain", "``", "stopped", "''"],
+            [None, 0, 1, 2, (3, 4)],
+            "word 0, 'The', has 'rain'",
+        ),
+        (["The", "ra", "in``", "stopped", "''"], range(5), "word 1, 'rain', has 'ra'"),
+        (["<s>", "The", "rain", "``", "stopped''"], range(5), "word 0, 'The', has '<s>'"),
+        (["der", "Regen", '"', "endete", '"'], range(5), "word 0, 'The', has 'der'"),
+    ],
+)
+def test_tokens_of_other_words_are_refused(
+    tokens: list[str], words: Sequence[Any], shown: str, rain: Path
+) -> None:
+    with pytest.raises(CallError) as told:
+        _add(rain, (tokens, words))
+    assert shown in str(told.value) and "sentence" in str(told.value)
