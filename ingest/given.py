@@ -31,7 +31,7 @@ from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSe
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import Encoded, Position
-from attnbank.ingest.options import FirstWord, IngestOptions, Keep, Measure, Subword, Unit
+from attnbank.ingest.options import FirstWord, IngestOptions, Measure, Subword, Unit
 from attnbank.ingest.run import check_options
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -85,7 +85,7 @@ def add_run(
     unit: Unit = "word",
     subword: Subword = "mean",
     measure: Measure = "weights",
-    keep: Keep = "weights",
+    keep: str = "weights",
     decimals: int | None = None,
     random_seed: int | None = None,
     over: bool = False,
@@ -154,7 +154,7 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                keep=options.keep, rows=self._rows, measure=options.measure,
+                largest=options.largest, rows=self._rows, measure=options.measure,
             )  # fmt: skip
             self._writer = stack.enter_context(Writer(self._connection, self._run))
             self._stack = stack.pop_all()

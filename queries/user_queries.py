@@ -25,7 +25,7 @@ VARIABLE = "ATTNBANK_QUERIES"
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
 """The most files in a folder, and the most bytes in a file."""
-_WEIGHTS = frozenset({"attention", "attention_weight"})
+_WEIGHTS = frozenset({"attention", "attention_top", "attention_weight", "distribution"})
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -101,7 +101,8 @@ def _read(path: Path) -> Analysis:
     if analysis.run is not None and analysis.run.weights is None and read:
         # Without rows would be the answer of a run without weights, which could be chosen.
         raise CallError(
-            f"it reads {min(read)}, which runs of --keep peaks do not have.",
-            "Add: -- weights: true, and chosen_run(..., reads_weights := true)",
+            f"it reads {min(read)}, which not all runs have: see ingest --keep.",
+            "Add: -- weights: true, and chosen_run(..., reads_weights := true); or, where those of"
+            " --keep top:8 suffice, -- weights: largest, and reads_largest := true",
         )
     return analysis

@@ -22,6 +22,7 @@
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
 -- param usual varchar = null: the context of a run that it takes if none is named; null for any
 -- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
+-- param reads_largest boolean = false: whether it reads weights, of which the largest of each distribution suffice
 -- column run varchar: name of the run that answered
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

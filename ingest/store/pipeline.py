@@ -39,7 +39,8 @@ SECONDS_AT_ONCE = 30.0
 """Seconds after which one is committed: a process that is killed loses no more."""
 
 _TABLES = (
-    "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
+    "sequence", "position", "attention", "attention_top", "attention_map", "gradient", "peak",
+    "skipped",
 )  # fmt: skip
 
 _Item = TypeVar("_Item")
