@@ -166,7 +166,7 @@ def check_kept(connection: Asked, path: Path, checked: Checked, run: Run) -> Non
     for each in checked.attention():
         if isinstance(each, tree.AttentionKey):
             if each.target is not None:
-                told = f"A smaller weight is not known, and {each} is empty: {more}."
+                told = f"{each} is empty where it is not kept: {more}."
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
         elif each.sign is not None:
             named = {"run": run.id, "layer": each.head.layer, "head": each.head.head}
