@@ -137,7 +137,7 @@ def read(
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
-    if maps["rest"].any():
+    if (maps["rest"] > 0).any():
         notes.append(
             f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
             " is drawn as elsewhere."
