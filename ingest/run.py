@@ -47,7 +47,7 @@ from attnbank.sql.errors import AttnbankError, CallError
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
-_BYTES_PER_LARGEST = {True: 4.2, False: 3.1}  # of --keep top:K, with its position
+_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # of --keep top:K: with its position, or the rest
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
@@ -259,7 +259,7 @@ def _counted(
 ) -> tuple[Estimate, int, int]:
     """What a run over a corpus comes to, with the weights of one map of each input.
 
-    Then its positions, and how many weights of one map of each input are kept.
+    Then its positions, and how many weights of one map of each input are kept, the rest as one.
     """
     found = Estimate(problems=problems, departures=_departures(connection, corpus))
     ((found.documents, found.empty_nodes),) = connection.execute(
@@ -284,7 +284,7 @@ def _counted(
             size = len(each.encoded.positions)
             found.weights += size**2
             positions += size
-            kept += size * (size if largest is None else min(largest, size))
+            kept += size * (size if largest is None else min(largest, size) + bool(largest))
     return found, positions, kept
 
 
