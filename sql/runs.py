@@ -147,14 +147,13 @@ def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: i
     """The run `asked` for, which exists, or, if None, the bank's choice; BankError if damaged."""
     found = connection.execute(
         "select run.id, run.name, run.corpus, corpus.name, model.layers,"
-        " coalesce(run.heads, model.heads), run.finished is not null,"
-        " (select max(top_run.largest) from top_run"
-        " where top_run.run = run.id and not top_run.is_whole),"
+        " coalesce(run.heads, model.heads), run.finished is not null, top_run.largest,"
         " model.layer_numbers"
         f" from chosen_run(asked := $asked, {_arguments(choice)}) as chosen"
         " inner join run on run.id = chosen.id"
         " inner join corpus on corpus.id = run.corpus"
-        " inner join model on model.id = run.model",
+        " inner join model on model.id = run.model"
+        " left join top_run on top_run.run = chosen.id and not top_run.is_whole",
         {"asked": asked},
     ).fetchall()
     if len(found) != 1:

@@ -195,7 +195,7 @@ def test_weights_to_be_shown_are_those_kept_and_else_empty(
     both = pl.DataFrame({"found": found[column], "wanted": wanted[column]})
     kept = both.drop_nulls()
     assert kept.height > 0 and kept["found"].equals(kept["wanted"])
-    assert both["found"].has_nulls() and not both["wanted"].has_nulls()
+    assert both["found"].null_count() > both["wanted"].null_count()  # of A, the root itself
 
 
 def test_show_draws_the_largest_and_the_rest_as_elsewhere(
