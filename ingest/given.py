@@ -37,7 +37,6 @@ from attnbank.ingest.models.tokenizer import Encoded, Position
 from attnbank.ingest.options import (
     FirstWord,
     IngestOptions,
-    Keep,
     Measure,
     Multiword,
     Subword,
@@ -100,7 +99,7 @@ def add_run(
     subword: Subword = "mean",
     multiword: Multiword = "written",
     measure: Measure = "weights",
-    keep: Keep = "weights",
+    keep: str = "weights",
     decimals: int | None = None,
     random_seed: int | None = None,
     spelled: bool = True,
@@ -176,7 +175,8 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                unknown=_UNKNOWN, keep=options.keep, rows=self._rows, measure=options.measure,
+                unknown=_UNKNOWN, largest=options.largest, rows=self._rows,
+                measure=options.measure,
             )  # fmt: skip
             had = "select id from sequence where run = ?"
             self._had = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}

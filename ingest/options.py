@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnbank.ingest.corpora.document import Problem
+from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
     from attnbank.ingest.store.deleting import Deletion
@@ -23,8 +25,7 @@ Multiword = Literal["written", "parts"]
 """How a multiword token that its words do not spell is read: as written, or its words instead."""
 Edges = Literal["cut", "share"]
 """Whether the tokenizer is given each word by itself, or the text."""
-Keep = Literal["weights", "peaks"]
-"""What is kept of a map: all its weights, or only its sums and peaks."""
+_KEEP = re.compile(r"weights|peaks|top:([1-9][0-9]{0,3})")
 Measure = Literal["weights", "norms", "residual-norms", "rollout", "value-zeroing"]
 """What the matrices of a run hold: see attention/measures.py."""
 FirstWord = Literal["special", "word"]
@@ -216,11 +217,12 @@ class IngestOptions:
         " (Mohebbi et al. 2023; a pass for each word, so take a sample: --limit).",
         choices=get_args(Measure),
     )
-    keep: Keep = _of_result(
+    keep: str = _of_result(
         "weights",
-        "What is kept of each attention map: all weights, or only its peaks and sums, which take a"
-        " small part of the room of long inputs and answer all analyses but a few.",
-        choices=get_args(Keep),
+        "What is kept of each attention map: all weights; only its peaks and sums, which take a"
+        " small part of the room of long inputs and answer all analyses but a few; or these and, as"
+        " in top:8, the largest weights from each position, for requests and pictures.",
+        metavar="weights|peaks|top:K",
     )
     decimals: int | None = _of_result(
         None,
@@ -253,6 +255,20 @@ class IngestOptions:
     def paths(self) -> tuple[str, ...]:
         """The corpora as text: a data frame is one (frame)."""
         return tuple(each if isinstance(each, str) else "(frame)" for each in self.corpora)
+
+    @property
+    def largest(self) -> int | None:
+        """How many weights of each distribution are kept, K of `--keep top:K`; None for all.
+
+        0 stands for peaks and sums alone. Raises CallError for what is not a value of `--keep`.
+        """
+        found = _KEEP.fullmatch(self.keep)
+        if found is None:
+            raise CallError(
+                f"{self.keep[:40]!r} is not a valid value of --keep.",
+                "Use weights, peaks, or top:K with K from 1 to 9999 (top:8).",
+            )
+        return None if self.keep == "weights" else int(found[1] or 0)
 
     @property
     def masked(self) -> bool:
@@ -328,7 +344,7 @@ class Report:
     edges: Edges = "cut"
     inner_dependencies: int = 0
     empty_nodes: int = 0
-    keep: Keep = "weights"
+    keep: str = "weights"
     measure: Measure = "weights"
     first_word: FirstWord | None = None
     bos: str | None = None

@@ -49,6 +49,7 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
+_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # of --keep top:K: with its position, or the rest
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
@@ -136,7 +137,7 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
         )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, opened.unknown, options.keep, _rows(options, model),
+            options.context, opened.unknown, options.largest, _rows(options, model),
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
@@ -244,7 +245,9 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
                 problems = corpora.check(corpus, on_progress)
                 corpus_id = corpora.write(connection, corpus, on_progress)
                 planner = _planner(options, opened, max_tokens)
-                found, positions = _counted(connection, corpus_id, planner, problems, on_progress)
+                found, positions, kept = _counted(
+                    connection, corpus_id, planner, problems, options.largest, on_progress
+                )
         except (duckdb.Error, AttnbankError, OSError) as error:
             if not is_full_disk(error):
                 raise
@@ -256,18 +259,19 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     found.notes = corpus.notes
     found.passes = positions if options.measure == "value-zeroing" else 0
-    _expect(found, positions, maps, options)
+    _expect(found, positions, kept, maps, options)
     found.bytes += text
     return found
 
 
-def _expect(found: Estimate, positions: int, maps: int, options: IngestOptions) -> int:
+def _expect(found: Estimate, positions: int, kept: int, maps: int, options: IngestOptions) -> int:
     """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
     found.weights *= maps
-    per_weight = _BYTES_PER_WEIGHT[options.decimals is None or options.decimals > 5]
-    per_weight = per_weight * (options.keep == "weights") + _BYTES_PER_GRADIENT * options.gradients
+    of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
+    weights = maps * kept * of_kind[options.decimals is None or options.decimals > 5]
+    gradients = found.weights * _BYTES_PER_GRADIENT * options.gradients
     sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)
-    found.bytes = round(found.weights * per_weight + sums)
+    found.bytes = round(weights + gradients + sums)
     return round(sums)
 
 
@@ -291,8 +295,8 @@ def _tell_if_large(
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
-    found, positions = _counted(connection, corpus, planner, [], on_progress)
-    sums = _expect(found, positions, maps, options)
+    found, positions, kept = _counted(connection, corpus, planner, [], options.largest, on_progress)
+    sums = _expect(found, positions, kept, maps, options)
     if found.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
@@ -309,16 +313,20 @@ def _counted(
     corpus: int,
     planner: Planner,
     problems: list[Problem],
+    largest: int | None,
     on_progress: OnProgress,
-) -> tuple[Estimate, int]:
-    """What a run over a corpus comes to, with the weights of one map of each input; positions."""
+) -> tuple[Estimate, int, int]:
+    """What a run over a corpus comes to, with the weights of one map of each input.
+
+    Then its positions, and how many weights of one map of each input are kept, the rest as one.
+    """
     found = Estimate(problems=problems, departures=_departures(connection, corpus))
     ((found.documents, found.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
     ).fetchall()
     found.skipped.update(problem.id for problem in problems)
-    counted = positions = 0
+    counted = positions = kept = 0
     plan = planner.plan(asking(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
     for batch in plan.batches:
@@ -332,9 +340,11 @@ def _counted(
             found.joined_words += each.joined_words
             found.unknown_words += each.encoded.words_with(planner.input_tokenizer.unknown)
             found.pieces += len(each.encoded.ids)
-            found.weights += len(each.encoded.positions) ** 2
-            positions += len(each.encoded.positions)
-    return found, positions
+            size = len(each.encoded.positions)
+            found.weights += size**2
+            positions += size
+            kept += size * (size if largest is None else min(largest, size) + bool(largest))
+    return found, positions, kept
 
 
 def check_options(options: IngestOptions) -> None:
@@ -388,8 +398,9 @@ def check_options(options: IngestOptions) -> None:
             leave_out,
         ),
         (
-            options.keep == "peaks" and options.gradients,
-            "--gradients keeps a gradient for every weight, and --keep peaks keeps no weights.",
+            options.largest is not None and options.gradients,
+            "--gradients keeps a gradient for every weight, and --keep"
+            f" {options.keep} does not keep every weight.",
             leave_out,
         ),
         (

@@ -123,7 +123,9 @@ class Requests(AnyBank):
         if checked.attention():
             weights = checked.reads_weights()
             with self.answering():
-                return finding.choose(self.connection, self.path, run, wide=wide, weights=weights)
+                chosen = finding.choose(self.connection, self.path, run, wide=wide, weights=weights)
+                finding.check_kept(self.connection, self.path, checked, chosen)
+                return chosen
         if run is not None:
             raise CallError(
                 "The request does not ask about attention, so it reads no run.",

@@ -25,7 +25,9 @@ VARIABLE = "ATTNBANK_QUERIES"
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
 """The most files in a folder, and the most bytes in a file."""
-_WEIGHTS = frozenset({"attention", "attention_weight"})
+_WEIGHTS = frozenset({"attention_weight", "distribution"})
+_OF_SOME_RUNS = frozenset({"attention", "attention_top"})
+"""Views of the weights of every run that keeps them, and the tables, each of which has some."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -97,11 +99,18 @@ def _read(path: Path) -> Analysis:
     if len(statements(analysis.body)) != 1:
         raise CallError("below the header there must be exactly one SELECT.", _HOW)
     _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
-    read = sources(analysis.body) & _WEIGHTS
-    if analysis.run is not None and analysis.run.weights is None and read:
+    read = sources(analysis.body)
+    if analysis.run is not None:
         # Without rows would be the answer of a run without weights, which could be chosen.
-        raise CallError(
-            f"it reads {min(read)}, which runs of --keep peaks do not have.",
-            "Add: -- weights: true, and chosen_run(..., reads_weights := true)",
-        )
+        if of_some := read & _OF_SOME_RUNS:
+            raise CallError(
+                f"it reads {min(of_some)}, which has the rows of some runs only (ingest --keep).",
+                "Read the view distribution, which has all of them, laid out as in attention.",
+            )
+        if analysis.run.weights is None and read & _WEIGHTS:
+            raise CallError(
+                f"it reads {min(read & _WEIGHTS)}, which runs of --keep peaks do not have.",
+                "Add: -- weights: true, and chosen_run(..., reads_weights := true); or, where those"
+                " of --keep top:8 suffice, -- weights: largest, and reads_largest := true",
+            )
     return analysis

@@ -112,7 +112,8 @@ class RunChoice:
     mentions, gradients, losses, shares: maps that are not norms, or sums: rows that sum to 1). One
     that is not named must have the `usual` context, and those that the analysis `favours`
     (context/unit) come first.
-    `weights` is SQL over the parameters, true if every weight is read. None means any, or no.
+    `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
+    that `--keep top:8` keeps suffice. None means any, or no.
     """
 
     unit: str | None = None
@@ -129,7 +130,9 @@ class RunChoice:
         found = {name: quoting.value(each) for name, each in given.items() if each is not None}
         if self.needs is not None:
             found["equipped"] = f"runs_with_{self.needs}()"
-        if self.weights is not None:
+        if self.weights == "largest":
+            found["reads_largest"] = "true"
+        elif self.weights is not None:
             found["reads_weights"] = self.weights
         return found
 
@@ -360,8 +363,10 @@ def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
         found[key] = tuple(value.split(",")) if key == "contexts" else value
     weights = single.get("weights")
-    if section == OWN and weights not in (None, "true"):
-        raise HeaderError(f"{name}.sql: the header line 'weights' can only be: -- weights: true")
+    if section == OWN and weights not in (None, "true", "largest"):
+        raise HeaderError(
+            f"{name}.sql: the header line 'weights' can only be: -- weights: true (or largest)"
+        )
     return RunChoice(**found, weights=weights)
 
 

@@ -24,6 +24,7 @@
 -- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
 -- param exclude_bos boolean = false: leave out what is attended to at the first position of an input
 -- param exclude_current_token boolean = false: leave out what a position attends to at itself
+-- param reads_largest boolean = false: whether it reads weights, of which the largest of each distribution suffice
 -- column run varchar: name of the run that answered
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

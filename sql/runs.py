@@ -20,10 +20,11 @@ from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryErro
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.suggest import did_you_mean, listed
 
-PEAKS = "only its peaks and sums are kept"
+_IN_PART = "only "
 RANDOM = "its weights are random"
 MADE = "its text is made of random tokens"
-"""Reasons that `run_fit` gives: for not reading a run, and for not choosing one by itself."""
+"""Reasons that `run_fit` gives: how one begins for not reading a run that keeps a part of its maps;
+for not choosing one by itself."""
 
 _INGESTED = {
     "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
@@ -52,7 +53,8 @@ class Run:
     """A run that is read, with the size of its model.
 
     `among` counts the runs that it was chosen from (1 if the user named it); `numbered` are the
-    numbers of the layers that have attention, None for 1 to `layers`.
+    numbers of the layers that have attention, None for 1 to `layers`. Of each distribution the
+    `largest` weights are kept; None for all, or for those that peaks and sums have.
     """
 
     id: int
@@ -62,6 +64,7 @@ class Run:
     layers: int
     heads: int
     is_finished: bool
+    largest: int | None = None
     among: int = 1
     numbered: tuple[int, ...] | None = None
 
@@ -126,7 +129,7 @@ def settled(
     """How an analysis of one run chooses it with these values; the result has no parameter."""
     choice = analysis.run
     assert choice is not None
-    if choice.weights in (None, "true"):
+    if choice.weights in (None, "true", "largest"):
         return choice
     # It reads no table: for Spark an empty database tells.
     asked = connection if isinstance(connection, DuckDBPyConnection) else connected()
@@ -145,11 +148,13 @@ def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: i
     """The run `asked` for, which exists, or, if None, the bank's choice; BankError if damaged."""
     found = connection.execute(
         "select run.id, run.name, run.corpus, corpus.name, model.layers,"
-        " coalesce(run.heads, model.heads), run.finished is not null, model.layer_numbers"
+        " coalesce(run.heads, model.heads), run.finished is not null, top_run.largest,"
+        " model.layer_numbers"
         f" from chosen_run(asked := $asked, {_arguments(choice)}) as chosen"
         " inner join run on run.id = chosen.id"
         " inner join corpus on corpus.id = run.corpus"
-        " inner join model on model.id = run.model",
+        " inner join model on model.id = run.model"
+        " left join top_run on top_run.run = chosen.id and not top_run.is_whole",
         {"asked": asked},
     ).fetchall()
     if len(found) != 1:
@@ -255,6 +260,6 @@ def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
     corpus, options = _INGESTED.get(choice.needs or "", ("CORPUS", ""))
     if choice.usual not in (None, "sentence"):
         options += f" --context {choice.usual}"
-    if any(each.misfit == PEAKS for each in fits):
+    if any((each.misfit or "").startswith(_IN_PART) for each in fits):
         options += " --keep weights"
     return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"

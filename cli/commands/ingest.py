@@ -184,8 +184,8 @@ _STATES = {
     "new": "is finished",
 }
 _MADE_AGAIN = frozenset(
-    ("run", "sequence", "position", "attention", "attention_map", "peak", "gradient", "skipped",
-     "ablation")
+    ("run", "sequence", "position", "attention", "attention_top", "attention_map", "peak",
+     "gradient", "skipped", "ablation")
 )  # fmt: skip
 """Tables that a run which replaces another fills as that one did."""
 
@@ -195,7 +195,10 @@ def print_report(report: Report, place: Path) -> None:
     _print_problems(report.problems, "skipped")
     written = place.rglob("*") if place.is_dir() else [place]
     total = size(sum(each.stat().st_size for each in written if each.is_file()))
-    kept = "" if report.keep == "weights" else ", of which only peaks and sums are kept"
+    kept = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
+        report.keep,
+        f", of which the {report.keep.removeprefix('top:')} largest from each position are kept",
+    )
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
         f" {report.weights:,} {of_measure(report.measure)}{kept}; {place} is {total}",

@@ -35,8 +35,8 @@ class Merged:
     """What is kept of the attention of a batch, and the inputs to leave out.
 
     `kept` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are in the
-    order (kept input, layer, head, from, to), or none where only peaks and sums are wanted. There
-    is one of the others for each input that is kept; `candidates` are its positions with peaks.
+    order (kept input, layer, head, from, to), or none where not every weight is wanted. There is
+    one of the others for each input that is kept; `candidates` are its positions with peaks.
     """
 
     weights: Floats
@@ -45,6 +45,7 @@ class Merged:
     peaks: list[Peaks]
     sums: list[MapSums]
     candidates: list[Ints]
+    largest: list[Largest]
 
 
 Layer = Tensor | list[Floats]
@@ -80,6 +81,7 @@ class _Gathered:
     is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
     sums: list[MapSums] = field(default_factory=list)
+    largest: list[Largest] = field(default_factory=list)
 
     @classmethod
     def of(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
@@ -90,8 +92,10 @@ class _Gathered:
         pieces = PieceMap.of(ranges, [each.is_candidate for each in positions])
         return cls(pieces, Positions.of(positions), ranges[-1][1])
 
-    def add(self, pooled: Floats, decimals: int | None) -> None:
+    def add(self, pooled: Floats, decimals: int | None, count: int) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))
+        if count:
+            self.largest.append(largest_of(pooled, count, decimals))
         if decimals is not None:
             np.round(pooled, decimals, out=pooled)
         self.sums.append(map_sums(pooled, self.positions))
@@ -104,14 +108,15 @@ def merged(
     *,
     subword: Subword,
     decimals: int | None,
-    with_weights: bool,
+    largest: int | None,
     rows: Rows = "shares",
     is_pooled: bool = False,
 ) -> Merged:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
     `attentions` are between tokens, or where they are `is_pooled` already, between positions. The
-    memory of a layer is free once it is merged. Peaks are those of unrounded weights, sums those of
+    memory of a layer is free once it is merged. Of each distribution the `largest` weights are
+    wanted; all if it is None, none if it is 0. Peaks are those of unrounded weights, sums those of
     the weights as they are stored. An input of which some row is not what `rows` says is
     unnormalised (see `is_unnormalised`); neither it nor an `unmaskable` input is kept.
     """
@@ -119,6 +124,7 @@ def merged(
     maps = attentions.layers * heads
     gathered = [_Gathered.of(each, is_pooled=is_pooled) for each in inputs]
     squares = [each.pieces.positions**2 for each in gathered]
+    with_weights = largest is None
     ends = np.cumsum(squares) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
     for before, layers in _groups(attentions, max(each.tokens for each in gathered)):
@@ -131,7 +137,7 @@ def merged(
                 pool(part, one.pieces, subword, pooled)
                 one.is_unnormalised |= is_unnormalised(pooled, rows)
                 if not one.is_unnormalised and not unmaskable[at]:
-                    one.add(pooled, decimals)
+                    one.add(pooled, decimals, largest or 0)
                 start += length
     unnormalised = {at for at, one in enumerate(gathered) if one.is_unnormalised}
     kept = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
@@ -145,6 +151,7 @@ def merged(
         [joined(gathered[at].peaks) for at in kept],
         [joined(gathered[at].sums) for at in kept],
         [gathered[at].pieces.candidates for at in kept],
+        [joined(gathered[at].largest) for at in kept] if largest else [],
     )
 
 
@@ -288,6 +295,43 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
         np.where(attending_weight > 0, candidates[attending], -1).astype(np.int16),
         attending_weight,
     )
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The K largest weights of each row, [M, P, K], the largest first, of equals the leftmost.
+
+    K is P at most. `to_positions` are where they go; `rest` [M, P] is the sum of the others.
+    """
+
+    to_positions: NDArray[np.int16]
+    weights: Floats
+    rest: Floats
+
+
+def largest_of(pooled: Floats, count: int, decimals: int | None) -> Largest:
+    """The `count` largest weights of every row of `pooled` [M, P, P], and the sum of the others.
+
+    They are chosen before they are rounded.
+    """
+    size = pooled.shape[-1]
+    count = min(count, size)
+    least = np.partition(pooled, size - count, 2)[:, :, size - count, None]
+    is_kept = pooled >= least
+    tied = np.nonzero(is_kept.sum(2) > count)  # of those as large as the least, the last ones go
+    rows, is_least = pooled[tied], pooled[tied] == least[tied]
+    room = count - (rows > least[tied]).sum(1, keepdims=True)
+    is_kept[tied] &= ~is_least | (is_least.cumsum(1) <= room)
+    to = np.nonzero(is_kept)[2].reshape(*pooled.shape[:2], count)
+    order = np.argsort(-np.take_along_axis(pooled, to, 2), axis=2, kind="stable")
+    to = np.take_along_axis(to, order, 2)
+    others = pooled.astype(np.float64)
+    np.put_along_axis(others, to, 0.0, 2)
+    weights, rest = np.take_along_axis(pooled, to, 2), np.einsum("mpq->mp", others)
+    found = [weights, rest.astype(np.float32)]
+    if decimals is not None:
+        found = [np.round(each, decimals) for each in found]
+    return Largest(to.astype(np.int16), *found)
 
 
 def is_unnormalised(pooled: Floats, rows: Rows = "shares") -> bool:

@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import Inputs, maps_of
-from attnbank.ingest.attention.merging import Maps, Peaks, Rows, merged
+from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.drafts import Input
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedPasses, Measured
 from attnbank.ingest.models.loading import Model
-from attnbank.ingest.options import Keep, Measure, Subword
+from attnbank.ingest.options import Measure, Subword
 from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
 
 _SEQUENCE = schema(
@@ -47,7 +47,7 @@ class RunFacts:
     decimals: int | None
     context: str = "sentence"
     unknown: int | None = None  # id of the piece for what the vocabulary lacks
-    keep: Keep = "weights"
+    largest: int | None = None  # weights of each distribution that are kept; None: all
     rows: Rows = "shares"  # what rows of its maps are
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
     measure: Measure = "weights"
@@ -135,7 +135,7 @@ def rows_of(
             (masked == 0).tolist(),
             subword=facts.subword,
             decimals=facts.decimals,
-            with_weights=facts.keep == "weights",
+            largest=facts.largest,
             rows=facts.rows,
             is_pooled=facts.measure != "weights",
         )
@@ -147,13 +147,15 @@ def rows_of(
             inputs = [batch.inputs[at] for at in kept]
             sizes = np.array([len(each.encoded.positions) for each in inputs])
             index = _Index(facts, inputs, sizes, layers, heads)
-            rows.weights = len(found.weights)
+            rows.weights = len(found.weights) + sum(each.weights.size for each in found.largest)
             rows.joined_words = sum(each.joined_words for each in inputs)
             rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
-            if facts.keep == "weights":
+            if facts.largest is None:
                 tables["attention"] = index.distributions("weights", found.weights)
+            elif facts.largest:
+                tables["attention_top"] = index.attention_top(found.largest)
             tables["attention_map"] = index.attention_map(found.sums)
             tables["peak"] = index.peak(found.peaks, found.candidates)
             if measured is not None and measured.gradients is not None:
@@ -212,6 +214,16 @@ class _Index:
         columns[name] = _lists(np.repeat(self.sizes, self.maps * self.sizes), pa.array(values))
         return pa.table(columns)
 
+    def attention_top(self, found: list[Largest]) -> pa.Table:
+        """One row per distribution: its largest weights, and the sum of the others."""
+        columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
+        kept = np.array([each.weights.shape[2] for each in found])
+        lengths = np.repeat(kept, self.maps * self.sizes)
+        for name in ("to_positions", "weights"):
+            columns[name] = _lists(lengths, pa.array(_all(found, name)))
+        columns["rest"] = pa.array(_all(found, "rest"))
+        return pa.table(columns)
+
     def attention_map(self, found: list[MapSums]) -> pa.Table:
         """One row per map: the sums of each input."""
         columns = self._columns("position", [np.zeros(1)] * len(self.sizes))
@@ -239,7 +251,7 @@ class _Index:
         return pa.table(columns)
 
 
-def _all(found: Sequence[MapSums | Peaks], name: str) -> np.ndarray:
+def _all(found: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
     """What was found of all inputs under this name, one after the other."""
     return np.concatenate([getattr(each, name).reshape(-1) for each in found])
 

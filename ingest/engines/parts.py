@@ -35,7 +35,7 @@ from attnbank.sql.bank.formats import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, first_line
 from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.outputs.manifests import ExportedFile, exported_file
-from attnbank.sql.outputs.tables import copy, is_by_run
+from attnbank.sql.outputs.tables import ROUNDED, copy, is_by_run
 
 WEIGHTS = 32_000_000
 """The weights (128 MB) from which on a part takes no further batch."""
@@ -124,7 +124,7 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
     for table in by_run:
         if found := [each.tables[table] for each in rows if table in each.tables]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
-            splits = work.facts.decimals is None or table != "attention"
+            splits = work.facts.decimals is None or table not in ROUNDED
             count = _write(folder / path, table, pa.concat_tables(found), splits_floats=splits)
             files[table] = exported_file(folder, path, count)
     small = [

@@ -41,7 +41,8 @@ SECONDS_AT_ONCE = 30.0
 """Seconds after which one is committed: a process that is killed loses no more."""
 
 _TABLES = (
-    "sequence", "position", "attention", "attention_map", "gradient", "peak", "skipped",
+    "sequence", "position", "attention", "attention_top", "attention_map", "gradient", "peak",
+    "skipped",
 )  # fmt: skip
 
 _COUNTED = ("unknown_words", "joined_words", "misspelled_words")  # columns of run, and of batches

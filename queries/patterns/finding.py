@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -13,8 +16,8 @@ from attnbank.queries.patterns.language.checking import Checked, Scope, check
 from attnbank.queries.patterns.language.reading import read, read_keys
 from attnbank.queries.patterns.language.tree import RequestError
 from attnbank.queries.patterns.select.building import HitOptions, counts_of, select_of
-from attnbank.sql import header
-from attnbank.sql.errors import CallError
+from attnbank.sql import header, registry
+from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import DIALECTS
 from attnbank.sql.runs import Asked, Run, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
@@ -133,14 +136,56 @@ def choose(
     """The run that a request about attention reads.
 
     It is chosen as for an analysis of words, in whole documents if `wide`; a request that reads
-    `weights` needs a run that kept them all. Raises as `choose_run` does.
+    `weights` takes a run that kept them all, or else the largest. Raises as `choose_run` does.
     """
     usual = "document" if wide else "sentence"
-    text = _HEADER.format(usual=usual, weights="-- weights: true\n" if weights else "")
     named = {"run": None if asked is None else str(asked)}
-    found = choose_run(connection, path, header.parse("a request", "patterns", text), named)
-    assert found is not None  # since such an analysis reads one run
-    return found
+
+    def chosen(read: str) -> Run:
+        text = _HEADER.format(usual=usual, weights=read)
+        found = choose_run(connection, path, header.parse("a request", "patterns", text), named)
+        assert found is not None  # since such an analysis reads one run
+        return found
+
+    if not weights:
+        return chosen("")
+    try:
+        return chosen("-- weights: true\n")
+    except (CallError, QueryError):
+        return chosen("-- weights: largest\n")
+
+
+def check_kept(connection: Asked, path: Path, checked: Checked, run: Run) -> None:
+    """Refuse thresholds that weights which the run does not keep may pass, with RequestError.
+
+    Warns with AttnbankWarning of weights to be shown, which are null where they are not kept.
+    """
+    if run.largest is None or not checked.reads_weights():
+        return
+    more = f"the run {run.name} keeps the {run.largest} largest weights from each word"
+    for each in checked.attention():
+        if isinstance(each, tree.AttentionKey):
+            if each.target is not None:
+                told = f"{each} is empty where it is not kept: {more}."
+                warnings.warn(told, AttnbankWarning, stacklevel=4)
+        elif each.sign is not None:
+            named = {"run": run.id, "layer": each.head.layer, "head": each.head.head}
+            rows = connection.execute(
+                registry.statement("patterns/largest_hidden"), named
+            ).fetchall()
+            hidden = rows[0][1] if rows else None
+            if hidden is None:
+                continue
+            assert each.threshold is not None
+            is_exact = hidden < each.threshold
+            if not is_exact and not (hidden == each.threshold and each.sign in (">", "<=")):
+                enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
+                raise RequestError(
+                    each.place,
+                    f"{more}, and others of {each.head} can be as large as {hidden:.4g}.",
+                    f"Ask for {enough} or more, or make a run with every weight: attnbank"
+                    f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
+                )
 
 
 def _keys(text: str) -> tuple[tree.Key, ...]:

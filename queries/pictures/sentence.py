@@ -31,9 +31,10 @@ class Panel:
 
     The frames: `words` (position, text, index, is_special, is_matched) is a row a position that is
     shown, in order; `weights` (from_position, to_position, weight) a row a line, with ELSEWHERE for
-    all that is not shown; `gold` (from_position, to_position, is_found) a row a gold arc that is
-    asked for; `mentions` (entity, first, last, head), in positions, a row a mention of an entity
-    that is mentioned more than once, the entities numbered from 0.
+    all that is not shown, and null for a weight that is not kept; `gold` (from_position,
+    to_position, is_found) a row a gold arc that is asked for; `mentions` (entity, first, last,
+    head), in positions, a row a mention of an entity that is mentioned more than once, the entities
+    numbered from 0.
     """
 
     sentence: str
@@ -434,7 +435,8 @@ def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]
     special = set(panel.words.filter(panel.words["is_special"])["position"]) | {ELSEWHERE}
     lines: dict[int, list[str]] = {}
     largest = panel.largest(facts.measure)
-    for start, end, weight in panel.weights.rows():
+    for start, end, kept in panel.weights.rows():
+        weight = kept or 0.0  # null where it is not kept
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity
         if weight / largest < facts.least and not is_marked:
@@ -452,7 +454,7 @@ def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]
             stroke_width=f"{thick:.2f}", stroke_linecap="round",
             stroke_dasharray=_DASHED if arc is False else None,
             data_from=start, data_to="elsewhere" if end == ELSEWHERE else end,
-            data_weight=f"{weight:.9g}",
+            data_weight=None if kept is None else f"{weight:.9g}",
             data_gold=None if arc is None else "found" if arc else "missed",
         )  # fmt: skip
         lines.setdefault(start, []).append(line)

@@ -18,7 +18,7 @@ _HEADER = """-- title: What heads look at in one sentence
 -- paper: Clark et al. 2019, figures 1 and 5
 -- grain: one row a word and head
 -- run: favours=sentence/word
--- weights: true
+-- weights: largest
 -- param run varchar = null: name or id of the run
 -- column sent_id varchar: name of the sentence
 select 1 as sent_id

@@ -135,6 +135,11 @@ def read(
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
+    if (maps["rest"] > 0).any():
+        notes.append(
+            f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
+            " is drawn as elsewhere."
+        )
     peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, asked.relation)
     pairs = _gold_pairs(bank, by_word, [*before, chosen.id], asked, is_saved=is_saved)
@@ -176,7 +181,8 @@ def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
         every["position"].to_list() == list(range(size))
         and maps.height == heads * size
         and (maps["weights"].list.len() == size).all()
-        and weights.is_finite().sum() == maps.height * size
+        and weights.fill_null(0.0).is_finite().sum() == maps.height * size
+        and maps.filter(pl.col("rest") == 0)["weights"].explode().null_count() == 0
         and maps.select("layer", "head", "from_position").is_unique().all()
     )
     if not is_whole:
@@ -216,17 +222,20 @@ def _shown(
 
 
 def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
-    """The weights between shown positions, and the sum of those to other words."""
+    """The weights between shown positions, and the sum of those to other words.
+
+    One that is not kept is null; it counts as one to other words.
+    """
     places = shown["position"].to_list()
     words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
     others = sorted(set(words) - set(places))
-    weights_of = dict(maps.select("from_position", "weights").rows())
+    found = {place: row for place, *row in maps.select("from_position", "weights", "rest").rows()}
     rows = []
     for place in places:
-        weights = weights_of[place]
+        weights, rest = found[place]
         rows += [(place, to, weights[to]) for to in places]
-        if others:
-            rows.append((place, ELSEWHERE, sum(weights[to] for to in others)))
+        if others or rest:
+            rows.append((place, ELSEWHERE, rest + sum(weights[to] or 0 for to in others)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -248,7 +257,7 @@ def _tops(
     stands = set(every.select("position", "word").rows())
     special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
     rests = pl.DataFrame(
-        [(place, sum(weights[to] for to in special)) for place, weights in
+        [(place, _total([weights[to] for to in special])) for place, weights in
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
@@ -269,6 +278,12 @@ def _tops(
         "weight", pl.col("head_form").alias("gold_head"), "relation",
         pl.Series("correct", correct, pl.Boolean), "special",
     )  # fmt: skip
+
+
+def _total(weights: Sequence[float | None]) -> float | None:
+    """Their sum; None where one of them is not kept."""
+    kept = [each for each in weights if each is not None]
+    return sum(kept) if len(kept) == len(weights) else None
 
 
 def _frame(bank: AnyBank, name: str, /, **values: Any) -> pl.DataFrame:

@@ -41,7 +41,10 @@ class Shown:
 
     @property
     def weights(self) -> pl.DataFrame:
-        """Every weight: sent_id, layer, head, from_position, to_position, weight in [0, 1]."""
+        """Every weight: sent_id, layer, head, from_position, to_position, weight in [0, 1].
+
+        A weight that the run does not keep is null, and in that to null.
+        """
         return pl.concat(
             each.weights.select(
                 pl.lit(each.sentence).alias("sent_id"),

@@ -58,6 +58,8 @@ _OF_RUNS = {
 """Which rows of a table are exported with some runs. Others are divided by their column `run` or
 `sequence`, or are exported whole."""
 
+ROUNDED = frozenset({"attention", "attention_top"})
+"""Tables whose floats are rounded where those of a run are (run.decimals)."""
 _ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
 _LONGEST = 100
 
@@ -148,7 +150,7 @@ def _write(
         if is_by_run(columns):
             for id, _, is_unrounded in chosen:
                 of_run = f"sequence in (select id from sequence where run = {id})"
-                splits = is_unrounded or name != "attention"
+                splits = is_unrounded or name not in ROUNDED
                 file = f"{stem}/run={id}/rows.parquet"
                 parts.append((file, f"{select} where {of_run}", splits))
         elif (schema, name) == ("main", "bank"):

@@ -106,6 +106,9 @@ create or replace macro weights_to(weights, positions) as list_transform(
 );
 comment on macro weights_to is 'The weights that go to some positions, in their order.';
 
+create or replace macro largest_kept(keep) as try_cast(replace(keep, 'top:', '') as integer);
+comment on macro largest_kept is 'Of run.keep, how many weights of each distribution are kept: 8 of top:8; null where it does not say.';
+
 create or replace macro at_largest(positions, weights) as case
     when list_max(weights) > 0
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))

@@ -5,6 +5,15 @@ create or replace macro weight_at(weights, at_position) as
 case when at_position >= 0 then cast(list_extract(weights, at_position + 1) as double) end;
 comment on macro weight_at is 'The weight on one position, which counts from 0; null outside the sequence.';
 
+create or replace macro weights_by_position(to_positions, weights, rest, positions) as list_transform(
+    range(0, positions),
+    lambda place: coalesce(
+        list_extract(weights, list_position(to_positions, cast(place as smallint))),
+        case when rest = 0 then cast(0 as float) end
+    )
+);
+comment on macro weights_by_position is 'The largest weights of a distribution (attention_top) as a list of as many as there are positions, as in attention. Null for a weight that is not kept; 0 where the rest is 0.';
+
 create or replace macro weight_at_offset(offsets, distance) as
 case when distance between -10 and 10 then cast(list_extract(offsets, distance + 11) as double) end;
 comment on macro weight_at_offset is 'The sum of the weights at an offset, of attention_map.offsets; null beyond ten.';

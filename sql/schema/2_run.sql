@@ -77,7 +77,7 @@ comment on column run.context is 'What one input of the model is: a sentence, wh
 comment on column run.unit is 'What a position is: a word (pieces merged, section 4.1 of the paper) or a token.';
 comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';
 comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
-comment on column run.decimals is 'Decimals that attention.weights is rounded to; null for unrounded. Table peak is never rounded.';
+comment on column run.decimals is 'Decimals that the weights of attention and attention_top are rounded to; null for unrounded. Table peak is never rounded.';
 comment on column run.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
 comment on column run.options is 'Further options of the run, by name: shard (3/16: the part of the documents), limit (inputs in its random sample) and seed among them.';
 comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
@@ -90,7 +90,7 @@ comment on column run.finished is 'When its last batch was committed, UTC; null 
 comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in older runs: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
 comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
-comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; peaks: only what attention_map and peak hold.';
+comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; top:8 (or another number): the 8 largest weights of each distribution, in attention_top; peaks: only what attention_map and peak hold, which all runs have.';
 comment on column run.batching is 'Which inputs the model saw together. padded: of any length, the shorter ones padded; equal: of one length only, because padding changes the attention of this model; single: none.';
 comment on column run.edges is 'How the edges of words were read. cut: the tokenizer was given each word by itself; share: it was given the text of each sentence, so that words which one of its pieces joins share one position.';
 comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, reads otherwise than by themselves: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';

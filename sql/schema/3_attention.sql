@@ -45,12 +45,30 @@ create table attention (
     from_position smallint not null,
     weights float[] not null
 );
-comment on table attention is 'One attention distribution: what one head, at one position, looks at. Runs of --keep peaks have none (run.keep).';
+comment on table attention is 'One attention distribution: what one head, at one position, looks at. Only runs of --keep weights have any (run.keep); view distribution has those of attention_top too.';
 comment on column attention.sequence is 'sequence.id of its sequence.';
 comment on column attention.layer is '1-based layer.';
 comment on column attention.head is '1-based head.';
 comment on column attention.from_position is 'position.position that attends.';
 comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, to less where the model has sinks (model.sinks), or to anything where run.measure is of norms.';
+
+create table attention_top (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    from_position smallint not null,
+    to_positions smallint[] not null,
+    weights float[] not null,
+    rest float not null
+);
+comment on table attention_top is 'The largest weights of one attention distribution, and the sum of the others. Runs of --keep top:K have these, K or as many as there are positions, and no rows in attention.';
+comment on column attention_top.sequence is 'sequence.id of its sequence.';
+comment on column attention_top.layer is '1-based layer.';
+comment on column attention_top.head is '1-based head.';
+comment on column attention_top.from_position is 'position.position that attends.';
+comment on column attention_top.to_positions is 'The positions with the largest weights, the largest first, of equals the leftmost. Chosen by unrounded weights.';
+comment on column attention_top.weights is 'These weights, in the order of to_positions.';
+comment on column attention_top.rest is 'Sum of all other weights, none of which is larger than the last of weights; 0 where each of them is.';
 
 create table attention_map (
     sequence integer not null,
@@ -74,7 +92,7 @@ create table attention_map (
     largest_positions smallint[] not null,
     largest_weights float[] not null
 );
-comment on table attention_map is 'One attention map: all distributions of one head in one input, summed up. Runs of --keep peaks have this, and no rows in attention. Sums are of the weights as run.decimals says, in float64; words are the positions of the kind word or token.';
+comment on table attention_map is 'One attention map: all distributions of one head in one input, summed up. All runs have it, those of --keep peaks and top:K too. Sums are of the weights as run.decimals says, in float64; words are the positions of the kind word or token.';
 comment on column attention_map.sequence is 'sequence.id of its sequence.';
 comment on column attention_map.layer is '1-based layer.';
 comment on column attention_map.head is '1-based head.';

@@ -47,7 +47,55 @@ comment on column head.layer is '1-based layer.';
 comment on column head.head is '1-based head.';
 comment on column head.name is 'layer-head, as the paper writes it: 8-10.';
 
--- One unnest, and not two side by side, because Spark allows only one per SELECT.
+create or replace view top_run as
+select
+    run.id as run,
+    max(largest_kept(run.keep)) as largest,
+    max(sequence.positions) <= max(largest_kept(run.keep)) as is_whole
+from run
+inner join sequence on sequence.run = run.id
+where largest_kept(run.keep) is not null
+group by run.id;
+comment on view top_run is 'The runs of --keep top:K, which keep the K largest weights of each distribution.';
+comment on column top_run.run is 'run.id of the run.';
+comment on column top_run.largest is 'How many weights of each distribution it keeps: 8 for --keep top:8.';
+comment on column top_run.is_whole is 'Whether these are all, since no input has more positions.';
+
+create or replace view distribution as
+select
+    attention.sequence,
+    attention.layer,
+    attention.head,
+    attention.from_position,
+    attention.weights,
+    cast(0 as float) as rest,
+    true as is_whole
+from attention
+union all
+select
+    attention_top.sequence,
+    attention_top.layer,
+    attention_top.head,
+    attention_top.from_position,
+    weights_by_position(
+        attention_top.to_positions, attention_top.weights, attention_top.rest, sequence.positions
+    ) as weights,
+    attention_top.rest,
+    top_run.is_whole
+from attention_top
+inner join sequence on sequence.id = attention_top.sequence
+inner join top_run on top_run.run = sequence.run;
+comment on view distribution is 'The attention distributions of all runs but those of --keep peaks: the rows of attention, and those of attention_top laid out alike.';
+comment on column distribution.sequence is 'sequence.id of its sequence.';
+comment on column distribution.layer is '1-based layer.';
+comment on column distribution.head is '1-based head.';
+comment on column distribution.from_position is 'position.position that attends.';
+comment on column distribution.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. Null where that weight is not kept: it is at most the smallest that is, and at most rest.';
+comment on column distribution.rest is 'Sum of the weights that are not kept; 0 if all others are 0.';
+comment on column distribution.is_whole is 'Whether every weight of the run is kept, so that no distribution of it has a null.';
+
+-- One unnest, and not two side by side, because Spark allows only one per SELECT. Runs of which a part of the weights is
+-- kept are left out, so that a sum or a mean of this view is never one of a part.
 create or replace view attention_weight as
 select
     placed.sequence,
@@ -58,15 +106,16 @@ select
     list_extract(placed.weights, placed.place) as weight
 from (
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        attention.from_position,
-        attention.weights,
-        unnest(range(1, len(attention.weights) + 1)) as place
-    from attention
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        distribution.from_position,
+        distribution.weights,
+        unnest(range(1, len(distribution.weights) + 1)) as place
+    from distribution
+    where distribution.is_whole
 ) as placed;
-comment on view attention_weight is 'The attention maps in long form: one row per weight. Filter by sequence, layer or head first.';
+comment on view attention_weight is 'The attention maps in long form: one row per weight. Filter by sequence, layer or head first. Only runs that keep every weight are in it, and not a part of the weights: of others ask peak, attention_map, or attention_top.';
 comment on column attention_weight.sequence is 'sequence.id of the sequence.';
 comment on column attention_weight.layer is '1-based layer.';
 comment on column attention_weight.head is '1-based head.';

@@ -5,7 +5,7 @@
 --   (without --limit), then the newest. A run of random weights, or over random tokens (--repeat), is read only if it is
 --   named.
 -- param asked varchar = null: name or id of the run that is asked for
--- param unit, contexts, needs, equipped, usual, reads_weights
+-- param unit, contexts, needs, equipped, usual, reads_weights, reads_largest
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
 -- column id integer: run.id
 -- column name
@@ -33,7 +33,7 @@ candidate as (
         end as description
     from run_fit(
         unit := $unit, contexts := $contexts, needs := $needs, equipped := $equipped, usual := $usual,
-        reads_weights := $reads_weights
+        reads_weights := $reads_weights, reads_largest := $reads_largest
     ) as fit
 ),
 
@@ -77,7 +77,7 @@ where ($asked <> '' or $asked is null) and refuse_unless(
             else concat(
                 '. Type: attnbank ingest CORPUS',
                 case when $usual <> 'sentence' then concat(' --context ', $usual) else '' end,
-                case when $reads_weights then ' --keep weights' else '' end
+                case when $reads_weights or $reads_largest then ' --keep weights' else '' end
             )
         end
     )

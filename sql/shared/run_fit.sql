@@ -1,6 +1,6 @@
 -- title: Every run, and why an analysis does not read it
 -- grain: one row per run
--- param unit, contexts, needs, equipped, usual, reads_weights
+-- param unit, contexts, needs, equipped, usual, reads_weights, reads_largest
 -- column id integer: run.id
 -- column name
 -- column corpus integer: corpus.id of its corpus
@@ -26,7 +26,9 @@ select
         when $unit is not null and run.unit <> $unit then concat('its positions are ', run.unit, 's')
         when $contexts is not null and not list_contains($contexts, run.context)
             then concat('its inputs are ', run.context, 's')
-        when $reads_weights and run.keep = 'peaks' then 'only its peaks and sums are kept'
+        when ($reads_weights or $reads_largest) and run.keep = 'peaks' then 'only its peaks and sums are kept'
+        when $reads_weights and not top_run.is_whole
+            then concat('only the ', top_run.largest, ' largest weights of each distribution are kept')
         when $needs is null or list_contains($equipped, run.id) then null
         when $needs = 'trees' then 'its corpus has no dependency trees'
         when $needs = 'mentions' then 'its corpus has no mentions'
@@ -48,3 +50,4 @@ from run
 inner join model on model.id = run.model
 left join corpus on corpus.id = run.corpus
 left join preferred_run on preferred_run.run = run.id
+left join top_run on top_run.run = run.id

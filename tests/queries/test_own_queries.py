@@ -112,8 +112,8 @@ def _statement(letters: str, tag: str) -> str:
 def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
     """Or a run of --keep peaks would answer with no rows."""
     silent = (
-        PER_RUN.replace("from sequence\n", "from attention inner join sequence on true\n")
-        .replace("count(*)", "count(distinct attention.layer)")
+        PER_RUN.replace("from sequence\n", "from distribution inner join sequence on true\n")
+        .replace("count(*)", "count(distinct distribution.layer)")
     )  # fmt: skip
     (folder / "silent.sql").write_text(silent)
     (folder / "told.sql").write_text(
@@ -121,12 +121,17 @@ def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
             "usual := 'sentence'", "usual := 'sentence', reads_weights := true"
         )
     )
+    (folder / "part.sql").write_text(
+        (folder / "told.sql").read_text().replace("distribution", "attention")
+    )
     (folder / "odd.sql").write_text(PER_RUN.replace("-- param", "-- weights: 1 = 1\n-- param"))
     with open_bank(sample_bank, queries=folder) as bank:
-        with pytest.raises(CallError, match="it reads attention, which runs of --keep peaks") as no:
+        with pytest.raises(CallError, match="it reads distribution, which runs of") as no:
             bank.query("silent")
         assert "-- weights: true" in no.value.remedy
         assert bank.query("told").rows() == [(6, "sample/minilm")]
+        with pytest.raises(CallError, match="it reads attention, which has the rows of some runs"):
+            bank.query("part")
         with pytest.raises(CallError, match="can only be: -- weights: true"):
             bank.query("odd")
 

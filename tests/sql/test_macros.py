@@ -107,11 +107,12 @@ def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> Non
     assert {"dependency", "head", "attention_weight"} <= {name for (name,) in views}
     for (name,) in views:
         statement = f"select * from {name} order by all limit 1000"
-        if name == "attention_weight":
-            statement = f"select * from {name} where sequence = 1 and layer = 2 and head = 3"
+        if name in ("attention_weight", "distribution"):
+            statement = f"select * from {name} where sequence = 1 and layer = 2 and head <= 3"
         new, old = in_python(full_bank, statement), in_shell(shell, full_bank, statement)
-        # English tokens are what their words spell, so that no dependency is inside one.
-        assert len(new) > 10 or name == "inner_dependency", name
+        # English tokens are what their words spell, so that no dependency is inside one; no run of
+        # the bank is one of --keep top:K (tests/store/test_keep_largest.py).
+        assert len(new) > 10 or name in ("inner_dependency", "top_run"), name
         assert _equal(old, new)
 
 

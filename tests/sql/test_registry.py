@@ -162,7 +162,9 @@ def test_an_analysis_of_a_run_says_how_it_chooses_and_which_answered(analysis: A
 
 @every
 def test_an_analysis_that_reads_weights_says_when(analysis: Analysis) -> None:
-    if analysis.run is not None and sources(analysis.body) & {"attention", "attention_weight"}:
+    read = sources(analysis.body)
+    assert not read & {"attention", "attention_top"}, "distribution has the rows of both"
+    if analysis.run is not None and read & {"attention_weight", "distribution"}:
         assert analysis.run.weights is not None
 
 

@@ -1,4 +1,4 @@
-"""`ingest --keep peaks`: the same answers from a small part of the rows, or a refusal."""
+"""`ingest --keep`: the same answers from a small part of the rows, or a refusal."""
 
 from __future__ import annotations
 
@@ -44,20 +44,27 @@ NOT_HERE = {
     "special_tokens_by_measure", "table_2",
 }  # fmt: skip
 REASON = "only its peaks and sums are kept"
+KEEPS = {
+    "peaks": REASON,
+    "top:3": "only the 3 largest weights of each distribution are kept",
+    "top:400": None,
+}
+"""What is kept, and why an analysis that reads weights refuses that; of 400, no input has more."""
 
 
 @pytest.fixture(scope="module")
 def banks(
     tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> tuple[Path, Path]:
-    """A bank with all weights, and one with peaks, of the same three kinds of inputs."""
+) -> tuple[Path, ...]:
+    """A bank with all weights, and one for each of KEEPS, of the same three kinds of inputs."""
     folder = tmp_path_factory.mktemp("kept")
-    for keep in ("weights", "peaks"):
+    keeps = ("weights", *KEEPS)
+    for keep in keeps:
         for options in KINDS.values():
             given = IngestOptions((str(sample),), folder / keep, str(tiny_model("bert")),
                                   keep=keep, **options)  # fmt: skip
             ingest(given)
-    return folder / "weights", folder / "peaks"
+    return tuple(folder / keep for keep in keeps)
 
 
 def _answers(bank: Bank, name: str, run: str, **values: Any) -> Any:
@@ -72,36 +79,40 @@ def _of(bank: Path) -> dict[str, str]:
 
 
 @pytest.mark.usual("special_tokens", "attention_by_class", "best_coreference_head")
+@pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize(
     "name", [name for name, each in analyses().items() if each.run and name not in OF_A_STEP]
 )
-def test_an_analysis_answers_the_same_or_refuses(name: str, banks: tuple[Path, Path]) -> None:
-    analysis = analyses()[name]
+def test_an_analysis_answers_the_same_or_refuses(
+    name: str, keep: str, banks: tuple[Path, ...]
+) -> None:
+    analysis, reason = analyses()[name], KEEPS[keep]
+    bank = banks[[*KEEPS].index(keep) + 1]
     answered = False
-    with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
+    with open_bank(banks[0]) as whole, open_bank(bank) as part:
         choice = settled(whole.connection, analysis)
         fits = [each.misfit is None for each in run_fits(whole.connection, choice)]
         for kind, fit in zip(KINDS, fits, strict=True):
-            runs = _of(banks[0])[kind], _of(banks[1])[kind]
+            runs = _of(banks[0])[kind], _of(bank)[kind]
             if not fit:
                 continue
-            if choice.weights is not None:
-                with pytest.raises(CallError, match=REASON) as refused:
-                    peaks.query(name, run=runs[1])
+            if choice.weights is not None and reason is not None:
+                with pytest.raises(CallError, match=reason) as refused:
+                    part.query(name, run=runs[1])
                 assert "--keep weights" in refused.value.remedy
-            values = READ_WEIGHTS.get(name, {})
+            values = READ_WEIGHTS.get(name, {}) if reason is not None else {}
             if values is None:
                 continue
             wanted = _answers(whole, name, runs[0], **values)
             assert_frame_equal(
-                _answers(peaks, name, runs[1], **values), wanted, rel_tol=1e-12, abs_tol=1e-12
+                _answers(part, name, runs[1], **values), wanted, rel_tol=1e-12, abs_tol=1e-12
             )
             answered |= wanted.height > 0
-    has_rows = name not in NOT_HERE
+    has_rows = name not in NOT_HERE or (name == "table_2" and reason is None)
     assert answered == has_rows
 
 
-def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, Path]) -> None:
+def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, ...]) -> None:
     with open_bank(banks[0]) as bank:
         reading = {
             name
@@ -116,15 +127,19 @@ def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, Path]) -> N
     [("entropy", {"smoothing": 0.0001}), ("offset_profile", {"offsets": [0, 11]})],
 )
 def test_a_value_that_needs_the_weights_is_refused(
-    banks: tuple[Path, Path], name: str, values: dict[str, Any]
+    banks: tuple[Path, ...], name: str, values: dict[str, Any]
 ) -> None:
-    with open_bank(banks[1]) as bank:
-        assert bank.query(name).height
-        with pytest.raises(QueryError, match=REASON) as refused:
-            bank.query(name, **values)
-    assert "--keep weights" in refused.value.remedy
-    with open_bank(banks[0]) as bank:
-        assert bank.query(name, **values).height
+    for path, reason in zip(banks[1:], KEEPS.values(), strict=True):
+        with open_bank(path) as bank:
+            assert bank.query(name).height
+            if reason is not None:
+                with pytest.raises(QueryError, match=reason) as refused:
+                    bank.query(name, **values)
+                assert "--keep weights" in refused.value.remedy
+    with open_bank(banks[0]) as bank, open_bank(banks[3]) as every:
+        wanted = bank.query(name, **values).drop("run")
+        assert wanted.height
+        assert_frame_equal(every.query(name, **values).drop("run"), wanted)
 
 
 def test_a_bank_with_both_takes_the_run_that_has_the_weights(
@@ -142,7 +157,7 @@ def test_a_bank_with_both_takes_the_run_that_has_the_weights(
         assert bank.runs()["weights"].to_list()[1] == 0
 
 
-def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, Path]) -> None:
+def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, ...]) -> None:
     run = _of(banks[1])["sentences"]
     peak = "pattern { A =[1-1]=> B }"
     with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
@@ -160,27 +175,28 @@ def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, Path]) -> Non
                 peaks.find(request, columns=columns)
 
 
-def test_maps_steps_and_probes_are_refused(banks: tuple[Path, Path]) -> None:
-    run = _of(banks[1])["sentences"]
+def test_maps_steps_and_probes_are_refused(banks: tuple[Path, ...]) -> None:
     with open_bank(banks[1]) as bank, pytest.raises(QueryError, match=REASON):
         bank.show(1, "1-1")
-    with pytest.raises(QueryError, match=REASON):
-        compute(banks[1], "head_distance")
-    with pytest.raises(CallError, match=REASON):
-        compute(banks[1], "head_distance", run=run)
     options = ProbeOptions(train_split="train", test_split="dev")
-    with pytest.raises(CallError, match=REASON):
-        train_probe(banks[1], "attention", run, run, options)
+    for path, reason in zip(banks[1:3], KEEPS.values(), strict=False):
+        run = _of(path)["sentences"]
+        with pytest.raises(QueryError, match=reason):
+            compute(path, "head_distance")
+        with pytest.raises(CallError, match=reason):
+            compute(path, "head_distance", run=run)
+        with pytest.raises(CallError, match=reason):
+            train_probe(path, "attention", run, run, options)
 
 
 @pytest.mark.slow
-def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, Path]) -> None:
+def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, ...]) -> None:
     with open_bank(banks[1]) as bank:
         page = bank.report(run=_of(banks[1])["sentences"])
     assert REASON in page and "special_tokens" in page and "best_head" in page
 
 
-def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
+def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
     cache = BankCache(banks[1], 30.0, 1_000_000_000)
     run = _of(banks[1])["sentences"]
     site, address = make_site(cache, "token", 8417), "http://127.0.0.1:8417"
@@ -201,6 +217,8 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, Path]) -> None:
         ({"decimals": 3}, "--decimals"),
         ({"unit": "token", "gradients": True}, "--gradients"),
         ({"keep": "all"}, "'all' is not a valid value of --keep"),
+        ({"keep": "top:0"}, "'top:0' is not a valid value of --keep"),
+        ({"keep": "top:8", "unit": "token", "gradients": True}, "--keep top:8 does not keep every"),
     ],
 )
 def test_options_that_do_not_fit(

@@ -233,7 +233,7 @@ def read_attention(
     listed = ", ".join(map(str, sequences.tolist()))
     # By the bounds DuckDB skips whole row groups, by the list single rows.
     found = connection.query(
-        "select sequence, layer, head, from_position, weights from attention"
+        "select sequence, layer, head, from_position, weights from distribution"
         f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"
     )
     rows = found.to_arrow_table().combine_chunks()

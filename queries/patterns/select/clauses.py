@@ -88,8 +88,10 @@ def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
         table, weight = "peak", "peak.most_attended_weight"
         reaches = "target.position = peak.most_attended"
     else:
-        table, weight = "attention", _WEIGHT
-        reaches = f"cast({weight} as double) {edge.sign} {value(edge.threshold)}"
+        table, weight = "distribution", _WEIGHT
+        # What is not kept is on the side of 0: finding.py refuses the other thresholds.
+        known = weight if run.largest is None else f"coalesce({weight}, 0)"
+        reaches = f"cast({known} as double) {edge.sign} {value(edge.threshold)}"
         if not special:
             reaches += f" and {_NOT_ITSELF}"
     rows = {end: "position" if end in special else "word_position" for end in ends}
@@ -108,7 +110,7 @@ def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
     )
 
 
-_WEIGHT = "list_extract(attention.weights, target.position + 1)"
+_WEIGHT = "list_extract(distribution.weights, target.position + 1)"
 _NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
 
 
@@ -116,7 +118,7 @@ def _attention(
     run: Run, head: tree.Head, table: str, reaches: str, *,
     source: str = "word_position", target: str = "word_position", joined: str = "",
 ) -> str:  # fmt: skip
-    """The `from` and `where` of what some heads look at, by weight (attention) or most (peak)."""
+    """The `from` and `where` of what some heads look at, by weight or most (peak)."""
     place = "position" if table == "peak" else "from_position"
     named = (("layer", head.layer), ("head", head.head))
     wanted = [f"{table}.{column} = {each}" for column, each in named if each is not None]
@@ -331,7 +333,8 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
 
     It is an aggregate, because Spark requires that of a subquery, over one row or several: special
     tokens of a kind, whose weights are added, or words at one position, whose values are joined
-    (ADP+DET). Between words of one position there is no weight: it would be its own on itself.
+    (ADP+DET). Between words of one position there is no weight: it would be its own on itself. A
+    weight that is not kept, or a sum with one, is null.
     """
     if key.target is None:
         if key.feature == "weight":
@@ -347,12 +350,14 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
         rows = _attention(run, key.head, "peak", reaches, joined=joined)
     else:
         found = f"sum(cast({_WEIGHT} as double))"
+        if run.largest is not None:
+            found = f"case when count(*) = count({_WEIGHT}) then {found} end"
         if planned.scope.has_node(key.target):
             reaches = f"target.word = {planned.bound[key.target].row}.id and {_NOT_ITSELF}"
-            rows = _attention(run, key.head, "attention", reaches)
+            rows = _attention(run, key.head, "distribution", reaches)
         else:
             reaches = f"target.kind = {literal(SPECIAL[key.target])}"
-            rows = _attention(run, key.head, "attention", reaches, target="position")
+            rows = _attention(run, key.head, "distribution", reaches, target="position")
     return f"(select {found} {rows} and source.word = {planned.bound[key.source].row}.id)"
 
 

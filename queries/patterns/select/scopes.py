@@ -66,7 +66,7 @@ class Source(NamedTuple):
 
 _FIXED = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge", "right_edge",
-    "loose", "sequence", "position", "word_position", "peak", "attention", "source", "target",
+    "loose", "sequence", "position", "word_position", "peak", "distribution", "source", "target",
     "looked_at", "mention", "one_mention", "other_mention", "enhanced_dependency", "subtree",
     "previous", "start", "above",
 })  # fmt: skip

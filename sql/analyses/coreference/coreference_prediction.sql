@@ -47,18 +47,18 @@ sought as (
 predicted as (
     select
         sought.*,
-        attention.layer,
-        attention.head,
+        distribution.layer,
+        distribution.head,
         at_largest(
-            sought.mention.candidate_positions, weights_to(attention.weights, sought.mention.candidate_positions)
+            sought.mention.candidate_positions, weights_to(distribution.weights, sought.mention.candidate_positions)
         ) as predicted_position
     from sought
-    inner join attention
-        on attention.sequence = sought.sequence
-        and attention.from_position = sought.mention.position
+    inner join distribution
+        on distribution.sequence = sought.sequence
+        and distribution.from_position = sought.mention.position
     where $candidates = 'mentions'
-        and ($layer is null or attention.layer = $layer)
-        and ($head is null or attention.head = $head)
+        and ($layer is null or distribution.layer = $layer)
+        and ($head is null or distribution.head = $head)
     union all
     -- Of all other words: the antecedents' heads are among them, the own head word is not.
     select sought.*, peak.layer, peak.head, peak.most_attended as predicted_position

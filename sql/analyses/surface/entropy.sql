@@ -21,36 +21,36 @@
 -- column sequences, run
 with
 
-distribution as (
+smoothed as (
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
         placement.positions,
-        is_place_in(attention.from_position, placement.cls) as is_from_cls,
+        is_place_in(distribution.from_position, placement.cls) as is_from_cls,
         list_transform(
-            attention.weights,
+            distribution.weights,
             lambda weight: (1 - $smoothing) * cast(weight as double) + $smoothing / placement.positions
         ) as shares
     from chosen_run
     inner join placement on placement.run = chosen_run.id
-    inner join attention on attention.sequence = placement.sequence
+    inner join distribution on distribution.sequence = placement.sequence
     where $smoothing <> 0
 ),
 
 -- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
 measured as (
     select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
-        distribution.positions,
-        distribution.is_from_cls,
+        smoothed.sequence,
+        smoothed.layer,
+        smoothed.head,
+        smoothed.positions,
+        smoothed.is_from_cls,
         -list_inner_product(
-            distribution.shares,
-            list_transform(distribution.shares, lambda share: ln(share + cast(1e-300 as double)))
+            smoothed.shares,
+            list_transform(smoothed.shares, lambda share: ln(share + cast(1e-300 as double)))
         ) as entropy
-    from distribution
+    from smoothed
 ),
 
 per_sequence as (

@@ -52,18 +52,18 @@ summed as (
     group by attention_map.layer, attention_map.head, sequence.positions, tried."offset"
     union all
     select
-        attention.layer,
-        attention.head,
+        distribution.layer,
+        distribution.head,
         sequence.positions,
         tried."offset",
-        sum(weight_at(attention.weights, attention.from_position + tried."offset")) as weight
-    from attention
-    inner join sequence on sequence.id = attention.sequence
+        sum(weight_at(distribution.weights, distribution.from_position + tried."offset")) as weight
+    from distribution
+    inner join sequence on sequence.id = distribution.sequence
     inner join chosen_run on chosen_run.id = sequence.run
     cross join tried
     where (list_min($offsets) < -10 or list_max($offsets) > 10)
         and abs(tried."offset") > 10
-    group by attention.layer, attention.head, sequence.positions, tried."offset"
+    group by distribution.layer, distribution.head, sequence.positions, tried."offset"
 ),
 
 total as (

@@ -6,8 +6,10 @@ held as (
         sequence.run,
         count(*) as sequences,
         sum(cast(sequence.positions as bigint) * sequence.positions) as squares,
-        sum(cast(sequence.positions as bigint)) as positions
+        sum(cast(sequence.positions as bigint)) as positions,
+        sum(cast(sequence.positions as bigint) * least(sequence.positions, top_run.largest)) as largest
     from sequence
+    left join top_run on top_run.run = sequence.run
     group by sequence.run
 ),
 
@@ -72,7 +74,7 @@ select
     cast(
         case
             when run.keep = 'peaks' then 0
-            else coalesce(held.squares * model.layers * coalesce(run.heads, model.heads), 0)
+            else coalesce(coalesce(held.largest, held.squares) * model.layers * coalesce(run.heads, model.heads), 0)
         end as bigint
     ) as weights,
     cast(coalesce(held.positions * model.layers * coalesce(run.heads, model.heads), 0) as bigint) as distributions,

@@ -1,7 +1,7 @@
 -- The attention maps of some consecutive sequences of a run, in the order (sequence, layer, head, from).
-select attention.weights
-from attention
-inner join sequence on sequence.id = attention.sequence
-where attention.sequence between $first and $last
+select distribution.weights
+from distribution
+inner join sequence on sequence.id = distribution.sequence
+where distribution.sequence between $first and $last
     and sequence.run = $run
-order by attention.sequence, attention.layer, attention.head, attention.from_position
+order by distribution.sequence, distribution.layer, distribution.head, distribution.from_position

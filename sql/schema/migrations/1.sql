@@ -11,6 +11,15 @@ create table if not exists enhanced_dependency (
 create table if not exists preferred_run (
     run integer not null
 );
+create table if not exists attention_top (
+    sequence integer not null,
+    layer smallint not null,
+    head smallint not null,
+    from_position smallint not null,
+    to_positions smallint[] not null,
+    weights float[] not null,
+    rest float not null
+);
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
 alter table model add column if not exists sliding_window integer;

@@ -1,0 +1,55 @@
+"""An export of a run of `--keep top:K` on Spark: the same answers, and the same refusals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
+from attnbank.queries.spark.exported import Exported
+from attnbank.sql.errors import AttnbankError, AttnbankWarning
+
+
+@pytest.mark.parametrize("keep", ["top:4", "top:300"])
+def test_the_largest_weights_on_spark(
+    keep: str,
+    tmp_path: Path,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    on_spark: Callable[..., Exported],
+) -> None:
+    options = IngestOptions(
+        (str(sample / "stories.conllu"),), tmp_path / "b", str(tiny_model("bert")), keep=keep,
+        limit=6,
+    )  # fmt: skip
+    ingest(options)
+    with open_bank(tmp_path / "b") as bank:
+        export(bank, tmp_path / "parquet")
+        exported = on_spark(tmp_path / "parquet")
+        above = "pattern { e: A =[1-1 > 0.3]=> B }"
+        assert_frame_equal(
+            exported.find(above, columns="e.weight"), bank.find(above, columns="e.weight")
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AttnbankWarning)
+            keyed = ("pattern { A -[nsubj]-> B }", "weight(1-2, A, B)")
+            wanted = bank.find(keyed[0], columns=keyed[1])
+            assert_frame_equal(exported.find(keyed[0], columns=keyed[1]), wanted)
+        assert wanted[keyed[1]].has_nulls() == (keep == "top:4")
+        below = "pattern { A =[1-1 > 0.0001]=> B }"
+        if keep == "top:4":
+            for own in (bank, exported):
+                with pytest.raises(AttnbankError, match="4 largest weights"):
+                    own.find(below)
+                with pytest.raises(AttnbankError, match="4 largest weights"):
+                    own.query("entropy", smoothing=0.01)
+        else:
+            assert_frame_equal(exported.find(below), bank.find(below))
+            mine, theirs = (own.query("entropy", smoothing=0.01) for own in (bank, exported))
+            assert_frame_equal(theirs, mine, rel_tol=1e-9)
