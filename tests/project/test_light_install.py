@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -239,8 +240,13 @@ def test_every_module_of_an_extra_is_asked_for_by_that_extra() -> None:
 
 def _packages(module: str) -> set[str]:
     """The packages that contain a module: none for one of Python or attnbank."""
-    found = metadata.packages_distributions().get(module, [])
+    found = _distributions().get(module, [])
     return {each.lower().replace("_", "-") for each in found}
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()  # reads the lists of files of all that is installed
 
 
 def _listed(extras: dict[str, list[str]], extra: str) -> set[str]:
