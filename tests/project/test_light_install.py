@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -36,6 +36,8 @@ LEFT_OUT = (
     "vl_convert",
     "pyspark",
 )
+
+FOLDERS = ("sql", "ingest", "queries", "cli")
 
 COMMANDS = """
 import importlib.util, json, os, sys, tempfile
@@ -270,10 +272,10 @@ def _imported() -> set[str]:
     return found - {"attnbank"}
 
 
-def _nodes() -> Iterator[ast.AST]:
-    for folder in ("sql", "ingest", "queries", "cli"):
-        for file in (ROOT / folder).rglob("*.py"):
-            yield from ast.walk(ast.parse(file.read_text("utf-8")))
+@cache
+def _nodes() -> list[ast.AST]:
+    files = (file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+    return [node for each in files for node in ast.walk(ast.parse(each.read_text("utf-8")))]
 
 
 def _needs() -> dict[str, set[str]]:
