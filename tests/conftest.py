@@ -321,5 +321,5 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **pairs))
     normed: dict[str, Any] = {"unit": "token", "limit": 12, "measure": "norms"}
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
-    compute(bank, "head_embedding", starts=1)
+    compute(bank, "head_embedding")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))

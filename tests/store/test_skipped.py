@@ -74,13 +74,13 @@ def test_too_long_and_no_pieces(tmp_path: Path) -> None:
         assert counted == [(4,)]
 
 
-def test_max_tokens_counts_the_special_tokens(tmp_path: Path, model: str) -> None:
+def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(3))
     kept = ingest(
-        IngestOptions((str(corpus),), new_banks.put(tmp_path / "a.duckdb"), model, max_tokens=5)
+        IngestOptions((str(corpus),), new_banks.put(tmp_path / "a.duckdb"), "minilm", max_tokens=5)
     )
     cut = ingest(
-        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), model, max_tokens=4)
+        IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), "minilm", max_tokens=4)
     )
     assert (kept.sentences, kept.skipped) == (2, {})
     assert (cut.sentences, cut.skipped) == (1, {"too-long": 1})
