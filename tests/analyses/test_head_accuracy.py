@@ -105,6 +105,7 @@ def gum(
         yield connection
 
 
+@pytest.mark.slow
 def test_on_the_sample_with_minilm(sample_bank: Path, sample: Path) -> None:
     with duckdb.connect(str(sample_bank), read_only=True) as connection:
         found = _compare_bank(connection, sample, MINILM, "mean")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest.corpora.document import FaultError, Problem, Sentence, Word, check_tree
@@ -256,6 +256,7 @@ def write(sentence: Iterable[Word]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
+@settings(max_examples=40)
 @given(st.lists(words(), min_size=1, max_size=4))
 def test_what_is_written_is_read(corpus: list[tuple[Word, ...]]) -> None:
     read = sentences("".join(map(write, corpus)))

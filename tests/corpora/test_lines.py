@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_words
 from attnbank.ingest.corpora.sources import find_sources, read
-from attnbank.ingest.models.loading import MINILM
 from attnbank.sql.errors import CallError
 
 
@@ -127,10 +127,15 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
     assert texts(None, None) == ["Rain fell .", "It stopped ."]
 
 
-def test_a_bank_of_lines(tmp_path: Path) -> None:
+@pytest.fixture
+def model(tiny_model: Callable[[str], Path]) -> str:
+    return str(tiny_model("bert"))
+
+
+def test_a_bank_of_lines(tmp_path: Path, model: str) -> None:
     path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
     path.write_text("Rain fell.\nIt stopped.\n\n\u200b\nThe dogs barked.\n")
-    report = ingest(IngestOptions((str(path),), bank, MINILM))
+    report = ingest(IngestOptions((str(path),), bank, model))
     assert (report.inputs, report.skipped) == (3, {"empty": 1})
     with duckdb.connect(str(bank), read_only=True) as connection:
         assert connection.execute(
@@ -147,11 +152,11 @@ def test_a_bank_of_lines(tmp_path: Path) -> None:
             connection.execute("from head_accuracy()")
 
 
-def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path) -> None:
+def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path, model: str) -> None:
     path, bank = tmp_path / "story.txt", new_banks.put(tmp_path / "b.duckdb")
     path.write_text("Rain fell.\nIt stopped.\n")
     gold = sample / "press.conllu"
-    report = ingest(IngestOptions((str(path), str(gold)), bank, MINILM, limit=3))
+    report = ingest(IngestOptions((str(path), str(gold)), bank, model, limit=3))
     assert report.inputs == 3
     with duckdb.connect(str(bank), read_only=True) as connection:
         assert connection.execute("select format, annotation from corpus").fetchall() == [
@@ -159,11 +164,11 @@ def test_a_corpus_of_which_a_part_is_annotated(tmp_path: Path, sample: Path) -> 
         ]
 
 
-def test_nothing_to_read(tmp_path: Path) -> None:
+def test_nothing_to_read(tmp_path: Path, model: str) -> None:
     path = tmp_path / "story.txt"
     path.write_bytes(b"\xff\n")
     with pytest.raises((CorpusError, CallError)):
-        ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", MINILM, format="lines"))
+        ingest(IngestOptions((str(path),), tmp_path / "b.duckdb", model, format="lines"))
     assert not (tmp_path / "b.duckdb").exists()
 
 
@@ -207,12 +212,12 @@ def test_what_is_prose(text: str, fact: str | None) -> None:
     assert found == fact if fact is None or found is None else found.startswith(fact)
 
 
-def test_prose_is_asked_about(tmp_path: Path) -> None:
+def test_prose_is_asked_about(tmp_path: Path, model: str) -> None:
     path, bank = tmp_path / "story.txt", tmp_path / "bank.duckdb"
     path.write_text("Rain fell all night. In the morning it stopped. The dogs barked.\n" * 3)
 
     def asked(**how: Any) -> int:
-        return ingest(IngestOptions((str(path),), new_banks.put(bank), MINILM, **how)).sentences
+        return ingest(IngestOptions((str(path),), new_banks.put(bank), model, **how)).sentences
 
     with pytest.raises(
         CallError, match="is unannotated prose: 3 of its first 3 lines have several"

@@ -97,6 +97,7 @@ def test_seeded(token_bank: Callable[[str], Path], tmp_path: Path) -> None:
     assert pictures[0] == pictures[1]
 
 
+@pytest.mark.slow
 def test_behaviours_and_roles(tmp_path: Path, sample: Path, sample_bank: Path) -> None:
     path = Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
     ingest(IngestOptions((str(sample),), path, "minilm", unit="token"))

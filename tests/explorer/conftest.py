@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from once import Once
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run
@@ -35,35 +36,36 @@ PLAIN = """# sent_id = plain-1
 
 
 @pytest.fixture(scope="session")
-def explored(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Path:
+def explored(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
     """A bank, not to be written to: two runs over the sample's stories, one of them of pairs.
 
     Beside them corpora whose words and names are hostile, and one without trees. The heads of the
     pairs have their distances and places.
     """
+    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
+    folder = once("explored", lambda folder: _fill(folder, sample, bert, gpt2))
+    return folder / "bank.duckdb"
+
+
+def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     from attnbank.ingest import IngestOptions, ingest
 
-    folder = tmp_path_factory.mktemp("explored")
     bank = folder / "bank.duckdb"
     stories = str(sample / "stories.conllu")
     odd, plain = folder / "<i>odd&'.conllu", folder / "plain.conllu"
     odd.write_text(ODD, encoding="utf-8")
     plain.write_text(PLAIN, encoding="utf-8")
-    bert = str(tiny_model("bert"))
     for corpus, model, options in (
         (odd, bert, {}),
         (plain, bert, {"unit": "token"}),
         (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
-        (stories, str(tiny_model("gpt2")), {}),
+        (stories, gpt2, {}),
         (stories, bert, {}),
     ):
         ingest(IngestOptions((str(corpus),), bank, model, **options))
     assert run(["-b", str(bank), "compute", "head_distance"]) == 0
-    assert run(["-b", str(bank), "compute", "head_embedding"]) == 0
+    assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     assert run(["-b", str(bank), "compute", "entropy"]) == 0
-    return bank
 
 
 @pytest.fixture(scope="session")

@@ -132,7 +132,7 @@ def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
     )
 
 
-@pytest.mark.usual("csv", "json")
+@pytest.mark.usual("json")
 @pytest.mark.parametrize("format_", ["csv", "jsonl", "json", "parquet"])
 def test_programs_get_every_row(format_: str, folder: Path) -> None:
     """Rows that come in many parts are those of one frame, in their order and of one type."""
@@ -160,7 +160,7 @@ def test_programs_get_every_row(format_: str, folder: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.usual("table-select*", "csv-*")
+@pytest.mark.usual("csv-*")
 @pytest.mark.parametrize(
     ("format_", "select"),
     [("table", "from"), ("table", "select range % 10 as n from"), ("csv", "from"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from once import Once
 
 from attnbank.ingest import IngestOptions, ingest
 
@@ -46,29 +47,28 @@ def _filler(model: str, *corpora: Path) -> Callable[..., Path]:
 
 
 def _make(
-    folder: Path, count: int, fill: Callable[..., Path], runs: tuple[dict[str, Any], ...]
+    once: Once, name: str, count: int, fill: Callable[..., Path], runs: tuple[dict[str, Any], ...]
 ) -> Shards:
-    for options in runs:
-        fill(folder / "whole.duckdb", **options)
-        for number in range(1, count + 1):
-            fill(folder / f"{number}.duckdb", shard=f"{number}/{count}", **options)
+    def make(folder: Path) -> None:
+        for options in runs:
+            fill(folder / "whole.duckdb", **options)
+            for number in range(1, count + 1):
+                fill(folder / f"{number}.duckdb", shard=f"{number}/{count}", **options)
+
+    folder = once(name, make)
     banks = [folder / f"{number}.duckdb" for number in range(1, count + 1)]
     return Shards(folder / "whole.duckdb", banks, fill)
 
 
 @pytest.fixture(scope="session")
-def shards(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_model: Callable[[str], Path]
-) -> Shards:
+def shards(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Shards:
     """Three of a run over single sentences of four documents. Not to be written to."""
     fill = _filler(str(tiny_model("bert")), sample / "press.conllu", sample / "stories.conllu")
-    return _make(tmp_path_factory.mktemp("shards"), 3, fill, RUNS[:1])
+    return _make(once, "shards", 3, fill, RUNS[:1])
 
 
 @pytest.fixture(scope="session")
-def full_shards(
-    tmp_path_factory: pytest.TempPathFactory, sample: Path, tiny_masked_lm: Callable[[str], Path]
-) -> Shards:
+def full_shards(once: Once, sample: Path, tiny_masked_lm: Callable[[str], Path]) -> Shards:
     """Five of runs over sentences (once of peaks alone), documents and pairs, which have all."""
     fill = _filler(str(tiny_masked_lm("bert")), sample)
-    return _make(tmp_path_factory.mktemp("full-shards"), 5, fill, RUNS)
+    return _make(once, "full-shards", 5, fill, RUNS)

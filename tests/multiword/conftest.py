@@ -9,6 +9,7 @@ import multilingual
 import multiword_cases
 import pytest
 from multiword_cases import Case, Make
+from once import Once
 
 SENTENCES = 30  # of each language
 SHARE = ("written", "sentence", "--edges", "share")
@@ -19,9 +20,11 @@ WHOLE = [pytest.param(each, marks=pytest.mark.soak) for each in multilingual.LAN
 
 
 @pytest.fixture(scope="session")
-def multilingual_model(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -> Path:
+def multilingual_model(once: Once, corpora: Path) -> Path:
     """The folder of a tiny random model with a vocabulary of four languages."""
-    return multilingual.save(tmp_path_factory.mktemp("multilingual"), multilingual.texts(corpora))
+    return once(
+        "multilingual", lambda folder: multilingual.save(folder, multilingual.texts(corpora))
+    )
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from once import Once
 from text_banks import make_text_bank
 
 
@@ -20,21 +21,21 @@ def grew(corpora: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def text_bank(tmp_path_factory: pytest.TempPathFactory, corpora: Path) -> Callable[[str], Path]:
+def text_bank(once: Once, corpora: Path) -> Callable[[str], Path]:
     """A function from the name of a real corpus to a bank of it alone, without a run."""
-    made: dict[str, Path] = {}
 
     def make(name: str) -> Path:
-        if name not in made:
-            folder = tmp_path_factory.mktemp("text-bank")
-            made[name] = make_text_bank(folder / "bank.duckdb", corpora / f"{name}.conllu")
-        return made[name]
+        text = corpora / f"{name}.conllu"
+        folder = once(f"text-{name}", lambda folder: make_text_bank(folder / "bank.duckdb", text))
+        return folder / "bank.duckdb"
 
     return make
 
 
 @pytest.fixture(scope="session")
-def sample_text_bank(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Path:
+def sample_text_bank(once: Once, sample: Path) -> Path:
     """A bank of the sample corpus, each of its files a corpus, without a run."""
-    folder = tmp_path_factory.mktemp("sample-text")
-    return make_text_bank(folder / "bank.duckdb", *sorted(sample.glob("*.conllu")))
+    files = sorted(sample.glob("*.conllu"))
+    return (
+        once("sample-text", lambda to: make_text_bank(to / "bank.duckdb", *files)) / "bank.duckdb"
+    )

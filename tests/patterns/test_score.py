@@ -38,6 +38,7 @@ def own(sample_bank: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))
 
 
+@pytest.mark.usual("obj")
 @pytest.mark.parametrize("relation", ["obj", "nsubj", "det"])
 def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -> None:
     before = sample_bank.read_bytes()

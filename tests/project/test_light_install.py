@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -35,6 +36,8 @@ LEFT_OUT = (
     "vl_convert",
     "pyspark",
 )
+
+FOLDERS = ("sql", "ingest", "queries", "cli")
 
 COMMANDS = """
 import importlib.util, json, os, sys, tempfile
@@ -239,8 +242,13 @@ def test_every_module_of_an_extra_is_asked_for_by_that_extra() -> None:
 
 def _packages(module: str) -> set[str]:
     """The packages that contain a module: none for one of Python or attnbank."""
-    found = metadata.packages_distributions().get(module, [])
+    found = _distributions().get(module, [])
     return {each.lower().replace("_", "-") for each in found}
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()  # reads the lists of files of all that is installed
 
 
 def _listed(extras: dict[str, list[str]], extra: str) -> set[str]:
@@ -264,10 +272,10 @@ def _imported() -> set[str]:
     return found - {"attnbank"}
 
 
-def _nodes() -> Iterator[ast.AST]:
-    for folder in ("sql", "ingest", "queries", "cli"):
-        for file in (ROOT / folder).rglob("*.py"):
-            yield from ast.walk(ast.parse(file.read_text("utf-8")))
+@cache
+def _nodes() -> list[ast.AST]:
+    files = (file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+    return [node for each in files for node in ast.walk(ast.parse(each.read_text("utf-8")))]
 
 
 def _needs() -> dict[str, set[str]]:

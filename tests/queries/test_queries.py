@@ -17,7 +17,7 @@ from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run
-from attnbank.queries import Bank, UnfinishedRunWarning, analyses, open_bank
+from attnbank.queries import Bank, UnfinishedRunWarning, open_bank
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 
 RUNS = """
@@ -46,14 +46,6 @@ def bank(sample_bank: Path) -> Iterator[Bank]:
 def small(tmp_path: Path) -> Iterator[Bank]:
     with open_bank(make_bank(tmp_path / "small.duckdb", {"run": RUNS, "word": WORDS})) as opened:
         yield opened
-
-
-def test_an_analysis_gives_the_columns_of_its_header(full_bank: Path) -> None:
-    with open_bank(full_bank) as full:
-        for analysis in analyses().values():
-            frame = full.query(analysis.name)
-            assert frame.columns == [column.name for column in analysis.columns]
-            assert frame.height > 0, analysis.name
 
 
 def test_what_must_be_done_first_is_told(bank: Bank) -> None:

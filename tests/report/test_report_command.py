@@ -31,6 +31,7 @@ SENTENCE = f"""\
 """
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page(
     sample_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,10 +64,11 @@ def test_what_cannot_be_written_is_told(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_bank_has_a_report_too(tmp_path: Path) -> None:
+def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
-    assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
+    assert run(["-b", str(bank), "report", "-o", str(file)]) == 0
+    assert "Answering: 18 of 18 sections" in capfd.readouterr().err
     page = read(file.read_text(encoding="utf-8"))
     assert "missing-table-1" in page.ids and "table-1" not in page.ids
 

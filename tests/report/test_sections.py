@@ -139,7 +139,7 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
     kinds: list[dict[str, Any]] = [{"unit": "token", "context": "pair"}, {}, {"limit": 5}]
     for options in kinds:
         ingest(IngestOptions((corpus,), bank, model, **options))
-    keys = ("relative-position", "figure-2", "figure-4", "table-1", "functions")
+    keys = ("figure-2", "table-1")
 
     def runs_of(run: str | None) -> list[tuple[str, ...]]:
         with open_bank(bank) as opened:
@@ -151,7 +151,7 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
         pairs, whole, part = opened.runs()["name"].to_list()
         assert opened.run_of("best_head") is not None
         assert opened.query("best_head", min_count=1)["run"][0] == whole
-    assert runs_of(None) == [(pairs,)] * 3 + [(whole,)] * 2
+    assert runs_of(None) == [(pairs,), (whole,)]
     by_name = runs_of(part)
     assert run(["-b", str(bank), "use", part]) == 0
     assert runs_of(None) == by_name == [(part,)] * len(keys)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import new_banks
 import pytest
+from once import Once
 
 from attnbank.queries import open_bank
 
@@ -33,37 +34,36 @@ PLAIN = """# sent_id = same
 
 
 @pytest.fixture(scope="session")
-def shown_bank(
-    tmp_path_factory: pytest.TempPathFactory,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-) -> Path:
+def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
     """A bank of the sample's stories in four runs (see run_names), not to be written to.
 
     Beside them corpora odd, whose words are hostile, and bare, which has no trees and a sentence
     of 200 words that only the model minilm can read.
     """
+    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
+    folder = once("sentences", lambda folder: _fill(folder, sample, bert, gpt2))
+    return folder / "bank.duckdb"
+
+
+def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     from attnbank.ingest import IngestOptions, ingest
 
-    folder = tmp_path_factory.mktemp("sentences")
     bank = new_banks.put(folder / "bank.duckdb")
     stories = str(sample / "stories.conllu")
     odd, bare = folder / "odd.conllu", folder / "bare.conllu"
     odd.write_text(ODD, encoding="utf-8")
     words = "".join(f"{n}\tlamp\t_\t_\t_\t_\t_\t_\t_\t_\n" for n in range(1, 201))
     bare.write_text(f"{PLAIN}{words}\n", encoding="utf-8")
-    bert = str(tiny_model("bert"))
     for corpus, model, options in (
         (odd, bert, {}),
         (bare, "minilm", {"unit": "token"}),
         (bare, bert, {"unit": "token"}),
         (stories, bert, {"context": "document", "max_tokens": 90}),
         (stories, bert, {"context": "pair", "unit": "token", "max_tokens": 60}),
-        (stories, str(tiny_model("gpt2")), {}),
+        (stories, gpt2, {}),
         (stories, bert, {}),
     ):
         ingest(IngestOptions((str(corpus),), bank, model, **options))
-    return bank
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 from attnbank.sql import registry
+from attnbank.sql.id_map import JOINED_LOSS
 
 DIFFERING = registry.statement("merge/differing_documents")
 _EXTENT = (
@@ -81,3 +82,11 @@ def test_a_whole_corpus_moves_by_one_number(connection: duckdb.DuckDBPyConnectio
             _document(connection, source, index, index, first + 2 * (index - 1), 2)
     found = _placed(connection, 1)
     assert len(found) == 3 and {row[3:5] for row in found} == {(-100, -1009)}
+
+
+def test_the_loss_of_shards_is_the_mean_over_all_tokens(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    """Ten tokens that lose 1 and two that lose 4 lose 1.5 on average, not 2.5."""
+    shards = "(values (1.0, 10), (4.0, 2)) as own(loss, tokens)"
+    assert connection.execute(f"select {JOINED_LOSS} from {shards}").fetchall() == [(1.5,)]

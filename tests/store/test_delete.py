@@ -136,11 +136,11 @@ def test_no_id_is_given_again(
     train_probe(bank, "right_branching", None, 2, probe)
     most = {table: _ask(bank, f"select max(id) from {table}")[0][0] for table in ENTITIES}
     entity = _ask(bank, "select max(entity) from mention")[0][0]
-    delete(bank, ["stories/tiny-bert0", "1"], ["press", "stories"], ["1"])
+    delete(bank, ["stories/tiny-bert", "1"], ["press", "stories"], ["1"])
     assert all(_ask(bank, f"select count(*) from {each}") == [(0,)] for each in ENTITIES)
     ingest(stories)
     ingest(press)
-    train_probe(bank, "right_branching", None, "stories/tiny-bert0", probe)
+    train_probe(bank, "right_branching", None, "stories/tiny-bert", probe)
     for table in ENTITIES:
         assert _ask(bank, f"select min(id) from {table}")[0][0] > most[table], table
     assert _ask(bank, "select min(entity) from mention")[0][0] > entity
@@ -148,7 +148,7 @@ def test_no_id_is_given_again(
         bank, "select count(*) from sequence"
     )
     with open_bank(bank) as opened:  # and everything fits together
-        assert opened.query("head_accuracy", run="press/tiny-bert0").height > 0
+        assert opened.query("head_accuracy", run="press/tiny-bert").height > 0
 
 
 def test_a_replaced_run_inherits_nothing(
@@ -168,9 +168,9 @@ def test_a_replaced_run_inherits_nothing(
     args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
     assert run(["-b", str(bank), "ingest", *args]) == 0
     told = capsys.readouterr().err
-    assert "the probe 1 (right_branching, scored on stories/tiny-bert0)" in told
+    assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in told
     assert "66 rows of head_distance" in told and "1 rows of my_scores" in told
-    assert _ask(bank, "select id, name from run") == [(2, "stories/tiny-bert0")]
+    assert _ask(bank, "select id, name from run") == [(2, "stories/tiny-bert")]
     for table in ("my_scores", "my_inputs", "head_distance", "computation", "probe"):
         assert _ask(bank, f"select count(*) from {table}") == [(0,)], table
     assert ingest(replace(options, replace=False)).state == "unchanged"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -24,6 +25,11 @@ LONG = "".join(
 
 
 @pytest.fixture
+def model(tiny_model: Callable[[str], Path]) -> str:
+    return str(tiny_model("bert"))
+
+
+@pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Two sentences of five words."""
     path = tmp_path / "c.conllu"
@@ -31,15 +37,15 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_in_python(tmp_path: Path, corpus: Path) -> None:
+def test_in_python(tmp_path: Path, corpus: Path, model: str) -> None:
     bank = new_banks.put(tmp_path / "bank.duckdb")
-    kept = ingest(IngestOptions((str(corpus),), bank, "minilm"))
+    kept = ingest(IngestOptions((str(corpus),), bank, model))
     assert kept.sentences == 2
     for _ in range(2):  # typed again it is the same
         with pytest.raises(
             AttnbankError, match=r"No input of c could be used.*2 too-long"
         ) as error:
-            ingest(IngestOptions((str(corpus),), bank, "minilm", max_tokens=4))
+            ingest(IngestOptions((str(corpus),), bank, model, max_tokens=4))
         assert "--max-tokens" in error.value.remedy
         assert error.value.status == 1
     with duckdb.connect(bank, read_only=True) as connection:
@@ -47,19 +53,19 @@ def test_in_python(tmp_path: Path, corpus: Path) -> None:
         assert connection.execute("select count(*) from skipped").fetchall() == [(0,)]
 
 
-def test_in_a_terminal(tmp_path: Path, corpus: Path) -> None:
+def test_in_a_terminal(tmp_path: Path, corpus: Path, model: str) -> None:
     bank = new_banks.put(tmp_path / "bank.duckdb")
-    call = ["-b", str(bank), "ingest", str(corpus), "-m", "minilm", "--max-tokens", "4"]
+    call = ["-b", str(bank), "ingest", str(corpus), "-m", model, "--max-tokens", "4"]
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 1
     assert "No input of c could be used" in str(result.exception)
     assert "Next:" not in result.output
 
 
-def test_of_an_older_version(tmp_path: Path, corpus: Path) -> None:
+def test_of_an_older_version(tmp_path: Path, corpus: Path, model: str) -> None:
     """Whose runs that kept nothing are finished."""
     bank = new_banks.put(tmp_path / "bank.duckdb")
-    options = IngestOptions((str(corpus),), bank, "minilm")
+    options = IngestOptions((str(corpus),), bank, model)
     ingest(options)
     with duckdb.connect(bank) as connection:
         connection.execute("delete from sequence")

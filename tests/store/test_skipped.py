@@ -37,6 +37,11 @@ CYCLE = """\
 """
 
 
+@pytest.fixture
+def model(tiny_model: Callable[[str], Path]) -> str:
+    return str(tiny_model("bert"))
+
+
 def _long(words: int) -> str:
     rows = [f"{at}\tso\tso\tADV\t_\t_\t{at - 1}\tadvmod\t_\t_" for at in range(2, words + 1)]
     return "\n".join(["# sent_id = long", "1\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_", *rows, "", ""])
@@ -81,14 +86,14 @@ def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
     assert (cut.sentences, cut.skipped) == (1, {"too-long": 1})
 
 
-def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path) -> None:
+def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path, model: str) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, CYCLE, _long(3))
     bank = tmp_path / "bank.duckdb"
     with pytest.raises(CorpusError) as caught:
-        ingest(IngestOptions((str(corpus),), bank, "minilm"))
+        ingest(IngestOptions((str(corpus),), bank, model))
     assert [each.id for each in caught.value.problems] == ["cycle"]
     assert not bank.exists()  # the bank is not touched
-    report = ingest(IngestOptions((str(corpus),), bank, "minilm", skip_bad=True))
+    report = ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
     assert [each.sentence for each in report.problems] == ["cycle"]
     assert (report.sentences, report.skipped) == (2, {"cycle": 1})
     with duckdb.connect(str(bank), read_only=True) as connection:
@@ -96,10 +101,10 @@ def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path) 
         assert rows == [(None, "cycle", "cycle", f"{corpus}:6")]
 
 
-def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path) -> None:
+def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path, model: str) -> None:
     corpus = _corpus(tmp_path / "c.conllu", CYCLE)
     with pytest.raises(CorpusError, match="cycle"):
-        ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm", skip_bad=True))
+        ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", model, skip_bad=True))
     assert not (tmp_path / "b.duckdb").exists()
 
 
