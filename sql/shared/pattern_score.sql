@@ -28,7 +28,7 @@ input as materialized (
         case when placed.is_single then sequence.id else sequence.document end as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
-    inner join run_sight(runs := $runs) as sight on sight.run = sequence.run
+    inner join run_sight() as sight on sight.run = sequence.run
     inner join corpus_document(runs := $runs) as placed
         on placed.run = sequence.run
         and placed.document = sequence.document
@@ -109,15 +109,15 @@ even as materialized (
 -- What is kept with each map is most of what the three need: the weights at an offset, and those to each position.
 found as (
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        weight_on(attention.weights, pattern_row.list_indexes) as on_pattern,
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        weight_on(distribution.weights, pattern_row.list_indexes) as on_pattern,
         cast(0 as double) as total
-    from attention
+    from distribution
     inner join pattern_row
-        on pattern_row.sequence = attention.sequence
-        and pattern_row.from_position = attention.from_position
+        on pattern_row.sequence = distribution.sequence
+        and pattern_row.from_position = distribution.from_position
     where $pattern <> 'previous_token'
     union all
     select
@@ -140,18 +140,18 @@ found as (
     -- The weight from the second position to the first is at the offset too, and that of the first to itself was taken
     -- off twice.
     select
-        attention.sequence,
-        attention.layer,
-        attention.head,
-        case when attention.from_position = 1 then -weight_at(attention.weights, 0) else cast(0 as double) end
+        distribution.sequence,
+        distribution.layer,
+        distribution.head,
+        case when distribution.from_position = 1 then -weight_at(distribution.weights, 0) else cast(0 as double) end
             as on_pattern,
-        case when attention.from_position = 0 then weight_at(attention.weights, 0) else cast(0 as double) end as total
-    from attention
-    inner join input on input.sequence = attention.sequence
+        case when distribution.from_position = 0 then weight_at(distribution.weights, 0) else cast(0 as double) end as total
+    from distribution
+    inner join input on input.sequence = distribution.sequence
     where $exclude_bos
         and (
-            (attention.from_position = 1 and $pattern = 'previous_token')
-            or (attention.from_position = 0 and $exclude_current_token)
+            (distribution.from_position = 1 and $pattern = 'previous_token')
+            or (distribution.from_position = 0 and $exclude_current_token)
         )
 ),
 

@@ -28,30 +28,6 @@
 -- column control_run varchar: name of the control; null without one
 -- column n bigint: positions that have something there
 -- column sequences, run
-with
-
-control as (
-    select fit.id, fit.name
-    from run_fit(needs := 'shares', equipped := runs_with_shares(), reads_weights := true) as fit
-    where fit.misfit is null
-        and (fit.name = $control_run or cast(fit.id as varchar) = $control_run)
-),
-
-scored as (
-    select scored.*
-    from pattern_score(
-        runs := (
-            select list(asked.id)
-            from (select chosen_run.id from chosen_run union select control.id from control) as asked
-        ),
-        pattern := 'duplicate_token', exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
-    ) as scored
-    where refuse_unless(
-        $control_run is null or (select count(*) from control) = 1,
-        concat('There is no run ', $control_run, ' that can be a control here. Type: attnbank info')
-    )
-)
-
 select
     scored.layer,
     scored.head,
@@ -63,15 +39,14 @@ select
     scored.weight_low,
     scored.weight_high,
     scored.weight_chance,
-    beside.weight as control,
-    (select control.name from control) as control_run,
+    scored.control,
+    scored.control_run,
     scored.n,
     scored.sequences,
-    (select chosen_run.name from chosen_run) as run
-from scored
+    chosen_run.name as run
+from pattern_head(
+    run := (select chosen_run.id from chosen_run), control_run := $control_run, pattern := 'duplicate_token',
+    reads_weights := true, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
+) as scored
 inner join chosen_run on chosen_run.id = scored.run
-left join scored as beside
-    on beside.run = (select control.id from control)
-    and beside.layer = scored.layer
-    and beside.head = scored.head
 order by scored.layer, scored.head

@@ -1,0 +1,65 @@
+-- title: pattern_score of a run, beside that of a control
+-- grain: one row per (layer, head)
+-- param run integer = null: run.id of the run
+-- param control_run varchar = null: name or id of the control
+-- param pattern varchar = 'induction': previous_token, duplicate_token or induction
+-- param reads_weights, exclude_bos, exclude_current_token
+-- column run integer: run.id of the run
+-- column layer, head
+-- column score double: share of the attention that goes there, a mean over inputs
+-- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
+-- column high double: upper end of the 95 % interval of score
+-- column chance double: score of even attention over the positions that each can see
+-- column weight double: mean attention to it of the positions that have something there
+-- column weight_low double: lower end of the 95 % interval of weight
+-- column weight_high double: upper end of the 95 % interval of weight
+-- column weight_chance double: weight of even attention
+-- column control double: weight of the head of the same number in the control; null without one
+-- column control_run varchar: name of the control; null without one
+-- column n bigint: positions that have something there
+-- column sequences
+with
+
+control as (
+    select fit.id, fit.name
+    from run_fit(needs := 'shares', equipped := runs_with_shares(), reads_weights := $reads_weights) as fit
+    where fit.misfit is null
+        and (fit.name = $control_run or cast(fit.id as varchar) = $control_run)
+),
+
+scored as (
+    select scored.*
+    from pattern_score(
+        runs := (
+            select list(asked.id) from (select $run as id union select control.id from control) as asked
+        ),
+        pattern := $pattern, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
+    ) as scored
+    where refuse_unless(
+        $control_run is null or (select count(*) from control) = 1,
+        concat('There is no run ', $control_run, ' that can be a control here. Type: attnbank info')
+    )
+)
+
+select
+    scored.run,
+    scored.layer,
+    scored.head,
+    scored.score,
+    scored.low,
+    scored.high,
+    scored.chance,
+    scored.weight,
+    scored.weight_low,
+    scored.weight_high,
+    scored.weight_chance,
+    beside.weight as control,
+    (select control.name from control) as control_run,
+    scored.n,
+    scored.sequences
+from scored
+left join scored as beside
+    on beside.run = (select control.id from control)
+    and beside.layer = scored.layer
+    and beside.head = scored.head
+where scored.run = $run
