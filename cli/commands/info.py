@@ -125,7 +125,7 @@ def _run(row: dict[str, Any]) -> list[str]:
         if row[name] is not None
     ]
     held = f"{row['weights']:,} {of_measure(row['measure'])}"
-    if row["keep"].startswith("top:"):
+    if (row["keep"] or "").startswith("top:"):
         held += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
     held = held if is_whole else "peaks and sums of their attention"
     seed = "" if row["random_seed"] is None else f" (random weights, seed {row['random_seed']})"

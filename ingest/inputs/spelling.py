@@ -18,11 +18,11 @@ _SPECIAL = re.compile(r"\[(CLS|SEP|BOS|EOS|PAD|MASK)\]|</?s>|<(bos|eos|pad|cls|s
 _ANY = "\ufffd"
 _BYTE = re.compile(r"(?:<0x[0-9A-F]{2}>)+")
 _LEFT_OUT = frozenset("#▁@")  # the marks, and the words that are written alike
-# The characters that byte-level tokenizers (GPT-2's and those after it) write bytes as: what can
-# be seen of Latin-1 is itself, and the others are the characters from U+0100 on.
 _SEEN = (*range(33, 127), *range(161, 173), *range(174, 256))
 _UNSEEN = (each for each in range(256) if each not in _SEEN)
-_BYTES = {chr(each): each for each in _SEEN} | {chr(256 + n): b for n, b in enumerate(_UNSEEN)}
+BYTES = {chr(each): each for each in _SEEN} | {chr(256 + n): b for n, b in enumerate(_UNSEEN)}
+"""The characters that byte-level tokenizers (GPT-2's and those after it) write bytes as: what can
+be seen of Latin-1 is itself, and the others are the characters from U+0100 on."""
 
 
 def is_unknown(token: str) -> bool:
@@ -66,10 +66,10 @@ def _readings(tokens: Sequence[str]) -> list[str]:
     joined = "".join(written)
     readings = [bare(_BYTE.sub(_decoded, joined) if "<0x" in joined else joined)]
     if not joined.isascii():
-        parts = (_BYTES.get(each) for each in joined if each != _ANY)
+        parts = (BYTES.get(each) for each in joined if each != _ANY)
         if None not in parts:
             found = (
-                bytes(_BYTES[each] for each in part).decode(errors="replace")
+                bytes(BYTES[each] for each in part).decode(errors="replace")
                 for part in joined.split(_ANY)
             )
             readings.append(bare(_ANY.join(found)))

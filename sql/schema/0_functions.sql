@@ -47,7 +47,10 @@ create or replace macro judges(direction, side) as coalesce(
 );
 comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
 
-create or replace macro judged_side(direction, side) as case when direction = 'later_to_earlier' then 'either' else side end;
+create or replace macro judged_side(direction, side) as case direction
+    when 'later_to_earlier' then 'either'
+    else side
+end;
 comment on macro judged_side is 'Where the heads of the dependents stand on which a direction is judged: on the side of the dependent, or either.';
 
 create or replace macro reaches(distance, judged_on) as coalesce(

@@ -145,7 +145,8 @@ found as (
         distribution.head,
         case when distribution.from_position = 1 then -weight_at(distribution.weights, 0) else cast(0 as double) end
             as on_pattern,
-        case when distribution.from_position = 0 then weight_at(distribution.weights, 0) else cast(0 as double) end as total
+        case when distribution.from_position = 0 then weight_at(distribution.weights, 0) else cast(0 as double) end
+            as total
     from distribution
     inner join input on input.sequence = distribution.sequence
     where $exclude_bos

@@ -103,13 +103,13 @@ def _shifts(
 
 def test_the_byte_level_alphabet_is_that_of_tokenizers() -> None:
     for text in ("naïve café", "שלום", "汉字", "İstanbul", "½ …", "\t\u00a0", "😀", "ĠĊ"):
-        alphabet = {byte: sign for sign, byte in spelling._BYTES.items()}
+        alphabet = {byte: sign for sign, byte in spelling.BYTES.items()}
         token = "".join(alphabet[each] for each in text.encode())
         assert decoders.ByteLevel().decode([token]) == text
         assert spelling.spells((token,), text)
         cut = [*accumulate([1] * len(token))]
         assert spelling.spells(tuple(token[at - 1 : at] for at in cut), text)
-    assert len(spelling._BYTES) == len({*spelling._BYTES.values()}) == 256
+    assert len(spelling.BYTES) == len({*spelling.BYTES.values()}) == 256
 
 
 @pytest.mark.parametrize(

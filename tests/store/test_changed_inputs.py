@@ -124,6 +124,7 @@ CHANGES: dict[str, list[Change]] = {
                {"corpora": ("@copies",)}),
         Change("1/1", None, SAME),
     ],
+    "repeat": [Change(5, 6, CORPUS, {"corpora": (), "limit": 3})],
     "language": [
         Change("fr", "FR", SAME),
         Change("fr", None, SAME),

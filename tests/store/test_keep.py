@@ -37,6 +37,8 @@ READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which t
     "best_coreference_head": {"candidates": "words"},
     "best_coreference_head_held_out": {"candidates": "words"},
     "coreference_distance": {"candidates": "words"},
+    "duplicate_token_head": None,
+    "induction_head": None,
 }
 OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
 NOT_HERE = {

@@ -205,7 +205,8 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
         connection.execute(
             "create table run as"
-            " select 1 as id, 0 as batches, 0 as unknown_words, 0 as joined_words"
+            " select 1 as id, 0 as batches, 0 as unknown_words, 0 as joined_words,"
+            " 0 as misspelled_words"
         )
         facts = RunFacts(1, 1, 1, "mean", None)
         committed = []

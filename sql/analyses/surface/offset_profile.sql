@@ -87,7 +87,10 @@ select
     total.head,
     total."offset",
     case when total."offset" <= 0 or not chosen_run.is_causal then total.weight / inputs.n end as weight,
-    case when inputs.n_present > 0 and (total."offset" <= 0 or not chosen_run.is_causal) then total.present / inputs.n_present end as present,
+    case
+        when inputs.n_present > 0 and (total."offset" <= 0 or not chosen_run.is_causal)
+            then total.present / inputs.n_present
+    end as present,
     inputs.n as sequences,
     chosen_run.name as run
 from total
