@@ -156,9 +156,13 @@ def read(
     )
     mentions = _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS
     tops, panels = [], []
+    is_causal = bool(_frame(bank, "facts", run=run.id)["is_causal"][0])
     for layer, head in heads:
         of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
-        top = _tops(by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked)
+        top = _tops(
+            by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked,
+            is_causal=is_causal,
+        )  # fmt: skip
         tops.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
@@ -242,11 +246,12 @@ def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.D
 
 def _tops(
     every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
-    asked: ShowOptions,
+    asked: ShowOptions, *, is_causal: bool,
 ) -> pl.DataFrame:  # fmt: skip
     """A row a word: what it looks at most (or what looks at it), as in `peak`; is that its head.
 
-    A head at the same position cannot be found, and is neither right nor wrong.
+    What cannot be found is neither right nor wrong: a head at the same position, or in a causal
+    model on the side that is not seen, and what a first word that is set apart is part of.
     """
     backward = asked.direction == "head_to_dependent"
     found = "looked_at_by" if backward else "looks_at"
@@ -255,6 +260,8 @@ def _tops(
         pl.col("position").alias(f"{found}_position"), pl.col("text").alias(found)
     ).unique([f"{found}_position"], keep="first", maintain_order=True)
     stands = set(every.select("position", "word").rows())
+    where = {word: place for place, word in stands}
+    apart = set(every.filter(pl.col("kind") == "first")["position"])
     special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
     rests = pl.DataFrame(
         [(place, _total([weights[to] for to in special])) for place, weights in
@@ -269,8 +276,14 @@ def _tops(
         .join(rests, on="position", how="left")
         .sort("position", "index")
     )
+
+    def is_hidden(place: int, head: int) -> bool:
+        other = where.get(head, place)
+        unseen = is_causal and (other < place if backward else other > place)
+        return (place, head) in stands or unseen or not apart.isdisjoint((place, other))
+
     correct = [
-        None if head is None or (place, head) in stands else (peak, head) in stands
+        None if head is None or is_hidden(place, head) else (peak, head) in stands
         for place, peak, head in tops.select("position", f"{found}_position", "head_word").rows()
     ]
     return tops.select(

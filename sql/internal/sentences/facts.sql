@@ -1,5 +1,11 @@
--- What a run is, for the title of a picture.
-select run.name, run.measure, model.name as model, model.random_seed, corpus.name as corpus
+-- What a run is, for the title of a picture and for what its heads can find.
+select
+    run.name,
+    run.measure,
+    model.name as model,
+    model.random_seed,
+    coalesce(model.causal, false) as is_causal,
+    corpus.name as corpus
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
