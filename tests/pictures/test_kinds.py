@@ -141,6 +141,24 @@ def test_amounts_below_0_have_their_own_colour() -> None:
     assert domain[1] == 0 and domain[0] == -domain[2]
 
 
+def test_layers_have_colours_from_the_first_to_the_last() -> None:
+    """The colours of layers are not wasted on a layer 0, which no model has."""
+    made = specification(heads("scatter x=share y=other color=layer"), frame_of_heads())
+    layers = frame_of_heads()["layer"]
+    found: list[list[int]] = []
+
+    def look(part: object) -> None:
+        if isinstance(part, dict):
+            if isinstance(part.get("color"), dict) and "scale" in part["color"]:
+                found.append(part["color"]["scale"].get("domain"))
+            part = [*part.values()]
+        for each in part if isinstance(part, list) else ():
+            look(each)
+
+    look(made)
+    assert found == [[layers.min(), layers.max()]] and layers.n_unique() > 1
+
+
 def test_what_has_no_place_is_told_and_what_has_no_value_is_grey() -> None:
     frame = frame_of_heads().with_columns(
         share=pl.when(pl.col("head") == 1).then(math.nan).otherwise(pl.col("share"))
