@@ -93,8 +93,7 @@ def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
 
 def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRunner) -> Report:
     """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
-    check_options(options)
-    _check_model(options)
+    check_run(options)
     problems: list[Problem] = []
     if options.repeat is None:
         corpus = corpora.find(options)
@@ -176,7 +175,9 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _check_model(options: IngestOptions) -> None:
+def check_run(options: IngestOptions) -> None:
+    """Raise CallError as `check_options`, and for options without a model."""
+    check_options(options)
     if options.model == NO_MODEL:
         raise CallError(
             f"--model {NO_MODEL} writes the text alone: there is no run to count or to make.",
@@ -222,8 +223,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
 
     Raises as `ingest` does, as far as that shows without the model's weights.
     """
-    check_options(options)
-    _check_model(options)
+    check_run(options)
     corpus = None if options.repeat is not None else corpora.find(options)
     described = models.describe(
         options.model,

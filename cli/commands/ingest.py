@@ -247,8 +247,10 @@ def spark_ingest(
     """Fill an export on Spark. Raises as `ingest_to_export` and `session_of` do."""
     from attnbank.ingest import ingest_to_export
     from attnbank.ingest.engines.spark import OnSpark
+    from attnbank.ingest.run import check_run
     from attnbank.queries.spark.sessions import LOCAL, session_of
 
+    check_run(options)  # before a session is started, which takes seconds
     with session_of(master or LOCAL) as session:
         return ingest_to_export(options, to, lambda folder: OnSpark(session, folder), on_progress)
 

@@ -16,6 +16,7 @@ from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["top:4", "top:300"])
 def test_the_largest_weights_on_spark(
     keep: str,

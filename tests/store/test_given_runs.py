@@ -511,6 +511,7 @@ except BankError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk(bank: Path) -> None:
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / ".src")}
     command = [sys.executable, "-c", _FULL, str(bank)]

@@ -40,15 +40,19 @@ def banks(
     """Banks of one run each by MAPS: all weights, the K largest, and these rounded."""
     folder = tmp_path_factory.mktemp("largest")
     corpus = (str(sample / "stories.conllu"),)
-    found = {}
-    for name, options in MAPS.items():
-        model = str(tiny_model("gpt2")) if name == "decoder" else "minilm"
-        paths = [folder / f"{name}-{which}.duckdb" for which in ("all", "largest", "rounded")]
-        largest: dict[str, Any] = {"keep": f"top:{K}"}
-        for path, kept in zip(paths, ({}, largest, largest | {"decimals": 3}), strict=True):
-            ingest(IngestOptions(corpus, path, model, **{"limit": 6, **options, **kept}))
-        found[name] = (paths[0], paths[1], paths[2])
-    return found
+
+    class Banks(dict[str, tuple[Path, Path, Path]]):
+        def __missing__(self, name: str) -> tuple[Path, Path, Path]:  # made when it is asked for
+            model = str(tiny_model("gpt2")) if name == "decoder" else "minilm"
+            paths = [folder / f"{name}-{which}.duckdb" for which in ("all", "largest", "rounded")]
+            largest: dict[str, Any] = {"keep": f"top:{K}"}
+            for path, kept in zip(paths, ({}, largest, largest | {"decimals": 3}), strict=True):
+                options = {"limit": 6, **MAPS[name], **kept}
+                ingest(IngestOptions(corpus, path, model, **options))
+            self[name] = (paths[0], paths[1], paths[2])
+            return self[name]
+
+    return Banks()
 
 
 def _table(bank: Path, name: str) -> list[tuple[Any, ...]]:
@@ -66,6 +70,7 @@ def _largest(weights: np.ndarray) -> list[int]:
     return sorted(range(len(weights)), key=lambda at: (-float(weights[at]), at))[:K]
 
 
+@pytest.mark.usual("*minilm*", "*decoder*")
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("decimals", [None, 3])
 def test_the_largest_are_those_of_a_slow_sort(
@@ -92,12 +97,14 @@ def test_the_largest_are_those_of_a_slow_sort(
     assert _table(largest, "attention") == []
 
 
+@pytest.mark.usual("*minilm*", "*decoder*")
 @pytest.mark.parametrize("name", MAPS)
 def test_peaks_and_sums_are_the_same(banks: dict[str, tuple[Path, Path, Path]], name: str) -> None:
     for table in ("sequence", "position", "peak", "attention_map"):
         assert _table(banks[name][1], table) == _table(banks[name][0], table)
 
 
+@pytest.mark.usual("*minilm*", "*decoder*")
 @pytest.mark.parametrize("name", MAPS)
 def test_views_show_no_part_as_if_it_were_all(
     banks: dict[str, tuple[Path, Path, Path]], name: str
