@@ -22,7 +22,6 @@ Place = tuple[int, int]
 TABLES = ("corpus", "model", "run", "preferred_run")
 """The tables that a `Catalog` is made of."""
 _SHARDS = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
-_MOST_SHARDS = 1_000_000
 _NEEDED = {
     "corpus": ("name", "sha256"),
     "model": ("name", "sha256"),
@@ -113,7 +112,6 @@ class Parts:
 
 
 WHOLE = Parts(frozenset({1}), 1)
-_NONE = Parts(frozenset(), 0)
 
 
 def read_parts(text: str | None) -> Parts:
@@ -122,7 +120,7 @@ def read_parts(text: str | None) -> Parts:
         return WHOLE
     found = _SHARDS.fullmatch(text)
     count = int(found[2]) if found else 0
-    if not found or not 1 <= count <= _MOST_SHARDS:
+    if not found or not 1 <= count <= 1_000_000:
         raise ValueError(text)
     numbers: set[int] = set()
     for each in found[1].split("+"):
@@ -486,7 +484,7 @@ class _Runs:
             left_out.remove(whole[0])
         chosen: list[_Candidate] = []
         same: list[_Candidate] = []
-        has = _NONE
+        has = Parts(frozenset(), 0)
         for each in sorted(
             (each for each in group if each not in left_out),
             key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
