@@ -131,16 +131,19 @@ def scores(
     return told
 
 
-def mean(values: list[tuple[int, float, float]]) -> tuple[float | None, float | None, float | None]:
+def mean(
+    values: list[tuple[int, float, float]], documents: set[int] | None = None
+) -> tuple[float | None, float | None, float | None]:
     """The mean and its interval of (document, sum, number): documents are what is drawn.
 
-    With one document each input is drawn. The variance is that of the residuals of documents.
+    Of a run over one document each input is drawn; `documents` are those of the run, if the values
+    may be of some only. The variance is that of the residuals of documents.
     """
     whole = sum(number for _, _, number in values)
     if not whole:
         return None, None, None
     middle = sum(each for _, each, _ in values) / whole
-    documents = {document for document, _, _ in values}
+    documents = documents or {document for document, _, _ in values}
     of: dict[int, float] = defaultdict(float)
     for at, (document, each, number) in enumerate(values):
         of[document if len(documents) > 1 else at] += each - middle * number
@@ -176,7 +179,7 @@ def sinks(
         ]
         flat = [even(len(each.tokens), is_causal=is_causal) for each in own]
         chances = [each[position if is_causal else 0 :, position].mean() for each in flat]
-        sink, low, high = mean(shares)
+        sink, low, high = mean(shares, {each.document for each in inputs})
         found[position] = {
             "sink": sink, "low": low, "high": high,
             "sink_chance": float(np.mean([each > epsilon for each in chances])),
@@ -197,7 +200,8 @@ def sink_heads(
         for head in range(by_input.shape[2]):
             alpha = by_input[:, layer, head]
             weight, low, high = mean(
-                [(each.document, float(one), 1.0) for each, one in zip(own, alpha, strict=True)]
+                [(each.document, float(one), 1.0) for each, one in zip(own, alpha, strict=True)],
+                {each.document for each in inputs},
             )
             found[layer + 1, head + 1] = {
                 "sink": float((alpha > epsilon).mean()), "weight": weight, "low": low,
