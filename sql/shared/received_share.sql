@@ -1,7 +1,7 @@
 -- title: How much attention each position of the inputs of a run gets from those that can see it, by head
 -- grain: one row per (sequence, layer, head, position)
 -- param runs
--- param position integer = null: only this position; null for all
+-- param to_position integer = null: only this position; null for all
 -- column sequence
 -- column cluster bigint: its document, or the input itself where the run reads one document
 -- column layer, head
@@ -17,8 +17,8 @@ input as materialized (
         cast(sequence.positions as bigint) as positions,
         sight.is_causal,
         range(
-            coalesce($position, 0),
-            least(coalesce($position + 1, sequence.positions), cast(sequence.positions as bigint))
+            coalesce($to_position, 0),
+            least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
         ) as places
     from sequence
     inner join run_sight() as sight on sight.run = sequence.run

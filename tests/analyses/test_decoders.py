@@ -120,10 +120,10 @@ def test_sinks(
         assert epsilon == 0.3 or len({each["sink"] for each in expected.values()}) > 1
         _check(_rows(connection, f"attention_sink({told})", 1), expected)
         for position in (0, 2):
-            one = _rows(connection, f"attention_sink({told}, position := {position})", 1)
+            one = _rows(connection, f"attention_sink({told}, to_position := {position})", 1)
             _check(one, {position: expected[position]})
             heads = slow.sink_heads(inputs, epsilon, position, is_causal=is_causal)
-            _check(_rows(connection, f"sink_head({told}, position := {position})", 2), heads)
+            _check(_rows(connection, f"sink_head({told}, to_position := {position})", 2), heads)
 
 
 def test_the_control_is_the_same_head_of_another_run(

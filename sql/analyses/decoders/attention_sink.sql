@@ -12,7 +12,7 @@
 -- note: the last positions of an input are seen by few: the very last one of a causal model by itself alone.
 -- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
 -- param epsilon double = 0.3: mean attention above which a head rests on a position
--- param position integer = null: only this position, from 0; null for all
+-- param to_position integer = null: only this position, from 0; null for all
 -- column position bigint: 0-based place in the input
 -- column sink double: share of the heads that rest on it, a mean over inputs
 -- column low double: lower end of the 95 % interval of sink; null, like high, if all inputs are in one document
@@ -32,7 +32,7 @@ per_sequence as (
         received.chance,
         share_of(received.weight > $epsilon) as sink,
         avg(received.weight) as weight
-    from received_share(runs := (select list(chosen_run.id) from chosen_run), position := $position) as received
+    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as received
     group by received.sequence, received.cluster, received.position, received.chance
 ),
 

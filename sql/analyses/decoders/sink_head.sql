@@ -8,7 +8,7 @@
 -- note: the mean of sink over all heads is that of attention_sink.
 -- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
 -- param epsilon double = 0.3: mean attention above which a head rests on the position
--- param position integer = 0: the position, from 0
+-- param to_position integer = 0: the position, from 0
 -- column layer, head
 -- column sink double: share of the inputs in which the head rests on it
 -- column weight double: mean attention to it, over inputs
@@ -29,7 +29,7 @@ per_cluster as (
         sum(received.chance) as chance,
         cast(count(*) as double) as n
     from received_share(
-        runs := (select list(chosen_run.id) from chosen_run), position := coalesce($position, 0)
+        runs := (select list(chosen_run.id) from chosen_run), to_position := coalesce($to_position, 0)
     ) as received
     group by received.layer, received.head, received.cluster
 ),
