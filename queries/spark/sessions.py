@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -74,7 +75,8 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
             session = _started(builder, master)
             interrupts.handle()  # pyspark has set a handler of its own
             session.sparkContext.setLogLevel("OFF")
-            # This thread would print a traceback when an interrupt has ended the JVM.
+            # Both would print a traceback when an interrupt has ended the JVM.
+            logging.getLogger("py4j").addHandler(logging.NullHandler())
             server = session.sparkContext._accumulatorServer
             server.handle_error = lambda *_: None  # type: ignore[method-assign]
             try:
