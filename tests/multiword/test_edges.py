@@ -24,7 +24,7 @@ from attnbank.ingest.store import corpus as corpora_of
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
 
-SENTENCES = 50
+SENTENCES = 100
 CORPORA = ("gum", "fr", "he", "zh")
 TOKENIZERS = (MINILM, "smollm2", "mistral_tokenizer")
 READ = [
