@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.errors import AttnbankWarning
-from attnbank.sql.outputs.atomic import keep_owner_and_mode, new_part
+from attnbank.sql.outputs.atomic import keep_owner_and_mode, new_part, remove_parts
 from attnbank.sql.quoting import literal, place, quoted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_UNUSED = 0.1
 """The largest share of a file that may stay unused, in [0, 1]."""
 
-_LEFT_BY_CLOSING = 4 * 65_536
+_LEFT_BY_CLOSING = 8 * 65_536
 """Bytes that may become unused when DuckDB writes its lists of blocks once more, on closing."""
 
 
@@ -58,6 +58,7 @@ def checkpoint_and_compact(
                 stacklevel=2,
             )
             return
+        remove_parts(path.resolve())  # of a process that was killed while it compacted
         total, unused = space(connection, has_deleted=has_deleted)
         if unused and unused + _LEFT_BY_CLOSING > MOST_UNUSED * total:
             _copy(connection, path.resolve(), total, unused)

@@ -186,3 +186,12 @@ def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> 
         assert opened.execute(
             "select count(*) from attention where sequence % 3 = 0"
         ).fetchone() == (0,)
+
+
+def test_the_next_command_removes_what_a_killed_one_left(big: Path, tmp_path: Path) -> None:
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    part = tmp_path / ".bank.duckdb.99999999-1.part"
+    part.mkdir()
+    (part / "bank.duckdb").write_bytes(b"half a copy")
+    assert run(["-b", str(bank), "use", "one"]) == 0
+    assert not part.exists()
