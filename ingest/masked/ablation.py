@@ -98,7 +98,7 @@ class Ablation:
         outputs: list[Any] = []  # what each layer of the whole model gave
         for sums, variant in zip(found, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
-            with _replaying(self._layers, outputs, below):
+            with replaying(self._layers, outputs, below):
                 _, losses, _ = self._pass(variant, batch, mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
         return found
@@ -147,14 +147,14 @@ def _numbered(name: str) -> str:
 
 
 @contextmanager
-def _replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
+def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
     """Within, the first `below` calls of the layers return `outputs`, which the first pass fills.
 
     Calls are counted, not layers, because ALBERT calls one layer several times.
     """
     calls = 0
 
-    def replaying(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(forward: Callable[..., Any]) -> Callable[..., Any]:
         def replay(*arguments: Any, **named: Any) -> Any:
             nonlocal calls
             at, calls = calls, calls + 1
@@ -169,6 +169,6 @@ def _replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterato
 
     with ExitStack() as stack:
         for each in dict.fromkeys(layers):
-            each.forward = replaying(each.forward)
+            each.forward = wrapped(each.forward)
             stack.callback(delattr, each, "forward")
         yield

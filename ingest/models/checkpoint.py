@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import transformers
@@ -15,6 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attnbank.ingest.models.families import family_of
 from attnbank.ingest.models.runtime import ModelError
 
+Head = Literal["masked", "causal"]
+"""The language-modelling head that is loaded with a model."""
 WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
 _OWN_CONFIG = "Use the config.json that it was saved with."
 _IN_PLACE = {getattr(torch.ops.aten, name).default for name in ("normal_", "uniform_", "erfinv_")}
@@ -26,7 +28,7 @@ def read_module(
     config: Any,
     asked: dict[str, Any],
     random_seed: int | None,
-    masked_lm: bool = False,
+    head: Head | None = None,
 ) -> Any:
     """A transformers model with eager attention, in float32, from a folder or a hub name.
 
@@ -37,7 +39,9 @@ def read_module(
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
     plain = family_of(config).auto_class(config)
-    kind = transformers.AutoModelForMaskedLM if masked_lm else plain
+    kind = plain
+    if head is not None:
+        kind = getattr(transformers, f"AutoModelFor{head.capitalize()}LM")
 
     try:
         if random_seed is not None:
@@ -66,7 +70,7 @@ def read_module(
             _OWN_CONFIG,
         )
     _refuse_unread(name, module, loading["unexpected_keys"])
-    _complete(name, module, loading["missing_keys"], masked_lm)
+    _complete(name, module, loading["missing_keys"], head)
     return module
 
 
@@ -146,14 +150,14 @@ def _submodule(base: Any, path: str) -> Any:
         return None
 
 
-def _complete(name: str, module: Any, missing: Iterable[str], masked_lm: bool) -> None:
+def _complete(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
     """Set a missing pooler, which attention does not need, to zero; refuse all else that lacks."""
-    lacking = sorted(key for key in missing if masked_lm or "pooler" not in key.split("."))
+    lacking = sorted(key for key in missing if head or "pooler" not in key.split("."))
     if lacking:
         more = f" and {len(lacking) - 1} more of its weights" if lacking[1:] else ""
-        if masked_lm:
+        if head is not None:
             raise ModelError(
-                f"{name} is not a complete masked language model: the checkpoint lacks"
+                f"{name} is not a complete {head} language model: the checkpoint lacks"
                 f" {lacking[0]}{more}.",
                 WITH_HEAD,
             )

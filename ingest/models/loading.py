@@ -15,7 +15,7 @@ import transformers
 from torch import Tensor
 
 from attnbank.ingest.masked.masking import MaskedLM
-from attnbank.ingest.models.checkpoint import WITH_HEAD, digest, read_module
+from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
     MINILM,
@@ -91,6 +91,8 @@ class Model:
     batching: Batching = "padded"
     values: Values | None = None  # what its heads move, if a measure needs it
     sources: Sources | None = None  # what returns the maps of each layer
+    whole: Any = None  # `module` with its language-modelling head, if that was asked for
+    head: Head | None = None  # which that is
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
         """One forward pass: a tensor [B, H, T, T] per layer with attention, from queries to keys.
@@ -141,27 +143,32 @@ def load(
     masked_lm: bool = False,
     trust_remote_code: bool = False,
     measure: Measure = "weights",
+    with_head: bool = False,
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
     `random_seed` draws new weights (the control of the paper's section 5), `masked_lm` loads the
-    masked-language-model head too, `measure` finds the values that it is of; only with
-    `trust_remote_code` a model's Python code is run.
+    masked-language-model head too, `with_head` that or the causal one, whichever the model has;
+    `measure` finds the values that it is of; only with `trust_remote_code` a model's Python code is
+    run.
     Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
     target = device_of(device)
     with explained(name), quiet(), enough_memory(name, target):
         opened = _open(name, revision, masked_lm, trust_remote_code)
         config, tokenizer = opened.config, opened.tokenizer
+        head: Head | None = "masked" if masked_lm else None
+        if with_head:
+            head = _own_head(name, config, tokenizer)
         layout = _layout(name, config, measure)
         try:
-            whole = read_module(name, opened.place, config, opened.settings, random_seed, masked_lm)
+            whole = read_module(name, opened.place, config, opened.settings, random_seed, head)
         except Exception as error:
             if random_seed is None and not is_out_of_memory(error):
                 _refuse_quantised(name, config, error)
             raise
         whole = whole.eval().to(target)
-        module = whole.base_model if masked_lm else whole
+        module = whole.base_model if head else whole
         shape = shape_of(name, module, config)
         # GPT-2 takes token_type_ids too, but would add the embeddings of these tokens.
         accepted = "token_type_ids" in inspect.signature(module.forward).parameters
@@ -182,11 +189,12 @@ def load(
             sliding_window=sliding_window(config),
             kv_heads=kv_heads_of(config, shape.heads),
         )
-        head = _masked_lm(whole, target, takes_segments, tokenizer) if masked_lm else None
         found = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, head, shape.taken,
-            sources=shape.sources,
+            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.taken,
+            sources=shape.sources, whole=whole if head else None, head=head,
         )  # fmt: skip
+        if head == "masked":
+            found.masked_lm = _masked_lm(whole, target, takes_segments, tokenizer)
         if layout is not None:
             found.values = Values.of(name, module, shape.layers, shape.heads, layout)
         # Ids of ordinary tokens, which stand for nothing but text.
@@ -308,6 +316,19 @@ def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
         )
     if tokenizer.mask_token_id is None:
         raise ModelError(f"The tokenizer of {name} has no mask token.", WITH_HEAD)
+
+
+def _own_head(name: str, config: Any, tokenizer: Any) -> Head:
+    """The head that a model predicts words with: the masked one if it has both and no decoder."""
+    is_masked = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    if is_masked and not getattr(config, "is_decoder", False):
+        _refuse_without_head(name, config, tokenizer)
+        return "masked"
+    if type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
+        return "causal"
+    raise ModelError(
+        f"{name} ({config.model_type}) is not a language model: it predicts no words.", WITH_HEAD
+    )
 
 
 def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenizer: Any) -> MaskedLM:

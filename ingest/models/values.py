@@ -102,7 +102,7 @@ class Values:
         found: list[Tensor] = []
 
         def hear(layer: Any, module: Any, given: Any, output: Tensor) -> None:
-            found.append(self._by_head(layer, output))
+            found.append(self.by_head(layer, output))
 
         with ExitStack() as hooks:
             for layer in self.layers:
@@ -148,7 +148,8 @@ class Values:
             found.append(weight.reshape(self.heads, -1, weight.shape[1]))
         return found
 
-    def _by_head(self, layer: Any, output: Tensor) -> Tensor:
+    def by_head(self, layer: Any, output: Tensor) -> Tensor:
+        """The values [B, H, T, D] in what the value projection of a layer returned."""
         values = _third(output, self.layout, self.heads)
         if self.layout.fused == "alone":
             size = layer.get_submodule(self.layout.output).weight.shape[1] // self.heads

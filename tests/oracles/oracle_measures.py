@@ -633,7 +633,7 @@ _SIZE = {
 _GROUPED = _SIZE | {"num_key_value_heads": 2}
 _RELATIVE = _SIZE | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
-_TINY: dict[str, tuple[str, dict[str, Any]]] = {
+TINY: dict[str, tuple[str, dict[str, Any]]] = {
     "BERT": ("Bert", _SIZE),
     "RoBERTa": ("Roberta", _SIZE | {"type_vocab_size": 2}),
     "ELECTRA": ("Electra", _SIZE | {"embedding_size": 16}),
@@ -681,13 +681,13 @@ _TINY: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 """By family, or family and what is special: the name of its classes and its config."""
 
-_CAUSAL = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2"}
-_CAUSAL |= {"gemma3_text"}
+CAUSAL = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2"}
+CAUSAL |= {"gemma3_text"}
 
 
 def _tiny(name: str) -> Any:
     """A random model, biases and norms random too."""
-    classes, settings = _TINY[name]
+    classes, settings = TINY[name]
     config = getattr(transformers, f"{classes}Config")(**settings)
     torch.manual_seed(1)
     model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
@@ -813,7 +813,7 @@ def check(name: str) -> dict[str, float]:
     values["row sums"] = _furthest(mixing.sum(axis=-1), np.ones(mixing.shape[:-1]))
     residual = residual_norms(model, ids, segments, pieces)
     assert (residual[:, range(7), range(7)] > 0).all()
-    if model.config.model_type in _CAUSAL:
+    if model.config.model_type in CAUSAL:
         for measure in (found, mixing, residual):
             assert not np.triu(measure, k=1).any()
 
@@ -832,6 +832,6 @@ def check(name: str) -> dict[str, float]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for name in _TINY:
+    for name in TINY:
         figures = ", ".join(f"{what} {value:.0e}" for what, value in check(name).items())
         print(f"{name}: {figures}", flush=True)

@@ -1,0 +1,373 @@
+"""How probable a model's own head finds words, with all of its attention heads or without some.
+
+A causal model predicts each piece from those before it. A masked one is asked for one piece at a
+time, from left to right within a word, the rest of the word masked as well: the
+pseudo-log-likelihood of Salazar et al. (2020) as corrected by Kauf and Ivanova (2023).
+
+Where a vocabulary writes the space before a word into its first piece, the product of the pieces is
+not the word's probability, since it includes that of the space before the word and leaves out that
+of the word's end. Pimentel and Meister (2024) give the correction:
+P(word) = P(pieces) P(boundary | after) / P(boundary | before), where a boundary is any piece that
+begins with white space, or the end of the text. It is made on the sides where the text has white
+space, so that the surprisals of a text add up to that of its pieces, except for its own end.
+
+Heads are disabled between attention and the output projection: what the projection is given of
+them is replaced (Michel et al. 2019). A cut after the projection would leave its bias in, or take
+away what other heads wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnbank.ingest.masked.ablation import replaying
+from attnbank.ingest.models.loading import Model
+from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.models.values import LAYOUTS, Values
+from attnbank.sql.errors import CallError
+
+Cut = Literal["zero", "mean", "uniform"]
+"""What the output of a disabled head becomes, before the output projection."""
+Heads = Mapping[int, Sequence[int]]
+"""Disabled heads: 0-based heads by the 0-based place of their layer among those with attention."""
+
+_MARKS = ("Ġ", "▁", "Ċ", "ĉ", "č", " ", "\n", "\t")
+"""How a piece begins that begins with white space, in byte-level vocabularies and others."""
+_ROWS_AT_ONCE = 256  # of logits, which have the size of the vocabulary
+
+
+@dataclass(frozen=True)
+class Text:
+    """One input: its tokens, and the half-open ranges of them whose probability is asked for."""
+
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of tokens that go through the model together, and the P predictions that are read.
+
+    At (row, place) the model predicts `target`; -1 stands for the end of a word, where only the
+    boundary counts. `span` numbers the spans of all texts, `starts` marks the first of a word that
+    begins with a space, `ends` the end of one that white space, or nothing, follows.
+    """
+
+    ids: Tensor  # [R, T] int64
+    mask: Tensor  # [R, T] int64, 0 for padding
+    segments: Tensor  # [R, T] int64
+    row: Tensor  # [P] int64
+    place: Tensor  # [P] int64
+    target: Tensor  # [P] int64
+    span: np.ndarray  # [P] int64
+    starts: np.ndarray  # [P] bool
+    ends: np.ndarray  # [P] bool
+
+
+@dataclass(frozen=True)
+class Surprisal:
+    """Of S spans: nats [S] of the words, and of their pieces alone; NaN where none is defined."""
+
+    words: np.ndarray
+    pieces: np.ndarray
+
+
+class Scorer:
+    """A model with its language-modelling head, asked for the probability of spans of tokens.
+
+    Raises ModelError where heads are to be disabled of a family whose projections are not known.
+    """
+
+    def __init__(self, model: Model, chunk_tokens: int = 2048) -> None:
+        self.model = model
+        self._chunk_tokens = chunk_tokens
+        self._boundary = _boundary(model.input_tokenizer) if model.head == "causal" else None
+        self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
+
+    def score(
+        self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: Cut = "zero"
+    ) -> list[Surprisal]:
+        """The surprisal of the spans of all texts, in order, without the heads of each set."""
+        count = sum(len(each.spans) for each in texts)
+        words = np.full((len(sets), count), np.nan)
+        pieces = np.full((len(sets), count), np.nan)
+        for chunk in self._chunks(self._rows(texts)):
+            begun = chunk.span[np.isnan(pieces[0, chunk.span])]
+            words[:, begun] = pieces[:, begun] = 0
+            for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, cut)):
+                within = (chunk.target >= 0).numpy()
+                np.subtract.at(pieces[at], chunk.span[within], log_p[within])
+                np.subtract.at(words[at], chunk.span[within], log_p[within])
+                if boundary is not None:
+                    np.add.at(words[at], chunk.span[chunk.starts], boundary[chunk.starts])
+                    np.subtract.at(words[at], chunk.span[chunk.ends], boundary[chunk.ends])
+        return [Surprisal(*each) for each in zip(words, pieces, strict=True)]
+
+    def _predictions(
+        self, chunk: Chunk, sets: Sequence[Heads], cut: Cut
+    ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """For each set, ln P of the targets and of a boundary, [P] float64 each."""
+        if not any(sets):
+            for _ in sets:
+                yield self._forward(chunk)
+            return
+        window = self.model.facts.sliding_window
+        if cut == "uniform" and window is not None and chunk.ids.shape[1] > window:
+            raise CallError(
+                f"{self.model.facts.name} has layers with a sliding window of {window:,} tokens,"
+                " which is shorter than some inputs.",
+                "Use --with zero or --with mean, or a run with a smaller --max-tokens.",
+            )
+        outputs: list[Any] = []  # what each layer of the whole model gave
+        if sets[0]:
+            with replaying(self.values.layers, outputs, 0):
+                self._forward(chunk)
+        for disabled in sets:
+            below = min(disabled, default=0)
+            with replaying(self.values.layers, outputs, below), self._without(chunk, disabled, cut):
+                yield self._forward(chunk)
+
+    def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
+        model = self.model
+        inputs: dict[str, Any] = {
+            "input_ids": chunk.ids.to(model.device),
+            "attention_mask": chunk.mask.to(model.device),
+        }
+        if model.takes_segments:
+            inputs["token_type_ids"] = chunk.segments.to(model.device)
+        if model.head == "causal":
+            inputs["use_cache"] = False
+        row, place = chunk.row.to(model.device), chunk.place.to(model.device)
+
+        def choose(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+            hidden, *others = arguments
+            is_whole = hidden.shape[:2] == chunk.ids.shape
+            return (hidden[row, place] if is_whole else hidden, *others)
+
+        last = model.whole.get_output_embeddings()  # the largest product of the head
+        with torch.inference_mode(), last.register_forward_pre_hook(choose):
+            logits = model.whole(**inputs).logits
+            if logits.ndim == 3:  # the head does not end in its output embeddings
+                logits = logits[row, place]
+            return self._log_probabilities(logits, chunk.target.to(model.device))
+
+    def _log_probabilities(
+        self, logits: Tensor, target: Tensor
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        found, at_boundary = [], []
+        for start in range(0, len(logits), _ROWS_AT_ONCE):
+            rows = logits[start : start + _ROWS_AT_ONCE].float()
+            whole = rows.logsumexp(1)
+            chosen = target[start : start + _ROWS_AT_ONCE, None].clamp(min=0)
+            found.append((rows.gather(1, chosen)[:, 0] - whole).double().cpu().numpy())
+            if self._boundary is not None:
+                ids = self._boundary.to(rows.device)
+                mass = rows.index_select(1, ids[ids < rows.shape[1]]).logsumexp(1)
+                at_boundary.append((mass - whole).double().cpu().numpy())
+        return np.concatenate(found), np.concatenate(at_boundary) if at_boundary else None
+
+    def _chunks(self, every: Iterable[_Row]) -> Iterator[Chunk]:
+        """Rows that go through the model together, where other rows do not change what it does."""
+        rows: list[_Row] = []
+        for row in every:
+            longest = max(len(row.ids), max((len(each.ids) for each in rows), default=0))
+            is_full = (len(rows) + 1) * longest > self._chunk_tokens
+            batching = self.model.batching
+            is_apart = batching == "single" or (batching == "equal" and len(row.ids) != longest)
+            if rows and (is_full or is_apart):
+                yield self._chunk(rows)
+                rows = []
+            rows.append(row)
+        if rows:
+            yield self._chunk(rows)
+
+    def _rows(self, texts: Sequence[Text]) -> Iterator[_Row]:
+        """One for each text, or for a masked model one for each piece that is asked for."""
+        number = 0
+        for text in texts:
+            numbered = list(enumerate(text.spans, number))
+            number += len(text.spans)
+            if self.model.head == "causal":
+                asked = [each for at, span in numbered for each in self._points(text, at, span)]
+                if asked:
+                    yield _Row(text.ids, text.segments, asked)
+                continue
+            assert self.model.masked_lm is not None
+            mask = self.model.masked_lm.mask
+            for at, (start, end) in numbered:
+                for token in range(start, end):
+                    ids = (*text.ids[:token], *[mask] * (end - token), *text.ids[end:])
+                    point = _Point(token, text.ids[token], at, False, False)
+                    yield _Row(ids, text.segments, [point])
+
+    def _points(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
+        """What a causal model is asked of a span: each piece, and the boundary after the last."""
+        start, end = span
+        if start == 0:  # nothing stands before it
+            return []
+        found = [_Point(token - 1, text.ids[token], at, False, False) for token in range(*span)]
+        if self._boundary is not None:
+            marked = self._boundary_ids
+            found[0] = _Point(start - 1, text.ids[start], at, text.ids[start] in marked, False)
+            if end == len(text.ids) or text.ids[end] in marked:
+                found.append(_Point(end - 1, -1, at, False, True))
+        return found
+
+    @cached_property
+    def _boundary_ids(self) -> frozenset[int]:
+        assert self._boundary is not None
+        return frozenset(self._boundary.tolist())
+
+    def _chunk(self, rows: Sequence[_Row]) -> Chunk:
+        longest = max(len(each.ids) for each in rows)
+        padding = self.model.input_tokenizer.padding
+        points = [(at, point) for at, row in enumerate(rows) for point in row.points]
+
+        def padded(values: Callable[[_Row], Sequence[int]], fill: int) -> Tensor:
+            return torch.tensor(
+                [[*values(each), *[fill] * (longest - len(each.ids))] for each in rows]
+            )
+
+        return Chunk(
+            padded(lambda each: each.ids, padding),
+            padded(lambda each: [1] * len(each.ids), 0),
+            padded(lambda each: each.segments, 0),
+            torch.tensor([at for at, _ in points]),
+            torch.tensor([each.place for _, each in points]),
+            torch.tensor([each.target for _, each in points]),
+            np.array([each.span for _, each in points]),
+            np.array([each.starts for _, each in points]),
+            np.array([each.ends for _, each in points]),
+        )
+
+    @cached_property
+    def values(self) -> Values:
+        """Where the model's heads have their values and outputs. Raises ModelError if unknown."""
+        facts, module = self.model.facts, self.model.module
+        layout = LAYOUTS.get(module.config.model_type)
+        if layout is None:
+            raise ModelError(
+                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: where they"
+                " end is not known.",
+                f"Use a model of one of these families: {', '.join(sorted(LAYOUTS))}.",
+            )
+        numbers = facts.layer_numbers or range(1, facts.layers + 1)
+        return Values.of(facts.name, module, tuple(numbers), facts.heads, layout)
+
+    def add_up(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
+        """Add the outputs of all heads over the tokens of texts to `sums`; how many tokens.
+
+        `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
+        as they are: nothing is masked.
+        """
+        rows = [_Row(each.ids, each.segments, [_Point(0, 0, 0, False, False)]) for each in texts]
+        for chunk in self._chunks(rows):
+            with ExitStack() as hooks:
+                for at, layer in enumerate(self.values.layers):
+                    hear = partial(self._add, chunk, sums, at)
+                    output = layer.get_submodule(self.values.layout.output)
+                    hooks.enter_context(output.register_forward_pre_hook(hear))
+                self._forward(chunk)
+        return sum(len(each.ids) for each in texts)
+
+    def _add(
+        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, given: tuple[Any, ...]
+    ) -> None:
+        by_head = torch.unflatten(given[0], -1, (self.values.heads, -1)).double()
+        total = torch.einsum("bt,bthd->hd", chunk.mask.to(by_head), by_head)
+        if at == len(sums):
+            sums.append(total)
+        else:
+            sums[at] += total
+
+    @contextmanager
+    def _without(self, chunk: Chunk, disabled: Heads, cut: Cut) -> Iterator[None]:
+        """Within, the outputs of these heads are replaced before the output projection."""
+        values = self.values
+        with ExitStack() as hooks:
+            for at, heads in disabled.items():
+                layer = values.layers[at]
+                seen: list[Tensor] = []
+                if cut == "uniform":
+                    source = layer.get_submodule(values.layout.value)
+                    hear = partial(_keep, seen, values, layer)
+                    hooks.enter_context(source.register_forward_hook(hear))
+                replace = partial(self._replace, chunk, at, list(heads), cut, seen)
+                output = layer.get_submodule(values.layout.output)
+                hooks.enter_context(output.register_forward_pre_hook(replace))
+            yield
+
+    def _replace(
+        self,
+        chunk: Chunk,
+        at: int,
+        heads: list[int],
+        cut: Cut,
+        seen: list[Tensor],
+        module: Any,
+        given: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        output = given[0].clone()
+        by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
+        if cut == "zero":
+            by_head[:, :, heads] = 0
+        elif cut == "mean":
+            assert self.means is not None
+            by_head[:, :, heads] = self.means[at][heads].to(by_head)
+        else:
+            value = seen.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
+            real = chunk.mask.to(value)[:, :, None, None]
+            if self.model.facts.causal:
+                mean = (value * real).cumsum(1) / real.cumsum(1)
+            else:
+                mean = ((value * real).sum(1) / real.sum(1))[:, None]
+            by_head[:, :, heads] = mean
+        return (output, *given[1:])
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A prediction that is read: see Chunk."""
+
+    place: int
+    target: int
+    span: int
+    starts: bool
+    ends: bool
+
+
+@dataclass(frozen=True)
+class _Row:
+    ids: Sequence[int]
+    segments: Sequence[int]
+    points: Sequence[_Point]
+
+
+def _keep(
+    seen: list[Tensor], values: Values, layer: Any, module: Any, given: Any, output: Tensor
+) -> None:
+    seen.append(values.by_head(layer, output))
+
+
+def _boundary(tokenizer: InputTokenizer) -> Tensor | None:
+    """The ids of the pieces that begin with white space, and of the end of a text.
+
+    None where a word after a space begins with no such piece: the vocabulary marks no spaces.
+    """
+    (pieces,) = tokenizer.following(["a"], [True])
+    if not isinstance(pieces, tuple) or not pieces[0].text.startswith(_MARKS):
+        return None
+    marked = {
+        id for piece, id in tokenizer.tokenizer.get_vocab().items() if piece.startswith(_MARKS)
+    }
+    return torch.tensor(sorted(marked | tokenizer.closing))

@@ -1,0 +1,215 @@
+"""Words without heads: equal to surgery on the weights, for every family and way of disabling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle_ablation
+import oracle_measures
+import pytest
+import tiny_models
+import torch
+import transformers
+
+from attnbank.ingest.losses.scoring import Scorer, Text
+from attnbank.ingest.models.loading import Model, load
+from attnbank.sql.errors import AttnbankError, CallError
+
+FAMILIES = (
+    "BERT", "RoBERTa", "ELECTRA", "DistilBERT", "MPNet", "GPT-2", "GPT-NeoX", "Llama", "Qwen2",
+    "Qwen3", "Gemma",
+)  # fmt: skip
+SENTENCES = ("The reporters saw her .", "Nobody in the old town knows where the reporter is .")
+HEADS = ((0, 1), (2, 0), (2, 3))
+IN_ALL_LAYERS = ((0, 1), (1, 1), (2, 1))  # MPNet has one table of distances for all layers
+
+Made = Callable[[str], tuple[Model, list[Text]]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Made:
+    """A function from a family to a random model of it, with its head, and two sentences."""
+    found: dict[str, tuple[Model, list[Text]]] = {}
+
+    def make(family: str) -> tuple[Model, list[Text]]:
+        if family not in found:
+            folder = tmp_path_factory.mktemp("model")
+            classes, settings = oracle_measures.TINY[family]
+            is_causal = hasattr(transformers, f"{classes}ForCausalLM") and not hasattr(
+                transformers, f"{classes}ForMaskedLM"
+            )
+            if classes == "GPT2":
+                classes, head = "GPT2", "LMHeadModel"
+            else:
+                head = "ForCausalLM" if is_causal else "ForMaskedLM"
+            if is_causal or head == "LMHeadModel":
+                tokenizer = tiny_models.byte_level(sample_text, special=False)
+            else:
+                tokenizer = tiny_models.wordpiece(sample_text)
+            config = getattr(transformers, f"{classes}Config")(
+                **settings | {"vocab_size": len(tokenizer)}
+            )
+            torch.manual_seed(2)
+            model = getattr(transformers, f"{classes}{head}")(config)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.normal_(std=0.3)
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            loaded = load(str(folder), with_head=True)
+            found[family] = loaded, [_text(loaded, each) for each in SENTENCES]
+        return found[family]
+
+    return make
+
+
+def _text(model: Model, sentence: str) -> Text:
+    words = sentence.split()
+    (pieces,) = model.input_tokenizer.pieces([(words, [True] * len(words))])
+    assert isinstance(pieces, tuple)
+    encoded = model.input_tokenizer.assemble([pieces], words, "word")
+    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+    return Text(encoded.ids, encoded.segments, tuple(spans))
+
+
+def _plain(texts: list[Text]) -> list[oracle_ablation.Text]:
+    return [(each.ids, each.segments, each.spans) for each in texts]
+
+
+def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
+    if model.head == "causal":
+        pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
+
+        def begins(id: int) -> bool:
+            return pieces[id][0] in "ĠĊĉč" or pieces[id] == "<|endoftext|>"
+
+        return oracle_ablation.causal(whole, _plain(texts), begins)
+    assert model.masked_lm is not None
+    return oracle_ablation.masked(whole, _plain(texts), model.masked_lm.mask)
+
+
+def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
+    return {layer: [own for at, own in heads if at == layer] for layer, _ in heads}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_whole_models(family: str, made: Made) -> None:
+    model, texts = made(family)
+    (found,) = Scorer(model).score(texts)
+    expected = np.array(_expected(model, model.whole.double(), texts))
+    model.whole.float()
+    # float32 against float64: sums of up to 11 pieces of some 10 nats.
+    assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
+    assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
+    assert np.isnan(found.words).sum() == (len(texts) if model.head == "causal" else 0)
+
+
+@pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_disabled_heads(family: str, cut: Any, made: Made) -> None:
+    model, texts = made(family)
+    heads = IN_ALL_LAYERS if family == "MPNet" else HEADS
+    scorer = Scorer(model)
+    sums: list[Any] = []
+    tokens = scorer.add_up(texts, sums)
+    scorer.means = [each / tokens for each in sums]
+    whole, found = scorer.score(texts, [{}, _by_layer(heads)], cut)
+    expected = _expected(
+        model, oracle_ablation.operated(model.whole, heads, cut, _plain(texts)), texts
+    )
+    assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
+    assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
+    assert np.nanmax(np.abs(found.words - whole.words)) > 1e-3  # it does something
+
+
+@pytest.mark.parametrize("family", ["BERT", "Llama"])
+def test_a_cut_after_the_projection_is_seen(family: str, made: Made) -> None:
+    """What is compared above tells the right place from the wrong one that is often taken."""
+    model, texts = made(family)
+    expected = _expected(
+        model, oracle_ablation.operated(model.whole, HEADS, "zero", _plain(texts)), texts
+    )
+    hooks = []
+    for layer, head in HEADS:
+        module = oracle_ablation.output_of(
+            model.whole, oracle_ablation.layers_of(model.whole)[layer]
+        )
+
+        def cut(_: Any, given: Any, output: Any, head: int = head) -> Any:
+            output = output.clone()
+            size = output.shape[-1] // model.facts.heads
+            output[..., head * size : (head + 1) * size] = 0
+            return output
+
+        hooks.append(module.register_forward_hook(cut))
+    (wrong,) = Scorer(model).score(texts)
+    for hook in hooks:
+        hook.remove()
+    assert abs(np.nanmean(wrong.words) - np.nanmean(expected)) > 1e-2
+
+
+def test_layers_below_the_cut_are_computed_once(made: Made) -> None:
+    model, texts = made("Llama")
+    layers = oracle_ablation.layers_of(model.whole)
+    calls = [0] * len(layers)
+
+    def count(at: int) -> Callable[..., None]:
+        def add(*_: Any) -> None:
+            calls[at] += 1
+
+        return add
+
+    hooks = [layer.self_attn.register_forward_hook(count(at)) for at, layer in enumerate(layers)]
+    sets = [{}, *({layer: [head]} for layer in range(3) for head in range(4))]
+    Scorer(model).score(texts, sets)
+    for hook in hooks:
+        hook.remove()
+    assert calls == [1 + 4, 1 + 8, 1 + 12]
+
+
+def test_how_inputs_are_put_together_changes_nothing(made: Made) -> None:
+    for family in ("BERT", "GPT-2"):
+        model, texts = made(family)
+        one = Scorer(model, chunk_tokens=1).score(texts, [{}, {1: [2]}], "uniform")
+        many = Scorer(model).score(texts, [{}, {1: [2]}], "uniform")
+        for alone, together in zip(one, many, strict=True):
+            assert np.allclose(alone.words, together.words, atol=1e-4, equal_nan=True)
+
+
+def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
+    """The space after a word is taken from the next: what is left over is the end of the text."""
+    model, texts = made("Llama")
+    (found,) = Scorer(model).score(texts[:1])
+    ids, segments = texts[0].ids, texts[0].segments
+    pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
+    rows = oracle_ablation.logits(model.whole, ids, segments).softmax(-1)
+
+    def at_boundary(at: int) -> float:
+        begins = [id for id, piece in pieces.items() if piece[0] in "ĠĊĉč<" and piece != "<"]
+        return math.log(sum(float(rows[at][id]) for id in begins))
+
+    first = texts[0].spans[0][1] - 1
+    left = at_boundary(first) - at_boundary(len(ids) - 1)
+    assert abs(np.nansum(found.words) - (np.nansum(found.pieces) + left)) < 1e-3
+
+
+def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
+    model, texts = made("Mistral")
+    with pytest.raises(CallError) as told:
+        Scorer(model).score(texts, [{}, {1: [0]}], "uniform")
+    assert "sliding window" in told.value.fact
+    Scorer(model).score(texts, [{}, {1: [0]}], "zero")
+
+
+def test_a_family_that_is_not_known_is_refused(
+    tiny_masked_lm: Callable[[str], Path],
+) -> None:
+    model = load(str(tiny_masked_lm("albert")), with_head=True)
+    with pytest.raises(AttnbankError) as told:
+        Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])
+    assert told.value.fact.startswith("Heads of albert")
+    assert np.isfinite(Scorer(model).score([_text(model, SENTENCES[0])])[0].words).all()
