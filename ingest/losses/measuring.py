@@ -1,0 +1,620 @@
+"""What a run's own model makes of its words and of pairs, whole and without sets of heads.
+
+The model reads the inputs of the run as the run did. Words go into the bank in whole inputs, those
+of all sets together, so that what was stopped goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from attnbank.ingest.inputs.drafts import Input, asking
+from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.losses.pairs import Pair, Side, agreement_pairs, read_pairs
+from attnbank.ingest.losses.scoring import Scorer, Surprisal, Text
+from attnbank.ingest.losses.sets import AblateOptions, HeadSet, LossOptions, with_controls
+from attnbank.ingest.models.loading import Model, load
+from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
+from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
+from attnbank.ingest.run import opened_tokenizer, planner_of
+from attnbank.ingest.store.arrow import insert
+from attnbank.ingest.store.pipeline import ROWS_AT_ONCE, SECONDS_AT_ONCE
+from attnbank.ingest.store.writer import changing, insert_row, rows_by_name
+from attnbank.sql import provenance, registry
+from attnbank.sql.bank.connections import transaction
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.interrupts import Postponed, postponed
+from attnbank.sql.runs import choose_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+AGREEMENT = "agreement"
+"""The source of the pairs that are made from the trees."""
+_KEPT = "what was measured before is unchanged"
+_LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
+_PAIRS_AT_ONCE = 64
+_TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
+
+
+@dataclass
+class Measured:
+    """What was measured: of the run, so many words and pairs, without so many sets of heads.
+
+    `is_new` is false where the bank had all of it. `unasked` counts the pairs that the model cannot
+    be asked for (a verb with nothing before it).
+    """
+
+    run: str
+    words: int = 0
+    sets: int = 0
+    controls: int = 0
+    pairs: dict[str, int] = field(default_factory=dict)
+    unasked: int = 0
+    is_new: bool = True
+
+
+OnEstimate = Callable[[float, int, int], None]
+"""It is told how many seconds a measurement will take, the sets of heads, and the sentences."""
+
+
+def _untold(seconds: float, sets: int, sentences: int) -> None:
+    """Ignore the estimate."""
+
+
+def surprisal(
+    bank: str | Path,
+    run: str | int | None = None,
+    options: LossOptions = LossOptions(),  # noqa: B008 (frozen)
+    on_progress: OnProgress = unheard,
+    on_estimate: OnEstimate = _untold,
+    *,
+    replace: bool = False,
+) -> Measured:
+    """Ask the model of a run how probable it finds the words that it read, and pairs; in nats.
+
+    Fills the tables surprisal and minimal_pair. What the bank has is not measured again, unless
+    `replace`. Raises CallError for a run that does not fit and a model that is not the run's,
+    ModelError for a model without a language-modelling head, BankError if the bank cannot be
+    written; KeyboardInterrupt, with what is kept, for an interrupt.
+    """
+    work = _Work(Path(bank), run, options, on_progress, on_estimate)
+    return work.do([], None, replace=replace)
+
+
+def ablate(
+    bank: str | Path,
+    name: str,
+    sets: Sequence[HeadSet],
+    run: str | int | None = None,
+    options: AblateOptions = AblateOptions(),  # noqa: B008 (frozen)
+    on_progress: OnProgress = unheard,
+    on_estimate: OnEstimate = _untold,
+    *,
+    replace: bool = False,
+) -> Measured:
+    """Do what `surprisal` does, and the same without each set of heads and each of its controls.
+
+    Fills the tables ablation_set, ablated_head, ablated_surprisal and ablated_pair, under the name
+    of the ablation. Raises as `surprisal` and `with_controls`, and CallError where the bank has
+    another ablation of this run and name, unless `replace`.
+    """
+    work = _Work(Path(bank), run, options, on_progress, on_estimate)
+    return work.do(sets, name, replace=replace)
+
+
+@dataclass
+class _Rows:
+    """Rows of words that wait to be written, in columns."""
+
+    surprisal: list[pa.Table] = field(default_factory=list)
+    ablated: list[pa.Table] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(each.num_rows for each in (*self.surprisal, *self.ablated))
+
+
+class _Work:
+    def __init__(
+        self,
+        path: Path,
+        run: str | int | None,
+        options: LossOptions,
+        on_progress: OnProgress,
+        on_estimate: OnEstimate,
+    ) -> None:
+        self.path, self.asked, self.options = path, run, options
+        self.on_progress, self.on_estimate = on_progress, on_estimate
+
+    def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        with (
+            left_alone(),
+            changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
+        ):
+            self.connection = connection
+            self.row = self._run()
+            read = {each.name: read_pairs(each) for each in self.options.pairs}
+            sets = self._sets(chosen)
+            self.ablation = name
+            if name is not None:
+                self._check_same(name, sets, replace=replace)
+            if replace:
+                self._forget(name)
+            done = Measured(
+                self.row["name"], sets=sum(each.control_of is None for each in sets),
+                controls=sum(each.control_of is not None for each in sets),
+            )  # fmt: skip
+            if self.options.agreement:
+                read = {AGREEMENT: agreement_pairs(connection, self.row["corpus"])} | read
+            sources = self._left(read, sets)
+            begun = self._begun(name)
+            if begun and not sources and self._is_finished(name):
+                done.words, done.is_new = self._counted("surprisal"), False
+                done.pairs = {each: len(pairs) for each, pairs in read.items()}
+                return done
+            self._load()
+            if name is not None and not begun:
+                self._begin(name, sets)
+            numbers = [self._disabled(each) for each in sets]
+            if isinstance(self.options, AblateOptions) and self.options.replacement == "mean":
+                self._average()
+            with kept_memory():
+                try:
+                    self._words(numbers)
+                    for source, pairs in sources.items():
+                        done.unasked += self._pairs(source, pairs, numbers)
+                except (KeyboardInterrupt, RuntimeError, MemoryError) as error:
+                    if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
+                        raise
+                    kept = f"{self._counted('surprisal'):,} words are kept"
+                    if isinstance(error, KeyboardInterrupt):
+                        raise KeyboardInterrupt(kept) from error
+                    raise AttnbankError(
+                        f"The device ran out of memory; {kept}.",
+                        "Type the same command with a smaller --batch-tokens: it goes on where it"
+                        " stopped.",
+                    ) from error
+            if name is not None:
+                connection.execute(
+                    "update ablation_set set finished = ? where run = ? and ablation = ?",
+                    [provenance.now(), self.row["id"], name],
+                )
+            done.words = self._counted("surprisal")
+            done.pairs = {each: len(pairs) for each, pairs in read.items()}
+            return done
+
+    def _run(self) -> dict[str, Any]:
+        """The row of the run, with its model's."""
+        analysis = registry.find("surprisal_by_class")
+        assert analysis.run is not None
+        able = dataclasses.replace(analysis.run, needs=None)
+        given = {} if self.asked is None else {"run": str(self.asked)}
+        found = choose_run(
+            self.connection, self.path, dataclasses.replace(analysis, run=able), given
+        )
+        assert found is not None
+        if not found.is_finished:
+            raise CallError(
+                f"The run {found.name} is unfinished.",
+                "Finish it first: type the same ingest command again.",
+            )
+        (row,) = rows_by_name(
+            self.connection.execute(registry.statement("losses/run"), {"run": found.id})
+        )
+        if row["device"] == "given":
+            raise CallError(
+                f"The run {found.name} was given (add_run): attnbank has no model to ask.",
+                "Ingest the corpus with the model itself.",
+            )
+        return row
+
+    def _sets(self, chosen: Sequence[HeadSet]) -> list[HeadSet]:
+        if not chosen:
+            return []
+        assert isinstance(self.options, AblateOptions)
+        return with_controls(chosen, self.numbers, self.row["heads"], self.options)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the layers that have attention."""
+        return self.row["layer_numbers"] or [*range(1, self.row["layers"] + 1)]
+
+    def _load(self) -> None:
+        """Load the model with its head, and check that it is the one that made the run."""
+        row, options = self.row, self.options
+        self.model: Model = load(
+            options.model or row["typed"] or row["model_name"],
+            random_seed=row["random_seed"],
+            revision=None if options.model else row["revision_typed"],
+            device=options.device,
+            trust_remote_code=options.trust_remote_code,
+            with_head=True,
+        )
+        facts = self.model.facts
+        for what, here, there in (
+            ("weights", facts.sha256, row["sha256"]),
+            ("tokenizer", facts.tokenizer_sha256, row["tokenizer_sha256"]),
+        ):
+            if there is not None and here != there:
+                raise CallError(
+                    f"The {what} of {facts.name} are not those of the run {row['name']}: their"
+                    f" digest is {str(here)[:8]}, and that of the run {there[:8]}.",
+                    "Name the same model (--model), or ingest the corpus with this one.",
+                )
+        self.scorer = Scorer(self.model, options.batch_tokens)
+        self.tokenizer, self.planner = self._planner(self.model.input_tokenizer)
+
+    def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
+        """What makes the inputs of the run again, its positions being words."""
+        row, asked = self.row, self.row["options"] or {}
+        options = IngestOptions(
+            (), self.path, self.model.facts.name, context=row["context"],
+            multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
+            bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
+            limit=int(asked["limit"]) if "limit" in asked else None,
+            seed=int(asked.get("seed", 0)), batch_tokens=self.options.batch_tokens,
+        )  # fmt: skip
+        opened = opened_tokenizer(options, tokenizer)
+        return opened, planner_of(options, opened, row["max_tokens"])
+
+    def _disabled(self, own: HeadSet) -> dict[int, list[int]]:
+        """The heads of a set as the engine counts them: layers and heads from 0."""
+        found: dict[int, list[int]] = {}
+        for layer, head in sorted(own.heads):
+            found.setdefault(self.numbers.index(layer), []).append(head - 1)
+        return found
+
+    # What the bank has.
+
+    def _counted(self, table: str) -> int:
+        found = f"select count(*) from {table} where run = ?"
+        ((count,),) = self.connection.execute(found, [self.row["id"]]).fetchall()
+        return int(count)
+
+    def _check_same(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
+        """Raise CallError where the bank has an ablation of that name that is another one."""
+        if not name or len(name) > 100 or not name.isprintable():
+            raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
+        assert isinstance(self.options, AblateOptions)
+        rows = self.connection.execute(
+            registry.statement("losses/sets"), {"run": self.row["id"], "ablation": name}
+        ).fetchall()
+        if not rows or replace:
+            return
+        own = [
+            (number, each.name, self.options.replacement, [list(head) for head in sorted(each.heads)])
+            for number, each in enumerate(sets, start=1)
+        ]
+        there = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
+        if own != there:
+            raise CallError(
+                f"The bank has another ablation {name} of {self.row['name']}: other sets, another"
+                " replacement or other controls.",
+                "Give this one another name, or replace that one: --replace.",
+            )
+
+    def _begun(self, name: str | None) -> bool:
+        if name is None:
+            return self._counted("surprisal") > 0
+        found = "select count(*) from ablation_set where run = ? and ablation = ?"
+        ((count,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
+        return bool(count)
+
+    def _is_finished(self, name: str | None) -> bool:
+        """Whether all words of the run, or of the ablation, are in the bank."""
+        if name is None:
+            ((left,),) = self.connection.execute(
+                registry.statement("losses/words_left"), {"run": self.row["id"]}
+            ).fetchall()
+            return not left
+        found = "select count(*) from ablation_set where run = ? and ablation = ? and finished is null"
+        ((left,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
+        return not left
+
+    def _forget(self, name: str | None) -> None:
+        own = [self.row["id"]]
+        with transaction(self.connection):
+            if name is None:
+                for table in ("surprisal", "minimal_pair"):
+                    self.connection.execute(f"delete from {table} where run = ?", own)
+            else:
+                for table in _TABLES:
+                    self.connection.execute(
+                        f"delete from {table} where run = ? and ablation = ?", [*own, name]
+                    )
+
+    def _begin(self, name: str, sets: Sequence[HeadSet]) -> None:
+        assert isinstance(self.options, AblateOptions)
+        with transaction(self.connection):
+            for number, each in enumerate(sets, start=1):
+                insert_row(
+                    self.connection, "ablation_set", run=self.row["id"], ablation=name,
+                    number=number, name=each.name, control_of=each.control_of,
+                    replacement=self.options.replacement, head_count=len(each.heads),
+                    chosen_by=each.chosen_by, seed=each.seed, code_version=provenance.version(),
+                    libraries=provenance.libraries(*_LIBRARIES), started=provenance.now(),
+                )  # fmt: skip
+                for layer, head in sorted(each.heads):
+                    insert_row(
+                        self.connection, "ablated_head", run=self.row["id"], ablation=name,
+                        number=number, layer=layer, head=head,
+                    )  # fmt: skip
+
+    # Words.
+
+    def _batches(self) -> tuple[int, Iterator[Batch]]:
+        plan = self.planner.plan(asking(self.connection.cursor()), self.row["corpus"])
+        return plan.sentences, plan.batches
+
+    def _average(self) -> None:
+        """The mean output of every head over the tokens of the run."""
+        sums: list[Any] = []
+        tokens = 0
+        total, batches = self._batches()
+        progress = Counter(self.on_progress, "averaging")
+        progress.begun(0, 0.0, total)
+        for batch in batches:
+            texts = [_text(each) for each in batch.inputs]
+            tokens += self.scorer.add_up(texts, sums) if texts else 0
+            progress.written(batch.sentences, batch.effort)
+        self.scorer.means = [each / tokens for each in sums]
+
+    def _words(self, sets: Sequence[dict[int, list[int]]]) -> None:
+        known = self._words_of("surprisal")
+        had = known if self.ablation is None else self._words_of("ablated_surprisal")
+        rows = _Rows()
+        total, batches = self._batches()
+        progress = Counter(self.on_progress, "scoring")
+        written = time.monotonic()
+        is_told = False
+        with postponed() as interrupts:
+            try:
+                for batch in batches:
+                    inputs = [each for each in batch.inputs if not had.issuperset(each.words)]
+                    if not progress.total:
+                        progress.begun(0, 0.0, total)
+                    if inputs:
+                        started = time.monotonic()
+                        with interrupts.at_once():
+                            found = self._scored([_text(each) for each in inputs], sets)
+                        if not is_told:
+                            took = (time.monotonic() - started) * (len(batch.inputs) / len(inputs))
+                            left = took / batch.effort * max(0.0, total - progress.effort)
+                            self.on_estimate(left, len(sets), total - progress.done)
+                            is_told = True
+                        self._add(rows, inputs, found, known)
+                    progress.written(batch.sentences, batch.effort)
+                    due = time.monotonic() - written >= SECONDS_AT_ONCE
+                    if due or rows.count >= ROWS_AT_ONCE:
+                        self._write(rows)
+                        written = time.monotonic()
+            finally:
+                self._write(rows)
+
+    def _words_of(self, table: str) -> set[int]:
+        own = "" if table == "surprisal" else " and ablation = ? and number = 1"
+        given = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
+        found = self.connection.execute(f"select word from {table} where run = ?{own}", given)
+        return set(found.fetchnumpy()["word"].tolist())
+
+    def _scored(
+        self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
+    ) -> list[Surprisal]:
+        cut = self.options.replacement if isinstance(self.options, AblateOptions) else "zero"
+        return self.scorer.score(texts, [{}, *sets], cut)
+
+    def _add(
+        self, rows: _Rows, inputs: Sequence[Input], found: Sequence[Surprisal], known: set[int]
+    ) -> None:
+        """Put the words of inputs among the rows: those of the whole model where they are new."""
+        words: list[int] = []
+        place: list[int] = []  # of the span of each word; -1 for one that shares another's
+        shared: list[int] = []
+        at = 0
+        for each in inputs:
+            for position in each.encoded.positions:
+                if position.word is None:
+                    continue
+                span = each.spans[position.word]
+                own = range(span.first, span.last + 1)
+                words += own
+                place += [at] + [-1] * (len(own) - 1)
+                shared += [len(own)] * len(own)
+                at += 1
+        word, places = np.array(words, np.int32), np.array(place)
+        run = np.full(len(word), self.row["id"], np.int32)
+        is_new = np.array([each not in known for each in words], bool)
+        columns = {
+            "nats": _of_words(found[0].words, places), "nats_of_pieces": _of_words(found[0].pieces, places)
+        }  # fmt: skip
+        if is_new.any():
+            rows.surprisal.append(
+                pa.table(
+                    {"run": run, "word": word, **columns, "words": np.array(shared, np.int16)}
+                ).filter(pa.array(is_new))
+            )
+            known.update(words)
+        if self.ablation is None:
+            return
+        for number, each_set in enumerate(found[1:], start=1):
+            rows.ablated.append(
+                pa.table(
+                    {
+                        "run": run,
+                        "ablation": pa.repeat(self.ablation, len(word)),
+                        "number": np.full(len(word), number, np.int32),
+                        "word": word,
+                        "nats": _of_words(each_set.words, places),
+                    }
+                )
+            )
+
+    def _write(self, rows: _Rows) -> None:
+        """Commit the rows, whole inputs with all of their sets."""
+        if not rows.count:
+            return
+        with transaction(self.connection):
+            for table, parts in (
+                ("surprisal", rows.surprisal),
+                ("ablated_surprisal", rows.ablated),
+            ):
+                if parts:
+                    insert(self.connection, table, pa.concat_tables(parts))
+        self.connection.execute("checkpoint")
+        rows.surprisal.clear()
+        rows.ablated.clear()
+
+    # Pairs.
+
+    def _left(
+        self, read: dict[str, list[Pair]], sets: Sequence[HeadSet]
+    ) -> dict[str, list[Pair]]:
+        """The pairs that are not all in the bank, by source."""
+        found = {}
+        for source, pairs in read.items():
+            own = [self.row["id"], source]
+            ((count,),) = self.connection.execute(
+                "select count(*) from minimal_pair where run = ? and source = ?", own
+            ).fetchall()
+            wanted = len(pairs) * len(sets)
+            ((ablated,),) = self.connection.execute(
+                "select count(*) from ablated_pair where run = ? and source = ? and ablation = ?",
+                [*own, self.ablation],
+            ).fetchall()
+            if count != len(pairs) or ablated != wanted:
+                found[source] = pairs
+        return found
+
+    def _pairs(
+        self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
+    ) -> int:
+        """Measure pairs and write them, all together; how many could not be asked for."""
+        asked = [self._sides(each) for each in pairs]
+        nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
+        with postponed() as interrupts:
+            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+                some = [
+                    (at, texts)
+                    for at, texts in enumerate(asked[start : start + _PAIRS_AT_ONCE], start)
+                    if texts is not None
+                ]
+                if some:
+                    with interrupts.at_once():
+                        found = self._scored([text for _, texts in some for text in texts], sets)
+                    for number, each in enumerate(found):
+                        ends = np.cumsum([len(text.spans) for _, texts in some for text in texts])
+                        parts = np.split(each.words, ends[:-1])
+                        for place, (at, _) in enumerate(some):
+                            nats[number, at] = [_total(part) for part in parts[2 * place : 2 * place + 2]]
+                self.on_progress(
+                    Progress("judging", min(start + _PAIRS_AT_ONCE, len(pairs)), len(pairs))
+                )
+            self._write_pairs(source, pairs, nats)
+        return int(np.isnan(nats[0]).any(1).sum())
+
+    def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
+        """The texts of a pair with the spans that are asked for; None if they cannot be."""
+        good, bad = (self._side(side, pair.at) for side in (pair.good, pair.bad))
+        return None if good is None or bad is None else (good, bad)
+
+    def _side(self, side: Side, at: int | None) -> Text | None:
+        words, spaces = side.words, side.spaces
+        if at is not None and self.model.head == "causal":  # it sees nothing that comes later
+            words, spaces = words[: at + 1], spaces[: at + 1]
+        (pieces,) = self.tokenizer.pieces([(words, spaces)])
+        if not isinstance(pieces, tuple):
+            return None
+        encoded = self.tokenizer.assemble([pieces], words, "word")
+        if len(encoded.ids) > self.row["max_tokens"]:
+            return None
+        spans = [
+            (each.start, each.end)
+            for each in encoded.positions
+            if each.word is not None and at in (None, each.word)
+        ]
+        if at is None and self.model.head == "causal" and spans and spans[0][0] == 0:
+            spans = spans[1:]  # nothing stands before it
+        return Text(encoded.ids, encoded.segments, tuple(spans)) if spans else None
+
+    def _write_pairs(self, source: str, pairs: Sequence[Pair], nats: np.ndarray) -> None:
+        """Write the pairs of a source, in place of what was kept of it."""
+        run, count = self.row["id"], len(pairs)
+        numbers = np.array([each.number for each in pairs], np.int32)
+        told = pa.table(
+            {
+                "run": np.full(count, run, np.int32),
+                "source": pa.repeat(source, count),
+                "number": numbers,
+                "paradigm": [each.paradigm for each in pairs],
+                "good": [_shown(each.good, each.at) for each in pairs],
+                "bad": [_shown(each.bad, each.at) for each in pairs],
+                "word": pa.array([each.word for each in pairs], pa.int32()),
+                "attractors": pa.array([each.attractors for each in pairs], pa.int16()),
+                "distance": pa.array([each.distance for each in pairs], pa.int16()),
+                "good_nats": _nullable(nats[0, :, 0]),
+                "bad_nats": _nullable(nats[0, :, 1]),
+            }
+        )
+        with transaction(self.connection):
+            self.connection.execute(
+                "delete from minimal_pair where run = ? and source = ?", [run, source]
+            )
+            insert(self.connection, "minimal_pair", told)
+            if self.ablation is None:
+                return
+            self.connection.execute(
+                "delete from ablated_pair where run = ? and source = ? and ablation = ?",
+                [run, source, self.ablation],
+            )
+            for number in range(1, len(nats)):
+                rows = {
+                    "run": np.full(count, run, np.int32),
+                    "ablation": pa.repeat(self.ablation, count),
+                    "number": np.full(count, number, np.int32),
+                    "source": pa.repeat(source, count),
+                    "pair": numbers,
+                    "good_nats": _nullable(nats[number, :, 0]),
+                    "bad_nats": _nullable(nats[number, :, 1]),
+                }
+                insert(self.connection, "ablated_pair", pa.table(rows))
+
+
+def _text(read: Input) -> Text:
+    """An input with the spans of its positions that are words, in order."""
+    encoded = read.encoded
+    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+    return Text(encoded.ids, encoded.segments, tuple(spans))
+
+
+def _of_words(nats: np.ndarray, places: np.ndarray) -> pa.Array:
+    """The values at the places; null where one is -1, or NaN."""
+    found = np.where(places >= 0, nats[places], np.nan) if len(nats) else np.full(len(places), np.nan)
+    return _nullable(found)
+
+
+def _nullable(values: np.ndarray) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _total(nats: np.ndarray) -> float:
+    """The sum over words; NaN where one is not known, or there is none."""
+    return float(nats.sum()) if len(nats) else float("nan")
+
+
+def _shown(side: Side, at: int | None) -> str:
+    """The word that is asked for, or the whole text."""
+    if at is not None:
+        return side.words[at]
+    spaced = zip(side.words, side.spaces, strict=True)
+    return "".join(word + " " * space for word, space in spaced).rstrip()

@@ -1,0 +1,82 @@
+-- title: How improbable a model finds words of each class
+-- paper: Levy 2008 (Expectation-based syntactic comprehension), for surprisal; Pimentel and Meister 2024, for words
+-- grain: one row per (classification, class), the most frequent first
+-- formula: surprisal(w) = −ln P(w | what the model sees)
+-- run: needs=surprisals
+-- plot: bars x=surprisal y=class low=low high=high panel=classification
+-- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of the
+--   input (pseudo-log-likelihood): figures of the two cannot be compared.
+-- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
+-- note: the intervals are by documents (by sentences, where the run reads one document), with Student's t.
+-- param classification varchar = null {upos, relation, all}: how words are classed; by default all three ways
+-- column classification varchar: upos, relation, or all
+-- column class varchar: the part of speech or the relation; all for all
+-- column n bigint: words with a surprisal
+-- column surprisal double: their mean surprisal, in nats
+-- column low double: lower end of the 95 % interval of surprisal; null, like high, if all words are in one document
+-- column high double: upper end of the 95 % interval of surprisal
+-- column perplexity double: exp(surprisal), by words
+-- column missing bigint: words of the run without one
+-- column run
+with
+
+read_run as materialized (
+    select coalesce(list(chosen_run.id), []) as ids from chosen_run
+),
+
+of_class as (
+    select
+        cast(case when placed.is_single then word.sentence else placed.number end as bigint) as cluster,
+        surprisal.nats,
+        unnest([
+            {'classification': 'all', 'class': 'all'},
+            {'classification': 'upos', 'class': word.upos},
+            {'classification': 'relation', 'class': without_subtype(word.deprel)}
+        ]) as kind
+    from surprisal
+    inner join chosen_run on chosen_run.id = surprisal.run
+    inner join word on word.id = surprisal.word
+    inner join sentence on sentence.id = word.sentence
+    inner join corpus_document(runs := (select read_run.ids from read_run)) as placed
+        on placed.document = sentence.document
+),
+
+per_cluster as (
+    select
+        of_class.kind.classification as classification,
+        of_class.kind.class as class,
+        of_class.cluster,
+        coalesce(sum(of_class.nats), cast(0 as double)) as nats,
+        cast(count(of_class.nats) as double) as n,
+        count(*) - count(of_class.nats) as missing
+    from of_class
+    where of_class.kind.class is not null
+        and ($classification is null or of_class.kind.classification = $classification)
+    group by of_class.kind.classification, of_class.kind.class, of_class.cluster
+),
+
+averaged as (
+    select
+        per_cluster.classification,
+        per_cluster.class,
+        cast(sum(per_cluster.n) as bigint) as n,
+        case when sum(per_cluster.n) > 0 then sum(per_cluster.nats) / sum(per_cluster.n) end as surprisal,
+        clustered_margin(per_cluster.nats, per_cluster.n) as margin,
+        cast(sum(per_cluster.missing) as bigint) as missing
+    from per_cluster
+    group by per_cluster.classification, per_cluster.class
+)
+
+select
+    averaged.classification,
+    averaged.class,
+    averaged.n,
+    averaged.surprisal,
+    averaged.surprisal - averaged.margin as low,
+    averaged.surprisal + averaged.margin as high,
+    exp(averaged.surprisal) as perplexity,
+    averaged.missing,
+    (select chosen_run.name from chosen_run) as run
+from averaged
+order by
+    list_position(['all', 'upos', 'relation'], averaged.classification), averaged.n desc, averaged.class

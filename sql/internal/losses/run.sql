@@ -1,0 +1,24 @@
+-- A run with its model: what reading its inputs again takes.
+select
+    run.id,
+    run.name,
+    run.corpus,
+    run.context,
+    run.device,
+    run.multiword,
+    run.edges,
+    run.bos,
+    run.max_tokens,
+    run.options,
+    map_extract_value(run.options, 'model') as typed,
+    map_extract_value(run.options, 'revision') as revision_typed,
+    model.name as model_name,
+    model.sha256,
+    model.tokenizer_sha256,
+    model.random_seed,
+    model.layers,
+    model.heads,
+    model.layer_numbers
+from run
+inner join model on model.id = run.model
+where run.id = $run
