@@ -29,11 +29,14 @@ FEATS = {
     "PP": "Mood=Ind|Number=Plur|Person=3|Tense=Past|VerbForm=Fin",
     "sub": "Mood=Sub|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin",
     "typo": "Mood=Ind|Number=Sing|Person=3|Tense=Pres|Typo=Yes|VerbForm=Fin",
+    "subs": "Mood=Sub|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin",
+    "typos": "Mood=Ind|Number=Plur|Person=3|Tense=Pres|Typo=Yes|VerbForm=Fin",
     "fin": "VerbForm=Fin",
     "inf": "VerbForm=Inf",
     "part": "Tense=Past|VerbForm=Part",
     "ms": "Gender=Masc|Number=Sing|Person=3|Tense=Past",
     "fs": "Gender=Fem|Number=Sing|Person=3|Tense=Past",
+    "up": "Number=Plur|Person=3|Tense=Past",
     "fmp": "Gender=Fem,Masc|Number=Plur|Person=3|Tense=Past",
 }
 PARADIGM = """
@@ -263,6 +266,16 @@ CASES = {
         """,
         [],
     ),
+    "clause as a subject": (
+        """
+        What what PRON _ 2 nsubj
+        counts count VERB S3 5 csubj:outer
+        is be AUX S3 5 cop
+        they they PRON p3 5 nsubj
+        see see VERB P3 0 root
+        """,
+        [],
+    ),
     "numbers that differ": (
         """
         Staff staff NOUN s 2 nsubj
@@ -327,6 +340,8 @@ CASES = {
         """
         It it PRON s3 2 nsubj
         sees see VERB sub 0 root
+
+        see see VERB subs 0 root
         """,
         [],
     ),
@@ -334,6 +349,8 @@ CASES = {
         """
         It it PRON s3 2 nsubj
         sees see VERB typo 0 root
+
+        see see VERB typos 0 root
         """,
         [],
     ),
@@ -393,6 +410,18 @@ CASES = {
             ("hayta", "hayu", "nsubj", 0, 1),
             ("hayu", "haya", "nsubj", 0, 1),
         ],
+    ),
+    "gender of one number alone": (
+        """
+        Devochka devochka NOUN s 2 nsubj
+        byla byt VERB fs 0 root
+
+        Devochki devochka NOUN p 2 nsubj
+        byli byt VERB up 0 root
+
+        byl byt VERB ms 0 root
+        """,
+        [("byla", "byli", "nsubj", 0, 1), ("byli", "byl", "nsubj", 0, 1)],
     ),
 }
 
