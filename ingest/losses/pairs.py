@@ -1,0 +1,248 @@
+"""Minimal pairs: two texts that differ in one thing, of which a model should find one likelier.
+
+Those of agreement are made from a treebank itself: where a finite verb agrees with its subject in
+number, its form is swapped for that of the other number, which the same corpus has. Others are read
+from a file: BLiMP's lines of JSON, or a table of good and bad texts.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.corpora.bounds import MOST_WORDS
+from attnbank.ingest.corpora.document import FaultError
+from attnbank.ingest.corpora.source import BOM, CONTROL, Source, decode
+from attnbank.ingest.inputs.drafts import asking, spans_of
+from attnbank.sql.errors import CallError
+from attnbank.sql.suggest import shown
+
+MOST_PAIRS = 500_000
+MOST_LINE = 1 << 16
+"""Bytes of a line of a file of pairs."""
+MOST_BYTES = 64 * 2**20
+"""Bytes of such a file, decompressed: its words take up to 25 times as many."""
+
+_NAMES = {
+    "good": ("good", "sentence_good"),
+    "bad": ("bad", "sentence_bad"),
+    "paradigm": ("uid", "paradigm", "linguistics_term"),  # the first that there is
+}
+_FIX = "Correct the line or delete it."
+_SHAPE = "Give a header with good and bad, or exactly two columns: good, then bad."
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One text of a pair: its words as a tokenizer is given them, and what white space follows."""
+
+    words: tuple[str, ...]
+    spaces: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A text, and another that differs from it for the worse.
+
+    `number` is its 1-based place in its source. `paradigm` is the kind of pair: of agreement the
+    relation of the subject, of a file what that says, or its name. `at` is the 0-based index of the
+    word that differs and is asked for; where it is None, the whole text is. The others are those of
+    agreement: `word` is word.id of the verb, `attractors` counts the nouns between it and its
+    subject that have the other number, `distance` is how many words they are apart.
+    """
+
+    number: int
+    paradigm: str
+    good: Side
+    bad: Side
+    at: int | None
+    word: int | None = None
+    attractors: int | None = None
+    distance: int | None = None
+
+
+def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
+    """The pairs of a corpus in the order of its verbs; none where it has no trees or features."""
+    pairs = []
+    rows = asking(connection)("losses/agreement_pairs", {"corpus": corpus})
+    for number, (word, relation, other, attractors, distance, *columns) in enumerate(rows, 1):
+        spans = spans_of(columns, "written")
+        at = next(place for place, span in enumerate(spans) if span.first == word)
+        good = Side(tuple(each.text for each in spans), tuple(each.space_after for each in spans))
+        bad = replace(good, words=(*good.words[:at], other, *good.words[at + 1 :]))
+        pairs.append(Pair(number, relation, good, bad, at, word, attractors, distance))
+    return pairs
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a file, in order. Raises CallError, which names the line, for what is not sound.
+
+    A file of JSON has an object on each line, with the keys of BLiMP. Any other is a table in UTF-8
+    with tabs, or with commas where its name ends in .csv, which may quote its cells as spreadsheets
+    do. A header names the columns good and bad (or sentence_good and sentence_bad), and may name
+    UID or paradigm; without one there are two columns. The file may be gzip-compressed.
+    """
+    source = Source(str(path), path, compressed=path.suffix == ".gz")
+    stem = shown(source.stem)  # a file may be called by bytes that are no text
+    pairs: list[Pair] = []
+    try:
+        for line, given in _given(source):
+            if len(pairs) == MOST_PAIRS:
+                raise _Wrong(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
+            pairs.append(_pair(len(pairs) + 1, stem, given, line))
+    except FaultError as fault:
+        problem = fault.problem
+        raise _error(path, problem.line, problem.fact, problem.remedy) from None
+    except _Wrong as wrong:
+        raise _error(path, *wrong.args) from None
+    if not pairs:
+        raise CallError(f"{path} has no pairs.", _SHAPE)
+    return pairs
+
+
+class _Wrong(Exception):
+    """A line that is no pair: its number, why, and what to do."""
+
+    def __init__(self, line: int, fact: str, remedy: str = _FIX) -> None:
+        super().__init__(line, fact, remedy)
+
+
+def _error(path: Path, line: int, fact: str, remedy: str) -> CallError:
+    return CallError(f"{path}:{line}: {fact}." if line else f"{path}: {fact}.", remedy)
+
+
+_Given = Mapping[str, Any]
+"""What a line gives, by its role: good, bad, and perhaps paradigm."""
+
+
+def _given(source: Source) -> Iterator[tuple[int, _Given]]:
+    lines = _lines(source)
+    first = next(((line, text) for line, text in lines if text.strip()), None)
+    if first is None:
+        return
+    every = chain([first], lines)
+    if first[1].lstrip().startswith("{"):
+        yield from _objects(every)
+    elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
+        yield from _table(_quoted_rows(every))
+    else:  # nothing is quoted there: a text may well begin with a quotation mark
+        yield from _table((line, text.split("\t")) for line, text in every if text.strip())
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Each line without its end, with its 1-based number."""
+    size = 0
+    for line, raw in enumerate(source.lines(), start=1):
+        size += len(raw)
+        if len(raw) > MOST_LINE:
+            raise _Wrong(line, f"the line has more than {MOST_LINE:,} bytes")
+        if size > MOST_BYTES:
+            raise _Wrong(line, f"the file has more than {MOST_BYTES:,} bytes", "Split the file.")
+        yield line, decode(raw.removeprefix(BOM) if line == 1 else raw, line).removesuffix("\n")
+
+
+def _objects(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Given]]:
+    for line, text in lines:
+        if not text.strip():
+            continue
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):  # also for a number of 5,000 digits
+            raise _Wrong(line, "the line is not JSON") from None
+        if not isinstance(found, dict):
+            raise _Wrong(line, "the line is not a JSON object")
+        roles = _roles([*found], line)
+        if lacking := [role for role in ("good", "bad") if role not in roles]:
+            raise _Wrong(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
+        values = [*found.values()]
+        yield line, {role: values[at] for role, at in roles.items()}
+
+
+def _table(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Given]]:
+    line, first = next(rows)
+    roles = _roles(first, line)
+    if not roles and len(first) == 2:
+        roles = {"good": 0, "bad": 1}
+        rows = chain([(line, first)], rows)
+    elif not {"good", "bad"} <= {*roles}:
+        count = "1 column" if len(first) == 1 else f"{len(first):,} columns"
+        raise _Wrong(line, f"{count}, and no header that names good and bad", _SHAPE)
+    for line, row in rows:
+        if len(row) != len(first):
+            raise _Wrong(line, f"expected {len(first):,} columns, found {len(row):,}")
+        yield line, {role: row[at] for role, at in roles.items()}
+
+
+def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with commas, each with the number of its first line."""
+    taken: list[int] = []  # the lines of a row: a quoted cell may have several
+
+    def texts() -> Iterator[str]:
+        for line, text in lines:
+            taken.append(line)
+            yield f"{text}\n"
+
+    rows = csv.reader(texts(), strict=True)
+    while True:
+        taken.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise _Wrong(taken[0], f"the cells that begin here cannot be read: {error}") from None
+        if row is None:
+            return
+        if row:
+            yield taken[0], row
+
+
+def _roles(names: Sequence[str], line: int) -> dict[str, int]:
+    """Where the names stand that are known, by their role. Raises _Wrong for one given twice."""
+    folded = [each.strip().casefold() for each in names]
+    found = {}
+    for role, known in _NAMES.items():
+        name = next((each for each in known if each in folded), None)
+        if name is None:
+            continue
+        if folded.count(name) > 1:
+            raise _Wrong(line, f"{name} is named twice")
+        found[role] = folded.index(name)
+    return found
+
+
+def _pair(number: int, stem: str, given: _Given, line: int) -> Pair:
+    for role, text in given.items():
+        _check(role, text, line)
+    good, bad = (_side(role, given[role], line) for role in ("good", "bad"))
+    if good == bad:
+        raise _Wrong(line, "the good and the bad text are the same")
+    paradigm = " ".join((given.get("paradigm") or "").split())
+    return Pair(number, paradigm or stem, good, bad, at=None)
+
+
+def _check(role: str, text: Any, line: int) -> None:
+    """Raise _Wrong for what no text is: JSON may give any value, and escape any character."""
+    if role == "paradigm" and text is None:
+        return
+    if not isinstance(text, str):
+        raise _Wrong(line, f"the value of {role} is not a text")
+    wrong = CONTROL.search(text) or _SURROGATE.search(text)
+    if wrong is not None:
+        raise _Wrong(line, f"{role} has the character U+{ord(wrong[0]):04X}")
+
+
+def _side(role: str, text: str, line: int) -> Side:
+    words = tuple(text.split())
+    if not words:
+        raise _Wrong(line, f"the {role} text is empty")
+    if len(words) > MOST_WORDS:
+        raise _Wrong(line, f"the {role} text has more than {MOST_WORDS:,} words")
+    return Side(words, (True,) * len(words))
