@@ -17,6 +17,9 @@ _STAGES = {
     "planning": ("Planning", "inputs"),
     "counting": ("Counting", "sentences"),
     "running": ("Running", "sentences"),
+    "averaging": ("Averaging", "sentences"),
+    "scoring": ("Scoring", "sentences"),
+    "judging": ("Judging", "pairs"),
     "computing": ("Computing", "inputs"),
     "keeping": ("Keeping", "analyses"),
     "answering": ("Answering", "sections"),
@@ -65,7 +68,7 @@ class ProgressDisplay:
         name, unit = _STAGES[progress.stage]
         if self._is_terminal:
             self._bar = _bar(name, unit, progress)
-        elif progress.stage == "running":
+        elif progress.stage in ("running", "scoring"):
             begun = f", {progress.done} already done" if progress.done else ""
             safe_echo(f"{name}: {progress.total} {unit}{begun}", err=True)
 

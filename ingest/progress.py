@@ -11,8 +11,8 @@ from threading import Lock
 class Progress:
     """How far a step is: `done` of `total`, which is None if it is not known.
 
-    The stages checking, reading, running and counting count sentences; planning (of a sample) and
-    computing count inputs; training counts epochs, keeping (of `compute --all`) answers, and
+    The stages checking, reading, running, counting, averaging and scoring count sentences; planning
+    (of a sample) and computing count inputs; judging counts pairs; training counts epochs, keeping (of `compute --all`) answers, and
     answering (of a report) sections.
 
     Within one stage `done` never falls and `total` stays the same. `done` ends at `total`, except
@@ -37,7 +37,8 @@ def unheard(progress: Progress) -> None:
 class Counter:
     """Reports how many sentences of a run are done; any thread may use it."""
 
-    def __init__(self, on_progress: OnProgress) -> None:
+    def __init__(self, on_progress: OnProgress, stage: str = "running") -> None:
+        self.stage = stage
         self.done = 0
         self.total = 0
         self.effort = 0.0
@@ -59,4 +60,4 @@ class Counter:
             self.done += sentences
             self.effort += effort
             share = 1.0 if self.done == self.total else min(1.0, self.effort / self.total)
-            self._on_progress(Progress("running", self.done, self.total, share=share))
+            self._on_progress(Progress(self.stage, self.done, self.total, share=share))

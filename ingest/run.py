@@ -102,7 +102,7 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
     if options.repeat is not None:
         corpus = corpora.make(options, model.input_tokenizer)
         options = corpus.options
-    opened = _opened(options, model.input_tokenizer, is_causal=model.facts.causal)
+    opened = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, opened, model.facts.max_positions)
     with left_alone(), ingesting(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write(connection, corpus, on_progress)
@@ -114,7 +114,7 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
         run = runs.find_run(connection, wanted)
         if run is None:
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
-            counting = _planner(options, opened, max_tokens)
+            counting = planner_of(options, opened, max_tokens)
             _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
         replaced = None
         if run is not None and options.replace:
@@ -129,7 +129,7 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
                 return _kept(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
-            _planner(options, opened, max_tokens),
+            planner_of(options, opened, max_tokens),
             batch_tokens=run.batch_tokens,
             batching=model.batching,
             earlier_batch_tokens=run.earlier_batch_tokens,
@@ -235,7 +235,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
     if corpus is None:
         corpus = corpora.make(options, described.input_tokenizer)
         options = corpus.options
-    opened = _opened(options, described.input_tokenizer)
+    opened = opened_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, opened, described.max_positions)
     maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
@@ -244,7 +244,7 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 problems = corpora.check(corpus, on_progress)
                 corpus_id = corpora.write(connection, corpus, on_progress)
-                planner = _planner(options, opened, max_tokens)
+                planner = planner_of(options, opened, max_tokens)
                 found, positions, kept = _counted(
                     connection, corpus_id, planner, problems, options.largest, on_progress
                 )
@@ -492,14 +492,15 @@ def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
             raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
 
 
-def _planner(options: IngestOptions, opened: InputTokenizer, max_tokens: int) -> Planner:
+def planner_of(options: IngestOptions, opened: InputTokenizer, max_tokens: int) -> Planner:
+    """What makes the batches of a run with these options."""
     return Planner(
         opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
         options.limit, options.seed, options.multiword, edges=options.edges,
     )  # fmt: skip
 
 
-def _opened(
+def opened_tokenizer(
     options: IngestOptions, input_tokenizer: InputTokenizer, *, is_causal: bool | None = None
 ) -> InputTokenizer:
     """The tokenizer with what the options put before the text, or make of the first word.

@@ -109,8 +109,8 @@ class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, gradients, losses, shares: maps that are not norms, or sums: rows that sum to 1). One
-    that is not named must have the `usual` context, and those that the analysis `favours`
+    mentions, gradients, losses, surprisals, ablations, pairs, shares: maps that are not norms, or
+    sums: rows that sum to 1). One that is not named must have the `usual` context, and those that the analysis `favours`
     (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.
@@ -143,7 +143,7 @@ class RunChoice:
         told += " one of trained weights"
         if self.usual is not None:
             told += f" over {_INPUTS.get(self.usual, self.usual)}"
-        elif self.needs in ("gradients", "losses"):
+        elif self.needs in ("gradients", "losses", "surprisals", "ablations", "pairs"):
             told += f" with {self.needs}"
         else:
             told += " that fits"

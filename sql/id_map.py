@@ -39,10 +39,15 @@ _BY_SENTENCE = f"join {OF}sentence as inside on inside.id = own.sentence"
 _INSIDE = {
     **dict.fromkeys(("word", "enhanced_dependency", "departure", "skipped"), _BY_SENTENCE),
     "position": f"join {OF}sequence as inside on inside.id = own.sequence",
-    "saved_pair": f"join {OF}word as its_word on its_word.id = own.word"
-    f" inner join {OF}sentence as inside on inside.id = its_word.sentence",
+    **dict.fromkeys(
+        ("saved_pair", "surprisal", "ablated_surprisal", "minimal_pair"),
+        f"join {OF}word as its_word on its_word.id = own.word"
+        f" {{kind}} join {OF}sentence as inside on inside.id = its_word.sentence",
+    ),
 }
 """How a row of a table, `own`, leads to its document, where it does not name it itself."""
+_MAY_HAVE_NONE = ("skipped", "minimal_pair")
+"""Tables with rows that belong to no document."""
 _FITS = {
     "position": (
         "{} between home.first_word and home.last_word",
@@ -117,9 +122,9 @@ def from_text(table: str, number: int) -> str:
 
     A table whose rows belong to no document stands alone.
     """
-    kind = "left" if table == "skipped" else "inner"
+    kind = "left" if table in _MAY_HAVE_NONE else "inner"
     if table in _INSIDE:
-        inside, old = f" {kind} {_INSIDE[table]}", "inside.document"
+        inside, old = f" {kind} {_INSIDE[table].format(kind=kind)}", "inside.document"
     elif table == "document" or "document" in ids_of(table):
         inside, old = "", "own.id" if table == "document" else "own.document"
     else:
@@ -151,7 +156,7 @@ def unread(number: int, corpora: Mapping[int, int]) -> Moved:
     return changed, f"{rest} where own.run is null and {_among('corpus', corpora)}"
 
 
-def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
+def renumbered(table: str, number: int, ids: Mapping[str, Mapping[int, int]]) -> Moved:
     """As `moved`, for what was computed from runs; `ids` are the new ids of runs and of probes.
 
     Rows that refer to others are left out.
@@ -162,7 +167,9 @@ def renumbered(table: str, ids: Mapping[str, Mapping[int, int]]) -> Moved:
         if kind in ids:
             changed[column] = new_ids(column, ids[kind])
             where.append(f"(own.{column} is null or {_among(column, ids[kind])})")
-    return changed, f"from {OF}{table} as own where {' and '.join(where)}"
+        elif kind == "word":
+            changed[column] = _new(table, column, kind, None)
+    return changed, f"{from_text(table, number)} where {' and '.join(where)}"
 
 
 def _new(table: str, name: str, kind: str, part: Part | None) -> str:

@@ -35,6 +35,12 @@ _INGESTED = {
     "losses": ("CORPUS", " --context pair --unit token --ablate heads"),
 }
 """What to ingest, and with which options, for a run that has what an analysis needs."""
+_MEASURED = {
+    "surprisals": "surprisal RUN",
+    "ablations": "ablate NAME --heads LAYER-HEAD",
+    "pairs": "surprisal RUN --agreement",
+}
+"""What to type where a run is to have what an analysis needs."""
 
 
 class Asked(Protocol):
@@ -257,6 +263,8 @@ def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
 def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
     choice = analysis.run
     assert choice is not None
+    if choice.needs in _MEASURED and fits:
+        return f"Type: attnbank -b {shlex.quote(str(path))} {_MEASURED[choice.needs]}"
     corpus, options = _INGESTED.get(choice.needs or "", ("CORPUS", ""))
     if choice.usual not in (None, "sentence"):
         options += f" --context {choice.usual}"

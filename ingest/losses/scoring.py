@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from attnbank.ingest.losses.sets import Cut
 from attnbank.ingest.masked.ablation import replaying
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
@@ -35,8 +36,6 @@ from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
-Cut = Literal["zero", "mean", "uniform"]
-"""What the output of a disabled head becomes, before the output projection."""
 Heads = Mapping[int, Sequence[int]]
 """Disabled heads: 0-based heads by the 0-based place of their layer among those with attention."""
 

@@ -30,6 +30,12 @@ _COMPUTED = {
     "probe": ("id",),
     "probe_score": ("probe",),
     "probe_weight": ("probe",),
+    "surprisal": ("run", "word"),
+    "ablation_set": ("run", "ablation"),
+    "ablated_head": ("run", "ablation"),
+    "ablated_surprisal": ("run", "ablation"),
+    "minimal_pair": ("run", "source"),
+    "ablated_pair": ("run", "ablation"),
 }
 """The tables of what was computed, and by which columns it is known that the new bank has it."""
 _SAME_PROBE = (
@@ -261,7 +267,7 @@ class _Merge:
         for part in parts:
             self._copy_inputs(source, part)
         runs = {part.old: part.run for part in parts}
-        self._insert(source, "ablation", id_map.renumbered("ablation", {"run": runs}))
+        self._insert(source, "ablation", id_map.renumbered("ablation", source.number, {"run": runs}))
         self._copy_unread(source)
         self._name_rows_of_no_run(source)
         self._copy_computed(source)
@@ -320,7 +326,7 @@ class _Merge:
         whole = self.matched.whole_runs(source.number)
         ids = {"run": whole, "probe": self._probes(source, whole)}
         for table, keys in _COMPUTED.items():
-            self._insert(source, table, id_map.renumbered(table, ids), _same(*keys))
+            self._insert(source, table, id_map.renumbered(table, source.number, ids), _same(*keys))
         user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])
         left_out = registry.statement("merge/computed_of_parts")
         for run, done in self._rows(left_out, {"runs": [*whole]}):
@@ -336,7 +342,7 @@ class _Merge:
                 )
 
     def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
-        changed, rest = id_map.renumbered("probe", {"run": whole})
+        changed, rest = id_map.renumbered("probe", source.number, {"run": whole})
         found = self._rows(
             "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
             " + row_number() over (partition by min(there.id) is null order by own.id))"

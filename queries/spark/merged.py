@@ -123,7 +123,7 @@ class Merged:
                 if {row["train_run"], row["test_run"]} <= {None, *runs}
             }
             ids = {"run": runs, "probe": probes}
-            yield self._select(name, number, id_map.renumbered(name, ids))
+            yield self._select(name, number, id_map.renumbered(name, number, ids))
 
     def _select(self, name: str, number: int, moved: Moved, part: Part | None = None) -> DataFrame:
         changed, rest = moved

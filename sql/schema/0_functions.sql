@@ -245,3 +245,18 @@ comment on macro kind_place is 'The place of a kind of mention in the order in w
 
 create or replace macro baseline_place(baseline) as list_position(['nearest', 'head_match', 'rule_based'], baseline);
 comment on macro baseline_place is 'The place of a baseline of coreference in the order in which the analyses list them.';
+
+-- Quadratic maps modulo a prime, whose products stay within a BIGINT: the same everywhere, unlike hash and random.
+create or replace macro stirred(number, salt) as (
+    ((number % 2147483647) * (number % 2147483647) + salt) % 2147483647
+);
+comment on macro stirred is 'A whole number made of another and a salt, from 0 to 2147483646.';
+
+create or replace macro drawn(resample, draw) as stirred(
+    stirred(
+        stirred(cast(resample as bigint) * 1000003 + cast(draw as bigint) * 7919 + 12345, 104729 * cast(draw as bigint)),
+        1299709 * cast(resample as bigint)
+    ),
+    15485863
+);
+comment on macro drawn is 'A whole number that stands for a random one: the same for the same resample and draw.';

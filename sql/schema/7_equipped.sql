@@ -1,4 +1,4 @@
--- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients or losses,
+-- What an analysis may need besides attention: the ids of the runs that have trees, mentions, gradients, losses, ...,
 -- whose maps are shares, or whose rows sum to 1; and whether and from what a relation was saved.
 
 create or replace macro runs_with_trees() as coalesce(
@@ -43,6 +43,17 @@ comment on macro runs_with_gradients is 'The runs that were ingested with --grad
 
 create or replace macro runs_with_losses() as coalesce((select list(distinct ablation.run) from ablation), []);
 comment on macro runs_with_losses is 'The runs that were ingested with --ablate.';
+
+create or replace macro runs_with_surprisals() as coalesce((select list(distinct surprisal.run) from surprisal), []);
+comment on macro runs_with_surprisals is 'The runs whose words have a surprisal.';
+
+create or replace macro runs_with_ablations() as coalesce(
+    (select list(distinct ablation_set.run) from ablation_set where ablation_set.finished is not null), []
+);
+comment on macro runs_with_ablations is 'The runs with a finished ablation of sets of heads.';
+
+create or replace macro runs_with_pairs() as coalesce((select list(distinct minimal_pair.run) from minimal_pair), []);
+comment on macro runs_with_pairs is 'The runs whose model was asked for minimal pairs.';
 
 create or replace macro runs_with_shares() as coalesce(
     (

@@ -72,6 +72,9 @@ where ($asked <> '' or $asked is null) and refuse_unless(
                 then '. Type: the name of one that can (--run, run=)'
             when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
             when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
+            when $needs = 'surprisals' then '. Type: attnbank surprisal RUN'
+            when $needs = 'ablations' then '. Type: attnbank ablate NAME --heads LAYER-HEAD'
+            when $needs = 'pairs' then '. Type: attnbank surprisal RUN --agreement'
             when $needs = 'shares' then '. Type: attnbank ingest CORPUS --measure weights'
             when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(

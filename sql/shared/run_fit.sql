@@ -34,6 +34,8 @@ select
         when $needs = 'mentions' then 'its corpus has no mentions'
         when $needs = 'gradients' then 'it was ingested without --gradients'
         when $needs = 'losses' then 'it was ingested without --ablate'
+        when $needs = 'surprisals' then 'its words have no surprisal'
+        when $needs = 'ablations' then 'it has no finished ablation'
         when $needs in ('shares', 'sums') and run.measure in ('norms', 'residual-norms')
             then concat('its measure is ', run.measure, ', which are not shares')
         when $needs = 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'

@@ -1,9 +1,25 @@
 -- The runs of an attached source that are not among $runs, and what was computed from each.
+with
+
+computed as (
+    select computation.run, computation.step as what
+    from source.main.computation as computation
+    union all
+    select surprisal.run, 'surprisal'
+    from source.main.surprisal as surprisal
+    union all
+    select ablation_set.run, 'ablation ' || ablation_set.ablation
+    from source.main.ablation_set as ablation_set
+    union all
+    select minimal_pair.run, 'pairs of ' || minimal_pair.source
+    from source.main.minimal_pair as minimal_pair
+)
+
 select
-    coalesce(any_value(run.name), 'number ' || computation.run) as run,
-    string_agg(distinct computation.step, ', ' order by computation.step) as steps
-from source.main.computation as computation
-left join source.main.run as run on run.id = computation.run
-where computation.run not in (select unnest(cast($runs as integer[])))
-group by computation.run
-order by computation.run
+    coalesce(any_value(run.name), 'number ' || computed.run) as run,
+    string_agg(distinct computed.what, ', ' order by computed.what) as whats
+from computed
+left join source.main.run as run on run.id = computed.run
+where computed.run not in (select unnest(cast($runs as integer[])))
+group by computed.run
+order by computed.run

@@ -20,6 +20,64 @@ create table if not exists attention_top (
     weights float[] not null,
     rest float not null
 );
+create table if not exists surprisal (
+    run integer not null,
+    word integer not null,
+    nats double,
+    nats_of_pieces double,
+    words smallint not null
+);
+create table if not exists ablation_set (
+    run integer not null,
+    ablation varchar not null,
+    number integer not null,
+    name varchar not null,
+    control_of integer,
+    replacement varchar not null check (replacement in ('zero', 'mean', 'uniform')),
+    head_count smallint not null,
+    chosen_by varchar not null,
+    seed bigint,
+    code_version varchar not null,
+    libraries map(varchar, varchar) not null,
+    started timestamp not null,
+    finished timestamp
+);
+create table if not exists ablated_head (
+    run integer not null,
+    ablation varchar not null,
+    number integer not null,
+    layer smallint not null,
+    head smallint not null
+);
+create table if not exists ablated_surprisal (
+    run integer not null,
+    ablation varchar not null,
+    number integer not null,
+    word integer not null,
+    nats double
+);
+create table if not exists minimal_pair (
+    run integer not null,
+    source varchar not null,
+    number integer not null,
+    paradigm varchar not null,
+    good varchar not null,
+    bad varchar not null,
+    word integer,
+    attractors smallint,
+    distance smallint,
+    good_nats double,
+    bad_nats double
+);
+create table if not exists ablated_pair (
+    run integer not null,
+    ablation varchar not null,
+    number integer not null,
+    source varchar not null,
+    pair integer not null,
+    good_nats double,
+    bad_nats double
+);
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
 alter table model add column if not exists sliding_window integer;
