@@ -207,7 +207,7 @@ def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator
         bounds = (low if above is None else above, high if below is None else below)
         more["type"] = kind(*bounds, min_open=above is not None, max_open=below is not None)
     if default is not None or "/" in flags:  # --yes/--no is False without a default, and not None
-        more |= {"default": default, "show_default": default not in (None, "")}
+        more |= {"default": default, "show_default": default not in (None, "", ())}
     return click.option(*flags.split(), help=help, **more)
 
 
@@ -217,7 +217,8 @@ def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
     for field in fields(kind):
         if field.metadata:
             given = {**field.metadata, **more.get(field.name, {})}
-            flags = f"--{field.name.replace('_', '-')} {given.pop('short', '')}"
+            flag = given.pop("flag", field.name.replace("_", "-"))
+            flags = f"--{flag} {given.pop('short', '')} {field.name}"
             given.pop("group")
             options.append(option(flags, default=field.default, **given))
     return stacked(*options)

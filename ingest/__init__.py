@@ -17,14 +17,17 @@ from attnbank.sql.extras import need
 if TYPE_CHECKING:
     from attnbank.ingest.engines.filling import ingest_to_export
     from attnbank.ingest.given import add_run
+    from attnbank.ingest.losses.measuring import ablate, surprisal
+    from attnbank.ingest.losses.sets import AblateOptions, HeadSet, LossOptions
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.run import add_text, estimate, ingest
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
-    "IngestOptions", "add_run", "add_text", "estimate", "import_export", "import_exports", "ingest",
-    "ingest_to_export", "merge_banks", "save_relation",
+    "AblateOptions", "HeadSet", "IngestOptions", "LossOptions", "ablate", "add_run", "add_text",
+    "estimate", "import_export", "import_exports", "ingest", "ingest_to_export", "merge_banks",
+    "save_relation", "surprisal",
 ]  # fmt: skip
 
 FILLING = ("torch", "transformers", "tokenizers", "tqdm", "langcodes")
@@ -33,6 +36,8 @@ _MODULES = {
     "IngestOptions": "options",
     "save_relation": "store.saved",
     "add_run": "given",
+    **dict.fromkeys(("ablate", "surprisal"), "losses.measuring"),
+    **dict.fromkeys(("AblateOptions", "HeadSet", "LossOptions"), "losses.sets"),
     **dict.fromkeys(("add_text", "estimate", "ingest"), "run"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
     "ingest_to_export": "engines.filling",
@@ -52,7 +57,9 @@ def wait_passively() -> None:
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("add_run", "add_text", "estimate", "ingest", "ingest_to_export"):
+    if name in (
+        "ablate", "add_run", "add_text", "estimate", "ingest", "ingest_to_export", "surprisal",
+    ):  # fmt: skip
         what = "an export" if name == "ingest_to_export" else "a bank"
         need(f"Filling {what}", "ingest", *FILLING)
         wait_passively()

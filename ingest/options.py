@@ -46,7 +46,7 @@ def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
 
     `more` may have `choices`; the bounds of a number, `least` and `most` (unless it is
     MOST_RANDOM), or `above` and `below`, which are out of bounds themselves; `is_bytes` for a size;
-    `metavar`; and `short`, a short flag.
+    `metavar`; `flag`, where it is not called as the field; and `short`, a short flag.
     """
     if "least" in more and "below" not in more:
         more.setdefault("most", MOST_RANDOM)

@@ -6,7 +6,6 @@ of all sets together, so that what was stopped goes on where it stopped.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,13 @@ from attnbank.ingest.inputs.drafts import Input, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.losses.pairs import Pair, Side, agreement_pairs, read_pairs
 from attnbank.ingest.losses.scoring import Scorer, Surprisal, Text
-from attnbank.ingest.losses.sets import AblateOptions, HeadSet, LossOptions, with_controls
+from attnbank.ingest.losses.sets import (
+    AblateOptions,
+    HeadSet,
+    LossOptions,
+    run_to_read,
+    with_controls,
+)
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -33,11 +38,10 @@ from attnbank.ingest.store.writer import changing, insert_row, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.interrupts import Postponed, postponed
-from attnbank.sql.runs import choose_run
+from attnbank.sql.interrupts import postponed
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    pass
 
 AGREEMENT = "agreement"
 """The source of the pairs that are made from the trees."""
@@ -144,7 +148,7 @@ class _Work:
         ):
             self.connection = connection
             self.row = self._run()
-            read = {each.name: read_pairs(each) for each in self.options.pairs}
+            read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
             sets = self._sets(chosen)
             self.ablation = name
             if name is not None:
@@ -196,19 +200,7 @@ class _Work:
 
     def _run(self) -> dict[str, Any]:
         """The row of the run, with its model's."""
-        analysis = registry.find("surprisal_by_class")
-        assert analysis.run is not None
-        able = dataclasses.replace(analysis.run, needs=None)
-        given = {} if self.asked is None else {"run": str(self.asked)}
-        found = choose_run(
-            self.connection, self.path, dataclasses.replace(analysis, run=able), given
-        )
-        assert found is not None
-        if not found.is_finished:
-            raise CallError(
-                f"The run {found.name} is unfinished.",
-                "Finish it first: type the same ingest command again.",
-            )
+        found = run_to_read(self.connection, self.path, self.asked)
         (row,) = rows_by_name(
             self.connection.execute(registry.statement("losses/run"), {"run": found.id})
         )
@@ -293,7 +285,12 @@ class _Work:
         if not rows or replace:
             return
         own = [
-            (number, each.name, self.options.replacement, [list(head) for head in sorted(each.heads)])
+            (
+                number,
+                each.name,
+                self.options.replacement,
+                [list(head) for head in sorted(each.heads)],
+            )
             for number, each in enumerate(sets, start=1)
         ]
         there = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
@@ -318,7 +315,9 @@ class _Work:
                 registry.statement("losses/words_left"), {"run": self.row["id"]}
             ).fetchall()
             return not left
-        found = "select count(*) from ablation_set where run = ? and ablation = ? and finished is null"
+        found = (
+            "select count(*) from ablation_set where run = ? and ablation = ? and finished is null"
+        )
         ((left,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
         return not left
 
@@ -477,9 +476,7 @@ class _Work:
 
     # Pairs.
 
-    def _left(
-        self, read: dict[str, list[Pair]], sets: Sequence[HeadSet]
-    ) -> dict[str, list[Pair]]:
+    def _left(self, read: dict[str, list[Pair]], sets: Sequence[HeadSet]) -> dict[str, list[Pair]]:
         """The pairs that are not all in the bank, by source."""
         found = {}
         for source, pairs in read.items():
@@ -516,7 +513,9 @@ class _Work:
                         ends = np.cumsum([len(text.spans) for _, texts in some for text in texts])
                         parts = np.split(each.words, ends[:-1])
                         for place, (at, _) in enumerate(some):
-                            nats[number, at] = [_total(part) for part in parts[2 * place : 2 * place + 2]]
+                            nats[number, at] = [
+                                _total(part) for part in parts[2 * place : 2 * place + 2]
+                            ]
                 self.on_progress(
                     Progress("judging", min(start + _PAIRS_AT_ONCE, len(pairs)), len(pairs))
                 )
@@ -599,7 +598,9 @@ def _text(read: Input) -> Text:
 
 def _of_words(nats: np.ndarray, places: np.ndarray) -> pa.Array:
     """The values at the places; null where one is -1, or NaN."""
-    found = np.where(places >= 0, nats[places], np.nan) if len(nats) else np.full(len(places), np.nan)
+    found = (
+        np.where(places >= 0, nats[places], np.nan) if len(nats) else np.full(len(places), np.nan)
+    )
     return _nullable(found)
 
 

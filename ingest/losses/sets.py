@@ -9,13 +9,19 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from attnbank.ingest.options import MOST_SEED, TRUST_HELP, option
+from attnbank.sql import registry
 from attnbank.sql.errors import CallError
+from attnbank.sql.header import RunChoice
+from attnbank.sql.runs import Run, choose_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 Cut = Literal["zero", "mean", "uniform"]
 """What the output of a disabled head becomes, before the output projection."""
@@ -40,7 +46,7 @@ class LossOptions:
         "Also ask for the agreement of verbs with their subjects: pairs that are made from the"
         " trees, the verb in the other number.",
     )
-    pairs: tuple[Path, ...] = _of_outcomes(
+    pairs: tuple[str, ...] = _of_outcomes(
         (),
         "Also ask for the minimal pairs of a file: BLiMP's JSON lines, or a table with the columns"
         " good and bad. May be given several times.",
@@ -73,6 +79,7 @@ class AblateOptions(LossOptions):
         " over the tokens of the run; or the mean of the values that a token sees (uniform"
         " attention).",
         choices=get_args(Cut),
+        flag="with",
     )
     controls: int | None = _of_sets(
         None,
@@ -99,6 +106,28 @@ class HeadSet:
     chosen_by: str
     control_of: int | None = None
     seed: int | None = None
+
+
+def run_to_read(connection: DuckDBPyConnection, path: Path, asked: str | int | None) -> Run:
+    """The run whose inputs are read again: the one asked for, or the bank's own choice.
+
+    Raises CallError for one that does not exist, is not finished or cuts words, and where no run
+    fits.
+    """
+    analysis = replace(
+        registry.find("surprisal_by_class"),
+        name="attnbank surprisal",
+        run=RunChoice(contexts=("sentence", "document")),
+    )
+    given = {} if asked is None else {"run": str(asked)}
+    found = choose_run(connection, path, analysis, given)
+    assert found is not None
+    if not found.is_finished:
+        raise CallError(
+            f"The run {found.name} is unfinished.",
+            "Finish it first: type the same ingest command again.",
+        )
+    return found
 
 
 def read_heads(text: str) -> tuple[Head, ...]:

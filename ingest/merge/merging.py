@@ -267,7 +267,9 @@ class _Merge:
         for part in parts:
             self._copy_inputs(source, part)
         runs = {part.old: part.run for part in parts}
-        self._insert(source, "ablation", id_map.renumbered("ablation", source.number, {"run": runs}))
+        self._insert(
+            source, "ablation", id_map.renumbered("ablation", source.number, {"run": runs})
+        )
         self._copy_unread(source)
         self._name_rows_of_no_run(source)
         self._copy_computed(source)

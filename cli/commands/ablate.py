@@ -1,0 +1,196 @@
+"""`attnbank surprisal` and `attnbank ablate`: what a model makes of words, with and without heads."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.humanize import duration
+from attnbank.cli.options import (
+    bank_path,
+    field_options,
+    names,
+    open_named_bank,
+    option,
+    quiet_option,
+    run_option,
+    typed_for,
+)
+from attnbank.cli.progress import ProgressDisplay
+from attnbank.cli.safe_echo import notify
+from attnbank.ingest.losses.sets import (
+    AblateOptions,
+    Head,
+    HeadSet,
+    LossOptions,
+    read_heads,
+    run_to_read,
+)
+from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.losses.measuring import Measured
+    from attnbank.queries import Bank
+
+_USUAL_TOP = 5
+_replace_option = option("--replace", "Measure it anew if the bank has it already.", False)
+
+
+@command("surprisal", "gum-dev/smollm2 --agreement", sections={"Outcomes": ("agreement", "pairs")})
+@click.argument("run", required=False, shell_complete=names("run"))
+@field_options(LossOptions)
+@_replace_option
+@quiet_option()
+def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: Any) -> None:
+    """Ask the model of a run how improbable it finds each word that it read, in nats.
+
+    The model needs the language-modelling head that it was trained with. A causal model predicts a
+    word from those before it, a masked model from the rest of the input, its own pieces masked.
+    The words are kept in table surprisal, pairs in minimal_pair: see surprisal_by_class,
+    agreement_accuracy and minimal_pair. Requests know the first, V.surprisal > 8. What was
+    interrupted goes on where it stopped.
+    """
+    from attnbank.ingest.losses.measuring import surprisal as measure
+
+    path = bank_path(ctx)
+    asked = LossOptions(**options)
+    with ProgressDisplay() as display:
+        done = measure(path, run, asked, display, _tell, replace=replace)
+    _report(done)
+    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {done.run}")
+
+
+@command(
+    "ablate",
+    "objects --best obj --top 5 --controls 20",
+    sections={
+        "Sets of heads": ("heads", "query", "best", "top", "each", "together"),
+        "Controls": ("replacement", "controls", "controls_from", "seed"),
+        "Outcomes": ("agreement", "pairs"),
+        "Model": ("model", "device", "trust_remote_code", "batch_tokens"),
+    },
+)
+@click.argument("name")
+@run_option("Name or id of the run. Otherwise the bank's own choice.", metavar="RUN")
+@option(
+    "--heads",
+    "A set: heads as layer-head, counted from 1 (19-7,3-1). May be given several times.",
+    multiple=True,
+    metavar="HEADS",
+)
+@option(
+    "--query",
+    "A set: the columns layer and head of a SELECT over the bank. May be given several times.",
+    multiple=True,
+    metavar="SQL",
+)
+@option(
+    "--best",
+    "A set: the heads that find most of a relation, a saved one too. May be given several times.",
+    multiple=True,
+    metavar="RELATION",
+    shell_complete=names("relation"),
+)
+@option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
+@option("--each", "Each head of the model by itself, without controls.", False)
+@option("--together", "Also one set of all heads of the sets.", False)
+@field_options(AblateOptions)
+@_replace_option
+@quiet_option()
+def ablate(
+    ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
+    best: Sequence[str], top: int | None, each: bool, together: bool, replace: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Disable sets of heads and measure what gets worse, beside random sets of the same size.
+
+    NAME is what the ablation is called in the bank. Heads are disabled between attention and the
+    output projection, and the model reads the inputs of the run again: for each word its surprisal,
+    with --agreement and --pairs which of two is the more probable. See ablation_effect,
+    agreement_accuracy and minimal_pair. What was interrupted goes on where it stopped.
+    """
+    path = bank_path(ctx)
+    asked = AblateOptions(**options)
+    if top is not None and not best:
+        raise CallError("--top says how many heads --best takes.", "Give --best RELATION too.")
+    if not (heads or query or best or each):
+        raise CallError(
+            "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
+        )
+    sets = [HeadSet(text, read_heads(text), f"--heads {text}") for text in dict.fromkeys(heads)]
+    with open_named_bank(ctx) as bank:
+        read = run_to_read(bank.connection, path, run)
+        for number, statement in enumerate(query, start=1):
+            called = "query" if len(query) == 1 else f"query {number}"
+            sets.append(HeadSet(called, _of_query(bank, statement), f"--query {statement}"))
+        for relation in dict.fromkeys(best):
+            found = _best(bank, relation, top or _USUAL_TOP, read.name)
+            sets.append(HeadSet(relation, found, f"--best {relation} --top {top or _USUAL_TOP}"))
+        if each:
+            sets += [
+                HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
+                for layer in read.numbers
+                for head in range(1, read.heads + 1)
+            ]
+    if together:
+        if len(sets) < 2:
+            raise CallError("--together joins sets, and there is one.", "Leave it out.")
+        every = tuple(sorted({head for own in sets for head in own.heads}))
+        sets.append(HeadSet("together", every, "--together"))
+    if each and asked.controls is None:
+        asked = dataclasses.replace(asked, controls=0)
+    from attnbank.ingest.losses.measuring import ablate as measure
+
+    with ProgressDisplay() as display:
+        done = measure(path, name, sets, read.name, asked, display, _tell, replace=replace)
+    _report(done)
+    notify(f"Next: {typed_for(path)} query ablation_effect --ablation {name} --run {done.run}")
+
+
+def _of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
+    """The heads that a SELECT of the user finds, each once. Raises CallError for other columns."""
+    found = bank.sql(statement, isolated=True)
+    if not {"layer", "head"} <= set(found.columns):
+        raise CallError(
+            "The SELECT of --query has no columns layer and head.",
+            'Name them: --query "select layer, head from best_head() limit 5"',
+        )
+    heads = found.select("layer", "head").drop_nulls().unique(maintain_order=True)
+    if not all(each.is_integer() for each in heads.dtypes):
+        raise CallError(
+            "The columns layer and head of --query are not whole numbers.", "Cast them: layer::int"
+        )
+    return tuple((int(layer), int(head)) for layer, head in heads.rows())
+
+
+def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
+    """The heads that find most dependents of a relation, in their better direction."""
+    found = bank.query("head_accuracy", relation=relation, run=run)
+    best = found.sort(["accuracy", "layer", "head"], descending=[True, False, False])
+    heads = best.select("layer", "head").unique(maintain_order=True).head(top)
+    return tuple((int(layer), int(head)) for layer, head in heads.rows())
+
+
+def _tell(seconds: float, sets: int, sentences: int) -> None:
+    """Say first how long it will take."""
+    without = f" and without {sets:,} sets of heads" if sets else ""
+    notify(f"About {duration(seconds)} for {sentences:,} sentences, with all heads{without}")
+
+
+def _report(done: Measured) -> None:
+    """Say what was measured."""
+    if not done.is_new:
+        notify(f"{done.run} has it already; nothing was measured (--replace: anew)")
+        return
+    sets = ""
+    if done.sets:
+        sets = f", without {done.sets:,} sets of heads and {done.controls:,} random ones"
+    told = "".join(f", {count:,} pairs of {source}" for source, count in done.pairs.items())
+    notify(f"{done.run}: {done.words:,} words{told}{sets}")
+    if done.unasked:
+        notify(
+            f"{done.unasked:,} pairs could not be asked for (nothing before the verb, or too long)"
+        )
