@@ -160,7 +160,7 @@ class _Work:
                 controls=sum(each.control_of is not None for each in sets),
             )  # fmt: skip
             if self.options.agreement:
-                read = {AGREEMENT: agreement_pairs(connection, self.row["corpus"])} | read
+                read = {AGREEMENT: self._agreement()} | read
             sources = self._left(read, sets)
             begun = self._begun(name)
             if begun and not sources and self._is_finished(name):
@@ -210,6 +210,15 @@ class _Work:
                 "Ingest the corpus with the model itself.",
             )
         return row
+
+    def _agreement(self) -> list[Pair]:
+        """The pairs of verbs that the run read, with their numbers among all of the corpus."""
+        rows = self.connection.execute(
+            registry.statement("losses/words_of_run"), {"run": self.row["id"]}
+        ).fetchnumpy()
+        had = set(rows["word"].tolist())
+        found = agreement_pairs(self.connection, self.row["corpus"])
+        return [each for each in found if each.word in had]
 
     def _sets(self, chosen: Sequence[HeadSet]) -> list[HeadSet]:
         if not chosen:

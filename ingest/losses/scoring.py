@@ -100,7 +100,9 @@ class Scorer:
         count = sum(len(each.spans) for each in texts)
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
-        for chunk in self._chunks(self._rows(texts)):
+        # Little padding, or where other lengths may not go together, few chunks.
+        rows = sorted(self._rows(texts), key=lambda row: len(row.ids))
+        for chunk in self._chunks(rows):
             begun = chunk.span[np.isnan(pieces[0, chunk.span])]
             words[:, begun] = pieces[:, begun] = 0
             for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, cut)):

@@ -3,7 +3,7 @@
 -- note: of a pair the value is 1 where the good one is the more probable, else 0.
 -- param runs
 -- param relation
--- param by varchar = null {relation, upos, repeated}: how words are classed
+-- param classification varchar = null {relation, upos, repeated}: how words are classed
 -- param saved
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
 -- column cluster bigint: its document, or its sentence where the run reads one document; of a file the pair itself
@@ -18,9 +18,9 @@ asked_word as (
         word.id as word,
         cast(case when placed.is_single then word.sentence else placed.number end as bigint) as cluster,
         case
-            when $by = 'relation' then coalesce(without_subtype(word.deprel), 'none')
-            when $by = 'upos' then coalesce(word.upos, 'none')
-            when $by = 'repeated' then case
+            when $classification = 'relation' then coalesce(without_subtype(word.deprel), 'none')
+            when $classification = 'upos' then coalesce(word.upos, 'none')
+            when $classification = 'repeated' then case
                 when row_number() over (partition by word.sentence, word.form order by word.index) > 1
                     then 'repeated' else 'new'
             end
@@ -48,7 +48,7 @@ asked_pair as (
             when placed.is_single then cast(word.sentence as bigint)
             else placed.number
         end as cluster,
-        case when $by = 'relation' then minimal_pair.paradigm else 'all' end as class,
+        case when $classification = 'relation' then minimal_pair.paradigm else 'all' end as class,
         minimal_pair.good_nats,
         minimal_pair.bad_nats
     from minimal_pair

@@ -12,12 +12,12 @@
 --   which the good one is the more probable: below 0 it does worse.
 -- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and with n
 --   controls not below 1 / (n + 1).
--- note: by repeated tells words whose form stood before in their sentence (in a run of ingest --repeat: the second time)
+-- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat: the second time)
 --   from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs with such a subject.
 -- note: intervals go by documents, at most 100 groups of them; by sentences where the run reads one document, and by pairs
 --   where they are from a file. Null where there is one.
 -- param ablation varchar = null: only this ablation; null for all of the run
--- param by varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each paradigm
+-- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each paradigm
 -- param relation
 -- column ablation varchar: name of the ablation (attnbank ablate NAME)
 -- column name varchar: name of the set
@@ -59,7 +59,7 @@ outcome_sum as materialized (
         sum(outcome.value) as total,
         count(*) as n
     from outcome(
-        runs := (select read_run.ids from read_run), relation := $relation, by := $by,
+        runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
         saved := as_saved($relation)
     ) as outcome
     where outcome.ablation is null
@@ -81,7 +81,7 @@ classed as (
     select
         outcome_sum.outcome,
         place.group_number,
-        unnest(case when $by is null then ['all'] else ['all', outcome_sum.class] end) as class,
+        unnest(case when $classification is null then ['all'] else ['all', outcome_sum.class] end) as class,
         outcome_sum.ablation,
         outcome_sum.number,
         outcome_sum.total,
