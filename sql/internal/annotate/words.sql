@@ -1,0 +1,91 @@
+-- The word that each row of the file (annotated_row) names, or why there is none: of the corpus $corpus, unless that is null.
+create or replace temp table annotated_word as
+with
+
+known_word as (
+    select
+        word.id,
+        word.index,
+        word.form,
+        word.sentence,
+        sentence.name as sent_id,
+        document.name as document
+    from word
+    inner join sentence on sentence.id = word.sentence
+    inner join document on document.id = sentence.document
+    where $corpus is null or document.corpus = $corpus
+),
+
+-- The sentences of a name, within a document where the file has a column of documents.
+named_sentence as (
+    select
+        known_word.sent_id,
+        case when $by_document then known_word.document end as document,
+        min(known_word.sentence) as sentence,
+        count(distinct known_word.sentence) as sentences
+    from known_word
+    where known_word.sent_id is not null
+    group by known_word.sent_id, case when $by_document then known_word.document end
+),
+
+-- What a row says of a word: its id alone, or its sentence and its place there.
+keyed_word as (
+    select
+        known_word.id,
+        known_word.form,
+        case when $by_id then 0 else known_word.sentence end as sentence,
+        case when $by_id then known_word.id else known_word.index end as number
+    from known_word
+),
+
+-- Numbers as text: 3, or 3.0 where a program kept whole numbers beside missing ones.
+numbered_row as (
+    select
+        annotated_row.n,
+        annotated_row.sent_id,
+        annotated_row.document,
+        annotated_row.form,
+        case
+            when regexp_full_match(trim(annotated_row.word_number), '[0-9]{1,9}(\.0*)?')
+            then cast(cast(trim(annotated_row.word_number) as double) as integer)
+        end as number
+    from annotated_row
+),
+
+placed_row as (
+    select
+        numbered_row.n,
+        numbered_row.form,
+        numbered_row.number,
+        case when $by_id then 0 else named_sentence.sentence end as sentence,
+        coalesce(named_sentence.sentences, 0) as sentences
+    from numbered_row
+    left join named_sentence
+        on named_sentence.sent_id = numbered_row.sent_id
+        and named_sentence.document is not distinct from numbered_row.document
+),
+
+found_row as (
+    select
+        placed_row.n,
+        placed_row.form,
+        placed_row.sentences,
+        keyed_word.id as word,
+        keyed_word.form as known_form
+    from placed_row
+    left join keyed_word
+        on keyed_word.sentence = placed_row.sentence
+        and keyed_word.number = placed_row.number
+)
+
+select
+    found_row.n,
+    found_row.word,
+    found_row.known_form,
+    case
+        when not $by_id and found_row.sentences = 0 then 'sentence'
+        when not $by_id and found_row.sentences > 1 then 'sentences'
+        when found_row.word is null then 'word'
+        when $by_form and found_row.form is distinct from found_row.known_form then 'form'
+    end as fault
+from found_row
