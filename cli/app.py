@@ -16,7 +16,9 @@ from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
 SECTIONS = {
-    "Fill a bank": {"ingest": ["demo", "ingest"], "compute": ["compute", "probe"]},
+    "Fill a bank": {
+        "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
+    },
     "Ask what is in it": {
         "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
     },

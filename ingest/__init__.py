@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
-    "IngestOptions", "add_run", "add_text", "annotate", "estimate", "import_export", "import_exports", "ingest",
-    "ingest_to_export", "merge_banks", "save_relation",
+    "IngestOptions", "add_run", "add_text", "annotate", "estimate", "import_export",
+    "import_exports", "ingest", "ingest_to_export", "merge_banks", "save_relation",
 ]  # fmt: skip
 
 FILLING = ("torch", "transformers", "tokenizers", "tqdm", "langcodes")

@@ -162,15 +162,12 @@ def _place(
     bad = sum(told.values())
     if bad and (not skip_bad or bad == rows):
         parts = [
-            f"{_reason(fault, found)} (row {n:,}: {_row(found, fault, values)})"
-            for fault, _, n, *values in faults
+            (count, f"{_reason(fault, found)} (row {n:,}: {_row(found, fault, values)})")
+            for fault, count, n, *values in faults
         ]
-        are = f"are {parts[0]}"
+        are = f"are {parts[0][1]}"
         if len(parts) > 1:
-            counted = zip(faults, parts, strict=True)
-            are = (
-                f"do not fit: {'; '.join(f'{count:,} {part}' for (_, count, *_), part in counted)}"
-            )
+            are = f"do not fit: {'; '.join(f'{count:,} {part}' for count, part in parts)}"
         raise WordFileError(
             f"{bad:,} of {rows:,} rows of {found.shown} {are}.",
             _remedy({fault for fault, *_ in faults}, found, corpus, is_all=bad == rows),
@@ -249,11 +246,10 @@ def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> 
     Deleting and merging go by these names, so what stands there must be what it is taken for.
     """
     assert found.columns is not None
-    known = [
-        each for each in references(connection) if (each.schema, each.table) == ("main", table)
-    ]
+    own = ("main", table)
+    known = [each for each in references(connection) if (each.schema, each.table) == own]
     known += [
-        Reference("main", table, name, KIND_OF[name], by_name=False)
+        Reference(*own, name, KIND_OF[name], by_name=False)
         for name, type_ in found.columns.items()
         if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
     ]

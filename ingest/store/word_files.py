@@ -62,7 +62,8 @@ _SCALARS = frozenset({
     "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE",
 })  # fmt: skip
 _AS_TEXT = frozenset({
-    "JSON", "UUID", "ENUM", '"NULL"', "TIME_NS", "TIMESTAMPTZ_NS", "TIME WITH TIME ZONE", "INTERVAL",
+    "JSON", "UUID", "ENUM", '"NULL"', "TIME_NS", "TIMESTAMPTZ_NS", "TIME WITH TIME ZONE",
+    "INTERVAL",
 })  # fmt: skip
 """Types that become text; those that are in neither set hold several values, or bytes."""
 
@@ -100,9 +101,8 @@ class WordFile:
         where = literal(str(self.path))
         if self.kind == "parquet":
             return f"read_parquet({where}, hive_partitioning = false)"
-        listed = ", ".join(
-            f"{literal(name)}: {literal(each)}" for name, each in (types or {}).items()
-        )
+        pairs = (types or {}).items()
+        listed = ", ".join(f"{literal(name)}: {literal(type_)}" for name, type_ in pairs)
         if self.kind == "csv":
             given = f", types = {{{listed}}}" if listed else ""
             return f"read_csv({where}, {self._dialect}, sample_size = -1{given})"
@@ -183,7 +183,7 @@ def _place(told: str) -> Path:
         raise CallError(f"{told} is {kind}, not a file with rows.", "Give the path of a file.")
     if any(each in str(place) for each in _PATTERN):
         raise CallError(
-            f"{place} has one of {' '.join(_PATTERN)} in its path, which DuckDB reads as a pattern.",
+            f"The path {place} has one of {' '.join(_PATTERN)}, which DuckDB takes for a pattern.",
             "Rename it, or copy it to another folder.",
         )
     return place
@@ -315,15 +315,16 @@ def _keys(found: WordFile, names: Sequence[str]) -> dict[str, str]:
     known = {
         key: [name for name in names if name.lower() in called] for key, called in KEYS.items()
     }
-    if known["sent_id"] and known["word"]:
+    sentences, words = known["sent_id"], known["word"]
+    if sentences and words:
         raise WordFileError(
-            f"{found.shown} has {known['sent_id'][0]} and {known['word'][0]}, which both name words.",
+            f"{found.shown} has {sentences[0]} and {words[0]}, which both name words.",
             "Rename one: word holds ids of the table word; a form that is to be checked is form.",
         )
-    used = ("word", "form") if known["word"] else ("sent_id", "index", "document", "form")
-    if not known["word"] and not (known["sent_id"] and known["index"]):
+    used = ("word", "form") if words else ("sent_id", "index", "document", "form")
+    if not words and not (sentences and known["index"]):
         raise WordFileError(
-            f"{found.shown} does not name words: it has no {'index' if known['sent_id'] else 'sent_id'}.",
+            f"{found.shown} does not name words: no column {'index' if sentences else 'sent_id'}.",
             f"Give it the columns sent_id and index, or word (word.id). It has: {listed(names)}.",
         )
     for key in used:
@@ -351,12 +352,12 @@ def stage(connection: DuckDBPyConnection, found: WordFile) -> int:
     """Read a file into the temporary table ROWS; how many rows it has.
 
     That has `n`, the number of the row, the text that names the word (`sent_id`, `document`,
-    `word_number`, `form`; null where the file has no such column), and the others as `c1`, `c2`, ...
-    Raises WordFileError if the file cannot be read, or has no rows or too many.
+    `word_number`, `form`; null where the file has no such column), and the others as `c1` and so
+    on. Raises WordFileError if the file cannot be read, or has no rows or too many.
     """
     assert found.keys is not None and found.columns is not None
     keys = dict(found.keys)
-    keys["word_number"] = keys.pop("word", None) or keys.pop("index")
+    keys["word_number"] = keys["word" if "word" in keys else "index"]
     values = {
         each: f"cast({quoted(keys[each]) if each in keys else 'null'} as varchar)"
         for each in ("sent_id", "document", "word_number", "form")

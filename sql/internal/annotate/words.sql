@@ -2,16 +2,12 @@
 create or replace temp table annotated_word as
 with
 
-known_word as (
+known_sentence as (
     select
-        word.id,
-        word.index,
-        word.form,
-        word.sentence,
-        sentence.name as sent_id,
+        sentence.id,
+        sentence.name,
         document.name as document
-    from word
-    inner join sentence on sentence.id = word.sentence
+    from sentence
     inner join document on document.id = sentence.document
     where $corpus is null or document.corpus = $corpus
 ),
@@ -19,23 +15,24 @@ known_word as (
 -- The sentences of a name, within a document where the file has a column of documents.
 named_sentence as (
     select
-        known_word.sent_id,
-        case when $by_document then known_word.document end as document,
-        min(known_word.sentence) as sentence,
-        count(distinct known_word.sentence) as sentences
-    from known_word
-    where known_word.sent_id is not null
-    group by known_word.sent_id, case when $by_document then known_word.document end
+        known_sentence.name,
+        case when $by_document then known_sentence.document end as document,
+        min(known_sentence.id) as id,
+        count(*) as sentences
+    from known_sentence
+    where known_sentence.name is not null
+    group by known_sentence.name, case when $by_document then known_sentence.document end
 ),
 
 -- What a row says of a word: its id alone, or its sentence and its place there.
 keyed_word as (
     select
-        known_word.id,
-        known_word.form,
-        case when $by_id then 0 else known_word.sentence end as sentence,
-        case when $by_id then known_word.id else known_word.index end as number
-    from known_word
+        word.id,
+        word.form,
+        case when $by_id then 0 else word.sentence end as sentence,
+        case when $by_id then word.id else word.index end as number
+    from word
+    inner join known_sentence on known_sentence.id = word.sentence
 ),
 
 -- Numbers as text: 3, or 3.0 where a program kept whole numbers beside missing ones.
@@ -57,11 +54,11 @@ placed_row as (
         numbered_row.n,
         numbered_row.form,
         numbered_row.number,
-        case when $by_id then 0 else named_sentence.sentence end as sentence,
+        case when $by_id then 0 else named_sentence.id end as sentence,
         coalesce(named_sentence.sentences, 0) as sentences
     from numbered_row
     left join named_sentence
-        on named_sentence.sent_id = numbered_row.sent_id
+        on named_sentence.name = numbered_row.sent_id
         and named_sentence.document is not distinct from numbered_row.document
 ),
 
