@@ -147,7 +147,6 @@ def _place(
     skip_bad: bool,
 ) -> dict[str, int]:
     """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
-    assert found.keys is not None
     connection.execute(
         registry.statement("annotate/words"),
         {
@@ -177,7 +176,6 @@ def _place(
 
 def _reason(fault: str, found: WordFile) -> str:
     """What is wrong with rows, as it follows their number."""
-    assert found.keys is not None
     where = "the bank" if "word" in found.keys else "its sentence"
     return {
         "sentence": "of no sentence of the bank",
@@ -189,16 +187,12 @@ def _reason(fault: str, found: WordFile) -> str:
 
 def _row(found: WordFile, fault: str, values: list[str | None]) -> str:
     """What a row says, beside what stands in the text."""
-    assert found.keys is not None
     told = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
     said = {key: told["number" if key in ("index", "word") else key] for key in found.keys}
-    parts = [
-        f"{found.keys[key]} {_cut(value)}"
-        for key, value in said.items()
-        if key != "form" or fault == "form"
-    ]
+    parts = [f"{found.keys[key]} {_cut(value)}" for key, value in said.items() if key != "form"]
     if fault == "form":
-        parts.append(f"in the text {_cut(told['known'])}")
+        parts.append(f"{found.keys['form']} {_cut(told['form'])!r}")
+        parts.append(f"in the text {_cut(told['known'])!r}")
     return ", ".join(parts)
 
 
@@ -209,7 +203,6 @@ def _cut(value: str | None) -> str:
 
 
 def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bool) -> str:
-    assert found.keys is not None
     if is_all and "sentences" not in faults:
         columns = "id, form from word" if "word" in found.keys else "name from sentence"
         return f"Look at what the bank has: attnbank sql 'select {columns} limit 5'"
@@ -225,7 +218,6 @@ def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bo
 
 
 def _write(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
-    assert found.columns is not None
     own = place("main", table)
     made = "".join(f", {quoted(name)} {type_}" for name, type_ in found.columns.items())
     connection.execute(f"create table {own} (word integer not null{made})")
@@ -245,7 +237,6 @@ def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> 
 
     Deleting and merging go by these names, so what stands there must be what it is taken for.
     """
-    assert found.columns is not None
     own = ("main", table)
     known = [each for each in references(connection) if (each.schema, each.table) == own]
     known += [
@@ -274,7 +265,6 @@ def _counted(
     left_out: Mapping[str, int],
     refers: tuple[str, ...],
 ) -> Annotated:
-    assert found.columns is not None
     ((rows, words, repeated, most),) = connection.execute(
         "select coalesce(sum(n), 0), count(*), count(*) filter (where n > 1), coalesce(max(n), 0)"
         f" from (select count(*) as n from {place('main', table)} group by word)"

@@ -11,9 +11,10 @@ import codecs
 import csv
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -87,8 +88,8 @@ class WordFile:
     delimiter: str = ","
     quote: str = '"'
     names: tuple[str, ...] = ()
-    keys: Mapping[str, str] | None = None
-    columns: Mapping[str, str] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stem(self) -> str:
@@ -102,12 +103,12 @@ class WordFile:
         if self.kind == "parquet":
             return f"read_parquet({where}, hive_partitioning = false)"
         pairs = (types or {}).items()
-        listed = ", ".join(f"{literal(name)}: {literal(type_)}" for name, type_ in pairs)
+        typed = ", ".join(f"{literal(name)}: {literal(type_)}" for name, type_ in pairs)
         if self.kind == "csv":
-            given = f", types = {{{listed}}}" if listed else ""
+            given = f", types = {{{typed}}}" if typed else ""
             return f"read_csv({where}, {self._dialect}, sample_size = -1{given})"
         packing = "gzip" if self.packed else "uncompressed"
-        given = f", columns = {{{listed}}}" if listed else ", sample_size = -1"
+        given = f", columns = {{{typed}}}" if typed else ", sample_size = -1"
         form = "newline_delimited" if self.kind == "jsonl" else "auto"
         return (
             f"read_json({where}, format = '{form}', records = true, compression = '{packing}',"
@@ -158,8 +159,7 @@ def find(file: str | Path) -> WordFile:
     try:
         with Source(told, place, compressed=packed).open() as opened:
             if kind != "csv":
-                for _ in _text(told, opened):
-                    pass
+                deque(_text(told, iter(lambda: opened.read(_PIECE), b"")), maxlen=0)
                 return found
             return _of_first_line(found, opened, "\t" if ending != ".csv" else None)
     except FaultError as error:  # of a compressed file
@@ -189,28 +189,29 @@ def _place(told: str) -> Path:
     return place
 
 
-def _text(told: str, file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file that must be text in UTF-8; a line that is very long comes in pieces."""
+def _text(told: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of a file that must be text in UTF-8. Raises WordFileError where it is not."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    for piece in iter(lambda: file.readline(_PIECE), b""):
+    for piece in pieces:
+        begun = len(decoder.getstate()[0])  # of a character, in the piece before
+        fault, why = piece.find(b"\0"), "it has a byte that is 0"
         try:
             decoder.decode(piece)
-        except UnicodeDecodeError:
-            raise WordFileError(
-                f"{told}:{line} is not text in UTF-8.", "Save the file as UTF-8 (CSV UTF-8)."
-            ) from None
-        if b"\0" in piece:
-            raise WordFileError(
-                f"{told}:{line} has a byte that is 0: it is not text in UTF-8.",
-                "Save the file as UTF-8 (CSV UTF-8).",
-            )
+        except UnicodeDecodeError as error:
+            fault, why = max(0, error.start - begun), error.reason
+        if fault >= 0:
+            raise _no_text(told, line + piece.count(b"\n", 0, fault), why)
         yield piece
-        line += piece.endswith(b"\n")
-    if decoder.getstate()[0]:  # it ends within a character
-        raise WordFileError(
-            f"{told}:{line} is not text in UTF-8: it is cut off.", "Write the file again."
-        )
+        line += piece.count(b"\n")
+    if decoder.getstate()[0]:
+        raise _no_text(told, line, "it is cut off")
+
+
+def _no_text(told: str, line: int, why: str) -> WordFileError:
+    return WordFileError(
+        f"{told}:{line} is not text in UTF-8: {why}.", "Save the file as UTF-8 (CSV UTF-8)."
+    )
 
 
 def _of_first_line(found: WordFile, file: BinaryIO, delimiter: str | None) -> WordFile:
@@ -219,18 +220,19 @@ def _of_first_line(found: WordFile, file: BinaryIO, delimiter: str | None) -> Wo
     The delimiter is that between the names. In a file with tabs a cell that only begins with a
     quotation mark is a text that does: such files are written without them.
     """
-    lines = _text(found.shown, file)
-    first = next(lines).removeprefix(BOM)
-    if len(first) >= _PIECE:
+    begin = file.readline(_PIECE)
+    if len(begin) >= _PIECE:
         raise WordFileError(
             f"{found.shown}:1: the names of the columns have more than {_PIECE:,} bytes.",
             "Give a file whose first line names its columns.",
         )
-    text = re.split(r"[\r\n]", first.decode(), maxsplit=1)[0]
+    line = re.split(rb"[\r\n]", begin.removeprefix(BOM), maxsplit=1)[0]
+    text = line.decode(errors="replace")  # what is not text is refused below
     delimiter = delimiter or next((each for each in ",;\t|" if _names_words(text, each)), ",")
-    is_quoted = delimiter != "\t" or all(map(_is_quoted, chain([first], lines)))
-    for _ in lines:  # what is not text is found before anything is read
-        pass
+    read = file.readline if delimiter == "\t" else file.read
+    pieces = _text(found.shown, chain([begin], iter(lambda: read(_PIECE), b"")))
+    is_quoted = delimiter != "\t" or all(map(_is_quoted, pieces))
+    deque(pieces, maxlen=0)  # the rest is text, too, or it is said here
     cells = _split(text, delimiter) if is_quoted else text.split(delimiter)
     names = [each.strip() for each in cells]  # as DuckDB does
     return replace(
@@ -242,7 +244,7 @@ def _is_quoted(line: bytes) -> bool:
     """Whether the cells between tabs that begin with a quotation mark stand within two."""
     return b'"' not in line or all(
         not cell.startswith(b'"') or _WHOLE_CELL.fullmatch(cell)
-        for cell in line.rstrip(b"\r\n").split(b"\t")
+        for cell in line.removeprefix(BOM).rstrip(b"\r\n").split(b"\t")
     )
 
 
@@ -292,8 +294,8 @@ def describe(connection: DuckDBPyConnection, found: WordFile) -> WordFile:
         types = {name: type_ for name, type_, *_ in rows}
         if found.kind == "parquet":
             place = literal(str(found.path))
-            listed = connection.execute(f"select name from parquet_schema({place})").fetchall()
-            doubled = next((name for name in types if (name,) not in listed), None)
+            named = connection.execute(f"select name from parquet_schema({place})").fetchall()
+            doubled = next((name for name in types if (name,) not in named), None)
             if doubled is not None:  # DuckDB has told them apart by a number
                 raise WordFileError(
                     f"{found.shown} has two columns {doubled.rpartition('_')[0]}, capitals aside.",
@@ -355,7 +357,6 @@ def stage(connection: DuckDBPyConnection, found: WordFile) -> int:
     `word_number`, `form`; null where the file has no such column), and the others as `c1` and so
     on. Raises WordFileError if the file cannot be read, or has no rows or too many.
     """
-    assert found.keys is not None and found.columns is not None
     keys = dict(found.keys)
     keys["word_number"] = keys["word" if "word" in keys else "index"]
     values = {
