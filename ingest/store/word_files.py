@@ -372,18 +372,25 @@ def stage(connection: DuckDBPyConnection, found: WordFile) -> int:
         types |= found.columns
     selected = ", ".join(f"{value} as {name}" for name, value in values.items())
     with _reading(connection, found):
+        if found.kind == "parquet":  # a few bytes can stand for billions of rows
+            ((rows,),) = connection.execute(f"select count(*) from {found.source()}").fetchall()
+            _check_rows(found, rows)
         connection.execute(
             f"create or replace temp table {ROWS} as select row_number() over () as n, {selected}"
             f" from {found.source(types)} limit {MOST_ROWS + 1}"
         )
-    ((rows,),) = connection.execute(f"select count(*) from {ROWS}").fetchall()
+        ((rows,),) = connection.execute(f"select count(*) from {ROWS}").fetchall()
+    _check_rows(found, rows)
+    return int(rows)
+
+
+def _check_rows(found: WordFile, rows: int) -> None:
     if not rows:
         raise WordFileError(f"{found.shown} has no rows.", "Give a file with rows about words.")
     if rows > MOST_ROWS:
         raise WordFileError(
             f"{found.shown} has more than {MOST_ROWS:,} rows.", "Divide it into several tables."
         )
-    return int(rows)
 
 
 @contextmanager

@@ -324,6 +324,19 @@ def test_files_that_are_refused(
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, small.name])
 
 
+def test_a_few_bytes_that_stand_for_billions_of_rows(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "copy (select 6 as word, 1 as rt from range(101_000_000)) to ?"
+            " (format parquet, compression zstd)",
+            [str(path)],
+        )
+    assert path.stat().st_size < 10**6
+    with pytest.raises(WordFileError, match="more than 100,000,000 rows"):
+        annotate(small, path)
+
+
 def test_paths_that_are_refused(small: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "folder.csv").mkdir()
