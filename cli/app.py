@@ -16,7 +16,10 @@ from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
 SECTIONS = {
-    "Fill a bank": {"ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "ablate": ["surprisal", "ablate"]},
+    "Fill a bank": {
+        "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
+    },
+    "Ask the model again": {"ablate": ["surprisal", "ablate"]},
     "Ask what is in it": {
         "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
     },

@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.run import add_text, estimate, ingest
+    from attnbank.ingest.store.annotations import annotate
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
     "AblateOptions", "HeadSet", "IngestOptions", "LossOptions", "ablate", "add_run", "add_text",
-    "estimate", "import_export", "import_exports", "ingest", "ingest_to_export", "merge_banks",
-    "save_relation", "surprisal",
+    "annotate", "estimate", "import_export", "import_exports", "ingest", "ingest_to_export",
+    "merge_banks", "save_relation", "surprisal",
 ]  # fmt: skip
 
 FILLING = ("torch", "transformers", "tokenizers", "tqdm", "langcodes")
 """The modules of the extra `ingest` that filling a bank imports."""
 _MODULES = {
     "IngestOptions": "options",
+    "annotate": "store.annotations",
     "save_relation": "store.saved",
     "add_run": "given",
     **dict.fromkeys(("ablate", "surprisal"), "losses.measuring"),

@@ -1,4 +1,4 @@
-"""`attnbank use`, `delete`, `upgrade`, `export`, `import` and `merge`: what looks after banks."""
+"""`attnbank annotate`, and `use`, `delete`, `upgrade`, `export`, `import` and `merge`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from attnbank.cli.options import (
     BankCommand,
     Decorator,
     bank_path,
+    corpus_option,
     names,
     open_named_bank,
     option,
@@ -34,6 +35,7 @@ from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
+    from attnbank.ingest.store.annotations import Annotated
     from attnbank.ingest.store.deleting import Deletion
 
 _partial_option = option(
@@ -46,6 +48,59 @@ _partial_option = option(
 def _also_option(kind: str, several: str) -> Decorator:
     text = f"Delete this {kind} too, by name or id; no other run may use it. May be given again."
     return option(f"--{kind} {several}", text, multiple=True, metavar="NAME")
+
+
+@command("annotate", "reading_times.csv")
+@click.argument("file", type=click.Path(path_type=Path))
+@option("--name", "The name of the table. Otherwise that of the file.", metavar="TABLE")
+@corpus_option("The corpus whose sentences are meant, if several have one name.")
+@option("--replace", "Replace a table of yours that has the name.", False)
+@option("--skip-bad", "Leave out rows that fit no word of the bank, and say how many.", False)
+@quiet_option()
+def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
+    """Keep columns of your own for each word: reading times, ratings, any measure.
+
+    FILE is CSV, TSV, Parquet or JSON. It names each word by sent_id and index (its 1-based place in
+    the sentence; also word_index or id), within a document if it has that column; or by word, the
+    id of the table word. A column form is checked against the text. All other columns become a
+    table of the bank, which joins with word. A word may have several rows.
+    """
+    from attnbank.ingest import annotate
+
+    path = bank_path(ctx)
+    done = annotate(path, file, **options)
+    notify(*_told_of(done), f"Next: {typed_for(path)} sql {quote(_join(done))}")
+
+
+def _told_of(done: Annotated) -> list[str]:
+    columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
+    counted = f"{_counted(done.rows, 'row')} for {_counted(done.words, 'word')}"
+    told = [f"{done.name} has {counted}: {columns}."]
+    if done.repeated:
+        have = "have" if done.repeated > 1 else "has"
+        told.append(f"{_counted(done.repeated, 'word')} {have} several rows, up to {done.most:,}.")
+    told += [f"Left out: {_counted(n, 'row')} {reason}." for reason, n in done.left_out.items()]
+    told += [
+        f"The values of {name} are those of the bank: a row goes where its {name} is deleted."
+        for name in done.references
+    ]
+    return told
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _join(done: Annotated) -> str:
+    """A SELECT that puts the first column of a new table beside the forms of the words."""
+    from attnbank.sql.quoting import quoted
+
+    name = next(iter(done.columns))
+    column = name if name.replace("_", "a").isalnum() and name.isascii() else quoted(name)
+    return (
+        f"select word.form, {done.name}.{column} from {done.name}"
+        f" inner join word on word.id = {done.name}.word limit 10"
+    )
 
 
 @command("use", "gum-dev/minilm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,19 @@ WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count
 
 @contextmanager
 def changing(
-    bank: Path, kept: str, settings: Mapping[str, str] | None = None, *, has_deleted: bool = False
+    bank: Path,
+    kept: str,
+    settings: Mapping[str, str] | None = None,
+    *,
+    has_deleted: bool = False,
+    reads: Sequence[Path] = (),
 ) -> Iterator[DuckDBPyConnection]:
-    """A bank that exists, open for writing; after an error of DuckDB `kept` says what is so."""
-    connection = open_to_write(bank, provenance.version(), dict(settings or {}), makes=False)
+    """A bank that exists, open for writing; after an error of DuckDB `kept` says what is so.
+
+    Of other files the connection can read `reads`.
+    """
+    version = provenance.version()
+    connection = open_to_write(bank, version, dict(settings or {}), makes=False, reads=reads)
     try:
         with explained(bank, kept, "type the same command again"):
             yield connection

@@ -172,19 +172,24 @@ def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
 
 
 def open_to_write(
-    path: str | Path, created_by: str, settings: dict[str, str] | None = None, *, makes: bool = True
+    path: str | Path,
+    created_by: str,
+    settings: dict[str, str] | None = None,
+    *,
+    makes: bool = True,
+    reads: Sequence[Path] = (),
 ) -> DuckDBPyConnection:
     """Open a bank for writing, and bring its analyses up to date.
 
     With `makes` a bank is made, by the version `created_by`, where nothing is, or nothing is in it.
-    Close it with `checkpoint_and_compact`. Raises as open_to_read does, and BankError if another
-    process has the bank open.
+    Of other files the connection can read `reads`. Close it with `checkpoint_and_compact`. Raises
+    as open_to_read does, and BankError if another process has the bank open.
     """
     place = _unreserved(bank_file(path)) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # it takes less than a second, and may leave nothing behind
             make(place, Path(path), created_by)
-    connection = _connected_to_write(place, Path(path), settings)
+    connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), explained(Path(path), *_UNCHANGED):
         own = types_of(connection)
         if makes and is_empty(connection, own):
@@ -199,9 +204,12 @@ def open_to_write(
 
 
 def _connected_to_write(
-    place: Path, path: Path, settings: Mapping[str, str] | None = None
+    place: Path,
+    path: Path,
+    settings: Mapping[str, str] | None = None,
+    reads: Sequence[Path] = (),
 ) -> DuckDBPyConnection:
-    connection = connect(place, settings, path)
+    connection = connect(place, settings, path, reads)
     with closed_on_error(connection):
         _warn_of_unread_log(connection, place)
         remove_parts(place)  # a copy that a killed process left

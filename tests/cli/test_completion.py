@@ -69,6 +69,7 @@ def test_runs(bank: Path) -> None:
     assert _plain("query", "best_head", "--run", "", bank=bank) == every
     assert _plain("-b", str(bank), "query", "best_head", "--run", "news") == every[1:]
     assert _plain("compute", "head_distance", "-b", str(bank), "--run", "b") == every[:1]
+    assert _plain("annotate", "x.csv", "--corpus", "", bank=bank) == ["news"]
     for command in (["export", "--run"], ["probe", "--train-run"], ["probe", "--test-run"]):
         assert _plain(*command, "", bank=bank) == every
 
@@ -99,6 +100,7 @@ def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert _completed("-b", "x") == ["file,x"]
     assert _completed("info", "-o", "y") == ["file,y"]
     assert _completed("ingest", "gum") == ["file,gum"]
+    assert _completed("annotate", "times") == ["file,times"]
     assert _completed("ingest", "--model", "mini") == ["plain,minilm", "dir,mini"]
 
 

@@ -17,7 +17,7 @@ from writing_commands import Case, at_most_two_lines
 
 NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
-    "import", "-o", "-o parquet", "delete", "use",
+    "import", "-o", "-o parquet", "delete", "use", "annotate",
 )  # fmt: skip
 SIZES = 2
 """No room at all, and as much again as the command leaves."""

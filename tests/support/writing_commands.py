@@ -25,7 +25,12 @@ from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 """
 
-_QUIET = frozenset({"ingest", "compute", "probe", "export", "import", "merge", "delete", "demo"})
+WORDS = "select word.id as word, word.index as place from word order by word.id"
+"""What a file of the user's own may say of each word."""
+
+_QUIET = frozenset(
+    {"annotate", "ingest", "compute", "probe", "export", "import", "merge", "delete", "demo"}
+)
 _TIMES = frozenset({"started", "finished"})
 
 _NUMBERED = {
@@ -85,6 +90,10 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),
         "-o parquet": Command(("query", "head_accuracy", "-o", "out.parquet"), (one,)),
         "delete": Command(("delete", "1", "--yes"), (one, two), done="has no run 1"),
+        "annotate": Command(
+            ("annotate", "own.csv"), (one, ("sql", WORDS, "-o", "own.csv")),
+            done="has a table own already",
+        ),
         "use": Command(("use", "1"), (one, two)),
         "demo": Command(("demo",), is_long=True),
     }  # fmt: skip

@@ -1,0 +1,274 @@
+"""Columns of the user's own for each word: a file becomes a table that joins with `word`.
+
+The table has a column `word`, which is word.id, so that it goes with its corpus when that is
+deleted, and gets new ids where banks are merged, as every table of a user does whose column is
+called so (`sql.bank.references`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.store import word_files
+from attnbank.ingest.store.word_files import ROWS, WordFile, WordFileError
+from attnbank.ingest.store.writer import changing
+from attnbank.sql import registry
+from attnbank.sql.bank import formats
+from attnbank.sql.bank.connections import transaction
+from attnbank.sql.bank.references import Reference, references
+from attnbank.sql.errors import CallError
+from attnbank.sql.id_map import KIND_OF
+from attnbank.sql.quoting import literal, place, quoted
+from attnbank.sql.suggest import did_you_mean, listed, shown
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+_PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
+_WORDS = "annotated_word"
+_SETTINGS = {"memory_limit": "1GB", "threads": "2"}
+"""What a file may take, however large it is: the rest goes to a temporary file beside the bank."""
+_LONGEST = 60
+"""Characters of a value that a message shows."""
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """A table of the user's own: its name, its rows, the words that have one, its other columns.
+
+    `columns` are their types. `repeated` words have several rows, up to `most`. `left_out` counts
+    the rows of the file that are not in the table, by the reason; `references` are the columns
+    whose values are ids or names of the bank's.
+    """
+
+    name: str
+    rows: int
+    words: int
+    columns: Mapping[str, str]
+    repeated: int
+    most: int
+    left_out: Mapping[str, int]
+    references: tuple[str, ...]
+
+
+def annotate(
+    bank: str | Path,
+    file: str | Path,
+    name: str | None = None,
+    corpus: str | None = None,
+    *,
+    replace: bool = False,
+    skip_bad: bool = False,
+) -> Annotated:
+    """Keep the columns of a file with rows about words as a table of the user's own in a bank.
+
+    The file (CSV, TSV, Parquet, JSON) names each word by `sent_id` and `index`, within a `document`
+    if it says so, or by `word` (word.id); `form` is checked against the text. The other columns
+    become those of the table `name`, by default that of the file. `corpus` is the one whose
+    sentences are meant. With `replace` a table of the user's that has the name is replaced; with
+    `skip_bad` rows that name no word are left out.
+
+    Raises CallError for a name or a corpus that cannot be, and a file that cannot be opened;
+    WordFileError for one that cannot be read, or whose rows do not fit the bank; BankError where
+    the bank cannot be written. Then the bank is unchanged.
+    """
+    found = word_files.find(file)
+    table = _plain(found) if name is None else name
+    _check_name(table)
+    reads = (found.path,)
+    with changing(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
+        _check_free(connection, table, replace=replace)
+        number = None if corpus is None else _corpus(connection, Path(bank), corpus)
+        found = word_files.describe(connection, found)
+        rows = word_files.stage(connection, found)
+        left_out = _place(connection, found, number, rows, skip_bad=skip_bad)
+        with transaction(connection):
+            connection.execute(f"drop table if exists {place('main', table)}")
+            _write(connection, table, found)
+            refers = _references(connection, table, found)
+        done = _counted(connection, table, found, left_out, refers)
+    return done
+
+
+def _plain(found: WordFile) -> str:
+    """The name of a file as that of a table: reading-times.csv is reading_times."""
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", found.stem).strip("_")
+    if not stem:
+        raise CallError(f"A table cannot be named after {found.shown}.", "Name it: --name TABLE")
+    return (stem if stem[0].isalpha() else f"words_{stem}")[:63]
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise CallError(f"A table cannot be called {name}.", _PLAIN)
+
+
+def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> None:
+    """Raise CallError for a name that the bank or SQL uses, or (without `replace`) a user's table.
+
+    A user's own view or macro is never replaced.
+    """
+    taken = dict(connection.execute(registry.statement("annotate/names")).fetchall())
+    taken |= dict.fromkeys(registry.analyses(), "an analysis")
+    taken |= dict.fromkeys(formats.columns_of_this_format(), "a table of every bank")
+    taken |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
+    kind = {each.lower(): kind for each, kind in taken.items()}.get(name.lower())
+    if kind == "a table of yours":
+        if not replace:
+            raise CallError(
+                f"The bank has a table {name} already.",
+                "Name another one (--name TABLE), or replace that one (--replace).",
+            )
+    elif kind is not None:
+        raise CallError(
+            f"A table cannot be called {name}: that is {kind}.", "Name another one: --name TABLE"
+        )
+
+
+def _corpus(connection: DuckDBPyConnection, bank: Path, name: str) -> int:
+    corpora = dict(connection.execute("select name, id from corpus order by id").fetchall())
+    if name not in corpora:
+        raise CallError(
+            f"There is no corpus {name} in {bank}.",
+            f"{did_you_mean(name, corpora)} It has: {listed(corpora) or 'none'}.".strip(),
+        )
+    return int(corpora[name])
+
+
+def _place(
+    connection: DuckDBPyConnection,
+    found: WordFile,
+    corpus: int | None,
+    rows: int,
+    *,
+    skip_bad: bool,
+) -> dict[str, int]:
+    """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
+    connection.execute(
+        registry.statement("annotate/words"),
+        {
+            "corpus": corpus,
+            "by_document": "document" in found.keys,
+            "by_id": "word" in found.keys,
+            "by_form": "form" in found.keys,
+        },
+    )
+    faults = connection.execute(registry.statement("annotate/faults")).fetchall()
+    told = {_reason(fault, found): count for fault, count, *_ in faults}
+    bad = sum(told.values())
+    if bad and (not skip_bad or bad == rows):
+        parts = [
+            (count, f"{_reason(fault, found)} (row {n:,}: {_row(found, fault, values)})")
+            for fault, count, n, *values in faults
+        ]
+        are = f"are {parts[0][1]}"
+        if len(parts) > 1:
+            are = f"do not fit: {'; '.join(f'{count:,} {part}' for count, part in parts)}"
+        raise WordFileError(
+            f"{bad:,} of {rows:,} rows of {found.shown} {are}.",
+            _remedy({fault for fault, *_ in faults}, found, corpus, is_all=bad == rows),
+        )
+    return told
+
+
+def _reason(fault: str, found: WordFile) -> str:
+    """What is wrong with rows, as it follows their number."""
+    where = "the bank" if "word" in found.keys else "its sentence"
+    return {
+        "sentence": "of no sentence of the bank",
+        "sentences": "of several sentences with one name",
+        "word": f"of no word of {where}",
+        "form": "of another form than the text has",
+    }[fault]
+
+
+def _row(found: WordFile, fault: str, values: list[str | None]) -> str:
+    """What a row says, beside what stands in the text."""
+    told = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
+    said = {key: told["number" if key in ("index", "word") else key] for key in found.keys}
+    parts = [f"{found.keys[key]} {_cut(value)}" for key, value in said.items() if key != "form"]
+    if fault == "form":
+        parts.append(f"{found.keys['form']} {_cut(told['form'])!r}")
+        parts.append(f"in the text {_cut(told['known'])!r}")
+    return ", ".join(parts)
+
+
+def _cut(value: str | None) -> str:
+    if value is None:
+        return "empty"
+    return shown(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+
+
+def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bool) -> str:
+    if is_all and "sentences" not in faults:
+        columns = "id, form from word" if "word" in found.keys else "name from sentence"
+        return f"Look at what the bank has: attnbank sql 'select {columns} limit 5'"
+    ways = ["correct them"]
+    if "sentences" in faults:
+        ways = ["name the corpus (--corpus NAME)"] if corpus is None else []
+        ways += [] if "document" in found.keys else ["add the document of each (column document)"]
+        ways += ["name words by their ids (column word)"]
+    if not is_all:
+        ways.append("leave these rows out with --skip-bad")
+    told = ", or ".join(ways)
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def _write(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
+    own = place("main", table)
+    made = "".join(f", {quoted(name)} {type_}" for name, type_ in found.columns.items())
+    connection.execute(f"create table {own} (word integer not null{made})")
+    columns = "".join(f", {ROWS}.c{number}" for number in range(1, len(found.columns) + 1))
+    connection.execute(
+        f"insert into {own} select {_WORDS}.word{columns}"
+        f" from {ROWS} inner join {_WORDS} on {_WORDS}.n = {ROWS}.n"
+        f" where {_WORDS}.fault is null order by {_WORDS}.word, {_WORDS}.n"
+    )
+    told = f"From {Path(found.shown).name}, by attnbank annotate."
+    connection.execute(f"comment on table {own} is {literal(shown(told))}")
+    connection.execute(f"comment on column {own}.word is 'word.id of the word.'")
+
+
+def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> tuple[str, ...]:
+    """The columns whose names say that they refer to rows of the bank. Raises WordFileError.
+
+    Deleting and merging go by these names, so what stands there must be what it is taken for.
+    """
+    own = ("main", table)
+    known = [each for each in references(connection) if (each.schema, each.table) == own]
+    known += [
+        Reference(*own, name, KIND_OF[name], by_name=False)
+        for name, type_ in found.columns.items()
+        if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
+    ]
+    for each in known:
+        rows = connection.execute(
+            f"select cast({quoted(each.column)} as varchar) from {each.place}"
+            f" where {quoted(each.column)} is not null and not ({each.condition('true')}) limit 1"
+        ).fetchall()
+        if rows:
+            raise WordFileError(
+                f"The column {each.column} of {found.shown} has {_cut(rows[0][0])}, which is no"
+                f" {each.target} of the bank: a column of this name holds those.",
+                "Give it another name.",
+            )
+    return tuple(each.column for each in known if each.column != "word")
+
+
+def _counted(
+    connection: DuckDBPyConnection,
+    table: str,
+    found: WordFile,
+    left_out: Mapping[str, int],
+    refers: tuple[str, ...],
+) -> Annotated:
+    ((rows, words, repeated, most),) = connection.execute(
+        "select coalesce(sum(n), 0), count(*), count(*) filter (where n > 1), coalesce(max(n), 0)"
+        f" from (select count(*) as n from {place('main', table)} group by word)"
+    ).fetchall()
+    return Annotated(
+        table, int(rows), words, dict(found.columns), repeated, most, dict(left_out), refers
+    )

@@ -1,0 +1,26 @@
+-- How many rows of the file (annotated_row) are of no word, by the reason, and the first of each.
+with
+
+first_row as (
+    select
+        annotated_word.fault,
+        count(*) as rows,
+        min(annotated_word.n) as n
+    from annotated_word
+    where annotated_word.fault is not null
+    group by annotated_word.fault
+)
+
+select
+    first_row.fault,
+    first_row.rows,
+    first_row.n,
+    annotated_row.sent_id,
+    annotated_row.document,
+    annotated_row.word_number,
+    annotated_row.form,
+    annotated_word.known_form
+from first_row
+inner join annotated_row on annotated_row.n = first_row.n
+inner join annotated_word on annotated_word.n = first_row.n
+order by first_row.n, first_row.fault
