@@ -110,8 +110,8 @@ class RunChoice:
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
     mentions, gradients, losses, surprisals, ablations, pairs, shares: maps that are not norms, or
-    sums: rows that sum to 1). One that is not named must have the `usual` context, and those that the analysis `favours`
-    (context/unit) come first.
+    sums: rows that sum to 1). One that is not named must have the `usual` context, and those that
+    the analysis `favours` (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.
     """

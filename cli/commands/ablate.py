@@ -1,4 +1,4 @@
-"""`attnbank surprisal` and `attnbank ablate`: what a model makes of words, with and without heads."""
+"""`attnbank surprisal` and `attnbank ablate`: what a model makes of words, without heads too."""
 
 from __future__ import annotations
 

@@ -444,8 +444,9 @@ class _Work:
         run = np.full(len(word), self.row["id"], np.int32)
         is_new = np.array([each not in known for each in words], bool)
         columns = {
-            "nats": _of_words(found[0].words, places), "nats_of_pieces": _of_words(found[0].pieces, places)
-        }  # fmt: skip
+            "nats": _of_words(found[0].words, places),
+            "nats_of_pieces": _of_words(found[0].pieces, places),
+        }
         if is_new.any():
             rows.surprisal.append(
                 pa.table(
