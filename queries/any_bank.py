@@ -45,7 +45,7 @@ class AnyBank(ABC):
     def run_of_request(
         self, request: str, run: str | int | None, within: str, columns: str
     ) -> Run | None:
-        """The run whose attention a request is about."""
+        """The run whose attention or surprisal a request reads."""
 
     @abstractmethod
     def answering(self) -> AbstractContextManager[None]:

@@ -221,17 +221,22 @@ class Bank(Requests):
             return self._without_circular(rows, given)
 
     def _without_circular(self, rows: pl.DataFrame, given: Mapping[str, Any]) -> pl.DataFrame:
-        """The rows without p values, and a warning, if their relation was saved from attention."""
+        """The rows without p values, and a warning, if their relation was saved from attention.
+
+        If it was saved from surprisal, only a warning.
+        """
         saved = self.connection.execute(
             "select saved_relation.request from saved_relation where saved_relation.name = $name",
             {"name": given.get("relation")},
         ).fetchone()
         if saved is None:
             return rows
-        from attnbank.queries.patterns import asks_about_attention
-        from attnbank.queries.patterns.scoring import CIRCULAR, without_p_values
+        from attnbank.queries.patterns import asks_about_attention, reads_run
+        from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED, without_p_values
 
         if not asks_about_attention(saved[0]):
+            if reads_run(saved[0]):
+                warnings.warn(SELECTED, AttnbankWarning, stacklevel=3)
             return rows
         warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=3)
         return without_p_values(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import polars as pl
 
 from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.connections import MEMORY
+from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 from attnbank.sql.subprocess_guard import check_limits
@@ -45,8 +47,9 @@ class Requests(AnyBank):
 
         The columns are `sent_id`, one per node with the word's index in its sentence (0 is the node
         before the first word), one per named edge with its label, and what `columns` names
-        (`"V.lemma, delta(V, O)"`); `sort` names what to sort by. A request about attention reads
-        the sentences of one `run` (name or id), by default the one that an analysis would choose.
+        (`"V.lemma, delta(V, O)"`); `sort` names what to sort by. A request about attention or
+        surprisal reads the sentences of one `run` (name or id), by default the one that an analysis
+        would choose, and has a column for each surprisal that it reads (`V.surprisal`, in nats).
         With `within="document"`, nodes that only attention or coreference connects may be in
         different sentences; a column `N.sent_id` names that of each. `limit` is the most rows;
         `sample` draws that many at random, by the `seed`. The column `hit` shows the matched words,
@@ -95,9 +98,10 @@ class Requests(AnyBank):
         """Count what `find` finds, grouped by keys: one column per key, `n`, and `share` in [0, 1].
 
         Keys are features and labels (`"V.lemma, e.label"`), distances (`"delta(V, O)"`), metadata
-        (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). The most
-        frequent come first, at most `limit` of them; if the first key is a number, these are in the
-        order of the numbers. Raises and warns as `find` does.
+        (`"document.genre"`) and patterns (`"{ O =[3-1]=> V }"`: whether it holds). A surprisal
+        (`"V.surprisal"`) is counted by whole nats, as `"V.surprisal[gap=1]"`. The most frequent
+        come first, at most `limit` of them; if the first key is a number or an interval, these are
+        in the order of the numbers. Raises and warns as `find` does.
         """
         from attnbank.queries.patterns import HitOptions, finding
 
@@ -112,7 +116,7 @@ class Requests(AnyBank):
         within: str = "sentence",
         columns: str = "",
     ) -> Run | None:
-        """The run whose attention `find` reads for a request; None if it is not about attention.
+        """The run whose attention or surprisal `find` reads for a request; None if it reads none.
 
         Raises as `find` and `query` do, and CallError if a run is named and none is read.
         """
@@ -120,16 +124,18 @@ class Requests(AnyBank):
 
         wide = finding.is_document(within)
         checked = finding.resolved(request, columns)
-        if checked.attention():
-            weights = checked.reads_weights()
+        if checked.reads_run():
             with self.answering():
-                chosen = finding.choose(self.connection, self.path, run, wide=wide, weights=weights)
+                chosen = finding.choose(
+                    self.connection, self.path, run, wide=wide, weights=checked.reads_weights(),
+                    attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
+                )  # fmt: skip
                 finding.check_kept(self.connection, self.path, checked, chosen)
                 return chosen
         if run is not None:
             raise CallError(
-                "The request does not ask about attention, so it reads no run.",
-                "Leave the run out, or ask: A =[3-1]=> B.",
+                "The request does not ask about attention or surprisal, so it reads no run.",
+                "Leave the run out, or ask: A =[3-1]=> B, A.surprisal > 8.",
             )
         return None
 
@@ -146,6 +152,7 @@ class Requests(AnyBank):
     ) -> pl.DataFrame:
         """What `find`, or `count` with `counts`, returns for a choice of hits, with its errors."""
         from attnbank.queries.patterns import finding
+        from attnbank.queries.patterns.language import tree
 
         asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
         run = choice.run
@@ -161,14 +168,34 @@ class Requests(AnyBank):
             if skipped:
                 told = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
                 warnings.warn(told, AttnbankWarning, stacklevel=3)
+            if asked.checked.reads_surprisal():
+                self._warn_of_unmeasured(run)
         found = self._found(asked.checked, asked.statement, choice.corpus, timeout, memory)
         keys = list(dict.fromkeys(map(str, asked.checked.keys)))
         if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
             return found.sort(keys, nulls_last=True)
+        if counts and keys and isinstance(asked.checked.keys[0], tree.Interval):
+            begins = found[keys[0]].map_elements(finding.begin_of, pl.Float64)
+            order = [begins, *(found[key] for key in keys[1:])]
+            return found.select(pl.all().sort_by(order, nulls_last=True))
         if choice.sample is None:
             return found
         found = found.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
         return found if choice.keys else found.drop("sentence")
+
+    def _warn_of_unmeasured(self, run: Run) -> None:
+        """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
+        with self.answering():
+            ((left,),) = self.connection.execute(
+                registry.statement("losses/words_left"), {"run": run.id}
+            ).fetchall()
+        if left:
+            warnings.warn(
+                f"Of the run {run.name} {left:,} words are not measured yet, whose sentences are not"
+                f" searched. Type: attnbank surprisal {shlex.quote(run.name)}",
+                AttnbankWarning,
+                stacklevel=4,
+            )
 
     def _found(
         self, checked: Checked, statement: str, corpus: str | None, timeout: float, memory: int
@@ -226,9 +253,12 @@ class Requests(AnyBank):
         closer than `apart` words are left out. `run` may be several runs. With `within="document"`
         the words may be in different sentences, and a run that reads documents is judged.
 
+        If the request reads surprisal, the heads of the run that has it are judged.
+
         Raises as `find` and `query` do, and CallError for a node that the request does not have.
-        Warns with AttnbankWarning of pairs that are not in one input of the run, and if the request
-        is about attention: its figures are circular, and its p values null.
+        Warns with AttnbankWarning of pairs that are not in one input of the run, if the request is
+        about attention (its figures are circular, and its p values null), and if it reads surprisal
+        (they hold for the pairs that it chooses).
         """
         from attnbank.queries.patterns import finding, scoring
 
@@ -237,18 +267,28 @@ class Requests(AnyBank):
         if by and every:
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
         runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
-        is_circular = finding.asks_about_attention(request, by)
-        if is_circular and len(runs) > 1:
-            fact = "A request about attention can read only one run."
+        checked = finding.resolved(request, by)
+        if checked.reads_run() and len(runs) > 1:
+            about = "attention" if checked.attention() else "surprisal"
+            fact = f"A request about {about} can read only one run."
             raise CallError(fact, "Choose one (--run, run=).")
+        wide = finding.is_document(within)
+        if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
+            with self.answering():
+                chosen = finding.choose(
+                    self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
+                    surprisal=True,
+                )  # fmt: skip
+            runs = [chosen.id]
         pairs, _ = self.pairs(
             request, dependent=dependent, head=head, by=by, corpus=corpus, within=within,
-            apart=apart, run=runs[0] if is_circular else None, timeout=timeout, memory=memory,
+            apart=apart, run=runs[0] if checked.reads_run() else None, timeout=timeout,
+            memory=memory,
         )  # fmt: skip
         found = []
         for named in runs:
             with self.answering():
-                if named is None and finding.is_document(within):
+                if named is None and wide:
                     named = finding.choose(self.connection, self.path, None, wide=True).id
             found.append(
                 scoring.judged(
@@ -257,7 +297,7 @@ class Requests(AnyBank):
                 )
             )  # fmt: skip
         frame = pl.concat(found)
-        return scoring.without_p_values(frame) if is_circular else frame
+        return scoring.without_p_values(frame) if checked.attention() else frame
 
     def pairs(
         self,
@@ -281,11 +321,11 @@ class Requests(AnyBank):
         from attnbank.queries.patterns import HitOptions, finding, scoring
         from attnbank.queries.patterns.select.building import pairs_of
 
-        is_circular = finding.asks_about_attention(request, by)
-        chosen = self.run_of_request(request, run, within, by) if is_circular else None
+        is_read = finding.reads_run(request, by)
+        chosen = self.run_of_request(request, run, within, by) if is_read else None
         wide = finding.is_document(within)
         choice = HitOptions(corpus, keys=True, cross_sentence=wide, run=chosen)
-        checked = finding.checked_for(request, by, "", choice)
+        checked = finding.in_groups(finding.checked_for(request, by, "", choice))
         nodes = checked.pattern.nodes
         for name in (dependent, head):
             if name not in nodes:
@@ -295,6 +335,8 @@ class Requests(AnyBank):
             raise CallError("--from and --to name the same node.", f"Give two of: {listed(nodes)}.")
         statement = pairs_of(checked, choice, dependent, head, apart)
         pairs = self._found(checked, statement, corpus, timeout, memory)
-        if is_circular:
+        if checked.attention():
             warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
+        elif checked.reads_surprisal():
+            warnings.warn(scoring.SELECTED, AttnbankWarning, stacklevel=3)
         return pairs, statement

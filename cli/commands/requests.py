@@ -56,7 +56,9 @@ def _within_option(help: str) -> Decorator:
 
 _hit_options = stacked(
     corpus_option("Read only this corpus, by its name."),
-    run_option("The run whose attention is read, by name or id; by default as for an analysis."),
+    run_option(
+        "The run whose attention or surprisal is read, by name or id; by default as for an analysis."
+    ),
     _within_option(
         "Whether nodes that only attention or coreference ties may be in different sentences."
     ),
@@ -158,10 +160,10 @@ def _print_sql(
     hits: HitOptions,
     keys: dict[str, Any],
 ) -> None:
-    from attnbank.queries.patterns import asks_about_attention, statement
+    from attnbank.queries.patterns import reads_run, statement
 
     request = ctx.params["request"]
-    if asks_about_attention(request, _listed(keys)):
+    if reads_run(request, _listed(keys)):
         with source as bank:
             hits = _of_run(ctx, bank, hits, keys)
     made = statement(request, choice=hits, dialect=ctx.params["dialect"], **keys)
@@ -333,7 +335,7 @@ def _title_of_scores(frame: pl.DataFrame) -> str | None:
 @_request_argument
 @_pair_options
 @option("--meaning", "What the relation means, in words.", metavar="TEXT")
-@run_option("The run whose attention the request reads, by name or id.")
+@run_option("The run whose attention or surprisal the request reads, by name or id.")
 @option("--replace", "Let the name mean this request from now on.", False)
 @quiet_option()
 def save(

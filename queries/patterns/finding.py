@@ -6,6 +6,7 @@ import math
 import shlex
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import Checked, Scope, check
 from attnbank.queries.patterns.language.reading import read, read_keys
-from attnbank.queries.patterns.language.tree import RequestError
+from attnbank.queries.patterns.language.tree import Place, RequestError
 from attnbank.queries.patterns.select.building import HitOptions, counts_of, select_of
 from attnbank.sql import header, registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
@@ -23,10 +24,10 @@ from attnbank.sql.runs import Asked, Run, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
 
 # What stands for a request, only so that `choose_run` can choose its run.
-_HEADER = """-- title: What a request with attention reads
+_HEADER = """-- title: What a request with attention or surprisal reads
 -- paper: after Clark et al. 2019
 -- grain: one row per hit
--- run: unit=word contexts=sentence,document usual={usual}
+-- run: {read}
 {weights}-- column sent_id varchar: name of the sentence
 select 1 as sent_id
 """
@@ -54,11 +55,20 @@ def question(
     """The statement of a request.
 
     `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
-    With `counts` the hits are counted by these columns instead. Raises RequestError for a request
-    that cannot be read; CallError for a number of hits out of range, a sample with a sort order or
-    a limit, and attention without a run.
+    With `counts` the hits are counted by these columns instead. Without, each node whose surprisal
+    the request reads has a column for it. Raises RequestError for a request that cannot be read;
+    CallError for a number of hits out of range, a sample with a sort order or a limit, and
+    attention or surprisal without a run.
     """
     checked = checked_for(request, columns, sort, choice)
+    if counts:
+        checked = in_groups(checked)
+    else:
+        shown = (
+            tree.Reference(tree.Name(name, Place(1, 1)), tree.SURPRISAL)
+            for name in checked.surprising(checked.pattern)
+        )
+        checked = replace(checked, keys=tuple(dict.fromkeys((*shown, *checked.keys))))
     return Question(checked, (counts_of if counts else select_of)(checked, choice))
 
 
@@ -74,12 +84,14 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Ch
             "--sample cannot be combined with --sort or --limit.", "Leave them out, or --sample."
         )
     checked = resolved(request, columns, sort)
+    about = "attention" if checked.attention() else "surprisal"
+    if choice.run is None and checked.reads_run():
+        raise CallError(
+            f"The request asks about {about}, but no run is chosen.",
+            "Give a bank with a run (attnbank -b BANK find ...).",
+        )
     for each in checked.attention():
-        if choice.run is None:
-            raise CallError(
-                "The request asks about attention, but no run is chosen.",
-                "Give a bank with a run (attnbank -b BANK find ...).",
-            )
+        assert choice.run is not None
         if not choice.run.has(each.head.layer, each.head.head):
             raise RequestError(
                 each.place, f"the model of the run {choice.run.name} has no head {each.head}.",
@@ -124,6 +136,34 @@ def asks_about_attention(request: str, columns: str = "") -> bool:
     return bool(resolved(request, columns).attention())
 
 
+def reads_run(request: str, columns: str = "") -> bool:
+    """Whether a request or its columns read a run: its attention, or how improbable words are.
+
+    Raises RequestError as `question`.
+    """
+    return resolved(request, columns).reads_run()
+
+
+def in_groups(checked: Checked) -> Checked:
+    """The request with keys to count by: a surprisal by whole nats, as N.surprisal[gap=1]."""
+    return replace(checked, keys=_grouped(checked.keys, checked.pattern))
+
+
+def _grouped(keys: tuple[tree.Key, ...], pattern: Scope) -> tuple[tree.Key, ...]:
+    """Almost every word has a surprisal of its own, so that it makes no groups as it is."""
+    grouped = (
+        tree.Interval(each, 1, None, None)
+        if isinstance(each, tree.Reference) and _is_surprisal(each) and pattern.has_node(each.owner)
+        else each
+        for each in keys
+    )
+    return tuple(dict.fromkeys(grouped))
+
+
+def _is_surprisal(term: tree.Term) -> bool:
+    return isinstance(term, tree.Reference) and term.feature == tree.SURPRISAL
+
+
 @lru_cache(maxsize=256)
 def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
     """A request and its keys with every name resolved. Raises RequestError as `question`."""
@@ -131,18 +171,22 @@ def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
 
 
 def choose(
-    connection: Asked, path: Path, asked: str | int | None, *, wide: bool, weights: bool = False
-) -> Run:
-    """The run that a request about attention reads.
+    connection: Asked, path: Path, asked: str | int | None, *,
+    wide: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
+) -> Run:  # fmt: skip
+    """The run that a request about attention or surprisal reads.
 
-    It is chosen as for an analysis of words, in whole documents if `wide`; a request that reads
-    `weights` takes a run that kept them all, or else the largest. Raises as `choose_run` does.
+    For `attention` it is chosen as for an analysis of words, in whole documents if `wide`; one that
+    reads `weights` takes a run that kept them all, or else the largest. For `surprisal` its words
+    must have one. Raises as `choose_run` does.
     """
     usual = "document" if wide else "sentence"
+    needed = f"unit=word contexts=sentence,document usual={usual}" if attention else ""
+    needed += " needs=surprisals" if surprisal else ""
     named = {"run": None if asked is None else str(asked)}
 
     def chosen(read: str) -> Run:
-        text = _HEADER.format(usual=usual, weights=read)
+        text = _HEADER.format(read=needed.strip(), weights=read)
         found = choose_run(connection, path, header.parse("a request", "patterns", text), named)
         assert found is not None  # since such an analysis reads one run
         return found
@@ -198,7 +242,14 @@ def listing(request: str, by: str, values: Sequence[Any]) -> str:
 
     Raises CallError for a weight, which no request can ask for exactly.
     """
-    return " ".join([request, *map(_block_of, _keys(by), values)])
+    keys = _grouped(_keys(by), resolved(request).pattern)
+    return " ".join([request, *map(_block_of, keys, values)])
+
+
+def begin_of(interval: str) -> float:
+    """Where an interval of a count begins: 100 for [100, 200[."""
+    begin = interval.strip("[]").split(", ")[0]
+    return -math.inf if begin == "-∞" else float(begin)
 
 
 def _block_of(key: tree.Key, value: Any) -> str:
@@ -217,6 +268,8 @@ def _block_of(key: tree.Key, value: Any) -> str:
         tests = [f"{source} -[{_quoted(value.removeprefix('-'))}]-> {target}"]
     elif isinstance(key, tree.Arrangement):
         tests = [f"{one} << {other}" for one, other in pairwise(value.split(" << "))]
+    elif value is None and isinstance(key, tree.Interval) and _is_surprisal(key.term):
+        tests = [f"!{key.term}"]
     elif value is None and not isinstance(key, tree.Reference):
         raise CallError(f"No request can ask for a missing {key}.", "Leave out --show.")
     elif isinstance(key, tree.Interval):  # [0, 10[
@@ -226,7 +279,8 @@ def _block_of(key: tree.Key, value: Any) -> str:
     elif value is None:
         tests = [f"!{key}"]
     else:
-        tests = [f"{key} = {_quoted(value) if isinstance(value, str) else value}"]
+        written = _quoted(str(value)) if isinstance(value, str | float) else value
+        tests = [f"{key} = {written}"]
     return f"with {{ {'; '.join(tests)} }}"
 
 

@@ -26,6 +26,14 @@ CIRCULAR = (
     " Their accuracy is not evidence, and has no p value."
 )
 """The warning of a request that reads attention."""
+SELECTED = (
+    "The request chooses pairs by how improbable a model finds words, in which its heads have a"
+    " part: what is said of heads holds for such pairs, and not for others or another model."
+)
+"""The warning of a request that reads surprisal, which does not say what any head looks at.
+
+So whether a head is right is still open, and there are p values.
+"""
 _GROUPED = (
     "n", "accuracy", "low", "high", "offset_accuracy",
     "layer", "head", "direction", "offset", "run",

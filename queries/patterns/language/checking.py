@@ -6,6 +6,7 @@ a `with` or `without` is local to it, unless the pattern has declared it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Literal, TypeVar
 
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.reading import is_dotted
-from attnbank.queries.patterns.language.tree import Name, RequestError
+from attnbank.queries.patterns.language.tree import SURPRISAL, Name, RequestError
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
@@ -120,10 +121,37 @@ class Checked:
             for each in self.attention()
         )
 
+    def surprising(self, scope: Scope) -> list[str]:
+        """The nodes that a scope declares whose surprisal is read: there, in a block or in a key."""
+        asked: set[str] = set()
+        for each in self.scopes():
+            if each is scope or each.outer is scope:
+                owners = {one.owner for one in each.references() if one.feature == SURPRISAL}
+                owners |= {name for name, tests in each.tests.items() if asks_surprisal(tests)}
+                asked |= {name for name in owners if each is scope or name not in each.nodes}
+        if scope is self.pattern:
+            keys = self.keys_of(tree.Reference)
+            asked |= {each.owner for each in keys if each.feature == SURPRISAL}
+        return [name for name in scope.nodes if name in asked]
+
+    def reads_surprisal(self) -> bool:
+        """Whether it reads how improbable a model finds a word."""
+        looked_at = (each.feature == SURPRISAL for each in self.keys_of(tree.AttentionKey))
+        return any(looked_at) or any(map(self.surprising, self.scopes()))
+
+    def reads_run(self) -> bool:
+        """Whether it reads what a run has: its attention, or the surprisal of its words."""
+        return bool(self.attention()) or self.reads_surprisal()
+
     def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
         """The keys of one kind, and what there is of it in other keys except patterns."""
         every = (*self.keys, *self.sort)
         return [*tree.parts(kind, [each for each in every if not isinstance(each, tree.Nested)])]
+
+
+def asks_surprisal(tests: Iterable[object]) -> bool:
+    """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
+    return any(each.feature == SURPRISAL for each in tree.parts(tree.Test, *tests))
 
 
 def check(
@@ -234,6 +262,12 @@ def _resolve(scope: Scope) -> None:
             raise RequestError(
                 order.place, f"{order.sign} cannot go between these.", f"It goes between {what}."
             )
+    for test in tree.parts(tree.Test, *scope.tests.values()):
+        if test.feature == SURPRISAL and test.kind not in ("present", "absent"):
+            raise RequestError(
+                test.place, "surprisal is a number, which brackets only ask for or exclude:"
+                " [surprisal], [!surprisal].", "Compare it in a clause of its own: N.surprisal > 8.",
+            )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
         if isinstance(clause, tree.Comparison):
             scope.clauses[at] = _checked_comparison(scope, clause)
@@ -289,14 +323,23 @@ def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Compa
     for each in (left, right):
         if not isinstance(each, tree.Constant):
             _check_term(scope, each)
-    for each in (left, right) if comparison.operator not in ("=", "<>") else ():
+    is_ordered = comparison.operator not in ("=", "<>")
+    has_surprisal = any(
+        each.feature == SURPRISAL and scope.has_node(each.owner)
+        for each in tree.parts(tree.Reference, left, right)
+    )
+    for each in (left, right) if is_ordered or has_surprisal else ():
+        if isinstance(each, tree.Constant):
+            _check_number(each, comparison.operator)
         if isinstance(each, tree.Reference) and each.feature in _TEXTS:
+            if not is_ordered:
+                raise RequestError(
+                    each.place, f"{each} is a text, and surprisal a number.", "Compare two numbers."
+                )
             raise RequestError(
                 each.place, f"{each.owner}.{each.feature} is a text, which has no order.",
                 "Compare __id__, length, delta or a feature of numbers.",
             )  # fmt: skip
-        if isinstance(each, tree.Constant) and not _is_number(each.value):
-            raise RequestError(each.place, f"{comparison.operator} must be followed by a number.")
     return replace(comparison, right=right)
 
 
@@ -321,9 +364,16 @@ def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tre
     )  # fmt: skip
 
 
+def _check_number(constant: tree.Constant, operator: tree.Operator) -> None:
+    if not _is_number(constant.value):
+        raise RequestError(constant.place, f"{operator} must be followed by a number.")
+    if not math.isfinite(float(constant.written)):
+        raise RequestError(constant.place, f"{constant} is too large.", "Give a smaller number.")
+
+
 def _is_number(value: tree.Value) -> bool:
     try:
-        return isinstance(value, str) and float(value) == float(value)
+        return isinstance(value, str) and not math.isnan(float(value))
     except ValueError:
         return False
 
@@ -352,7 +402,13 @@ def _check_reference(scope: Scope, reference: tree.Reference) -> None:
                 "Alternatives are for features of nodes: X.ExtPos/upos.",
             )  # fmt: skip
         return
-    edge = None if scope.has_node(owner) else scope.edge(owner)
+    is_node = scope.has_node(owner)
+    if is_node and reference.others and SURPRISAL in (reference.feature, *reference.others):
+        raise RequestError(
+            reference.place, f"{reference} is a number or a text.",
+            f"Ask for the surprisal alone: {owner}.surprisal.",
+        )  # fmt: skip
+    edge = None if is_node else scope.edge(owner)
     if isinstance(edge, tree.Edge) and reference.feature == "weight":
         raise RequestError(
             reference.place, f"{owner} is an edge of the tree, which has no weight.",

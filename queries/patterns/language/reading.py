@@ -175,8 +175,9 @@ def _regex(token: Any) -> tree.Regex:
 
 def _constant(token: Any) -> tree.Constant:
     if token.type in ("STR_REGEX", "PCRE"):
-        return tree.Constant(_regex(token), True, _place(token))
-    return tree.Constant(_plain(token), token.type == "STRING", _place(token))
+        return tree.Constant(_regex(token), True, str(token), _place(token))
+    value, is_quoted = _plain(token), token.type == "STRING"
+    return tree.Constant(value, is_quoted, value if is_quoted else str(token), _place(token))
 
 
 def _test(kind: tree.Kind, feature: Any, values: tuple[tree.Constant, ...] = ()) -> tree.Test:
@@ -386,7 +387,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "otherwise": _otherwise,
     "value": _constant,
     "label_value": _constant,
-    "minus": lambda token: tree.Constant(str(token), False, _place(token)),
+    "minus": lambda token: tree.Constant(str(token), False, str(token), _place(token)),
     # edges: an arrow becomes a function of the edge's name and its two ends
     "edge": lambda *parts: parts[-2](parts[0] if len(parts) > 3 else None, parts[-3], parts[-1]),
     "end": lambda end: end if isinstance(end, tree.Name) else None,

@@ -82,6 +82,8 @@ class Test:
     otherwise: Test | None = None
 
 
+SURPRISAL = "surprisal"
+"""The feature of a node that is a number from table `surprisal`: how improbable its word is."""
 WHOLE = ""
 """The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
 
@@ -226,10 +228,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value on the right of a comparison. `is_quoted` is true for regular expressions too."""
+    """A value on the right of a comparison. `is_quoted` is true for regular expressions too.
+
+    `written` is a number with all its digits, of which Grew keeps six in a value that is a text.
+    """
 
     value: Value
     is_quoted: bool
+    written: str
     place: Place = field(compare=False)
 
     def __str__(self) -> str:

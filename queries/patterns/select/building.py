@@ -24,7 +24,7 @@ class HitOptions:
 
     With `keys` there is a column `sentence` with the id of the sentence. `cross_sentence`
     lets nodes that only attention or coreference connects be in different sentences, and adds a
-    column `N.sent_id` for each. `run` is the run whose attention is read.
+    column `N.sent_id` for each. `run` is the run whose attention and surprisal are read.
     """
 
     corpus: str | None = None
@@ -94,6 +94,7 @@ class _Builder:
         self._aliases = Aliases()
         self._with: list[str] = []  # the common table expressions
         self._words: str | None = None  # the one of words and anchors, if a node needs it
+        self._surprising: dict[str, str] = {}  # those with a surprisal, by the table without it
         self._of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
         self._pattern = self._planned(checked.pattern, None)
 
@@ -121,6 +122,10 @@ class _Builder:
         if checked.attention():
             assert options.run is not None
             read = clauses.read_sentences(options.run)
+            conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]
+        if checked.reads_surprisal():
+            assert options.run is not None
+            read = clauses.measured_sentences(options.run)
             conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]
         if options.corpus is not None:
             conditions.append(f"corpus.name = {literal(options.corpus)}")
@@ -188,12 +193,28 @@ class _Builder:
         return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
 
     def _table(self, source: Source) -> str:
-        if not source.may_be_anchor:
-            return f"{source.table} as {source.alias}"
-        if self._words is None:
-            self._words = self._aliases.new("word_or_anchor")
-            self._with.insert(0, f"{self._words} as not materialized ({_WORDS_AND_ANCHORS})")
-        return f"{self._words} as {source.alias}"
+        table = source.table
+        if source.may_be_anchor:
+            if self._words is None:
+                self._words = self._aliases.new("word_or_anchor")
+                self._with.insert(0, f"{self._words} as not materialized ({_WORDS_AND_ANCHORS})")
+            table = self._words
+        if source.has_surprisal:
+            table = self._with_surprisal(table)
+        return f"{table} as {source.alias}"
+
+    def _with_surprisal(self, table: str) -> str:
+        """The words of a table with one column more, which is null for a word that has none."""
+        if table not in self._surprising:
+            assert self._options.run is not None
+            name = self._surprising[table] = self._aliases.new(f"{table}_and_surprisal")
+            columns = ", ".join(f"{table}.{each}" for each in _COLUMNS)
+            self._with.append(
+                f"{name} as not materialized (select {columns}, surprisal.nats as surprisal"
+                f" from {table} left join surprisal on surprisal.word = {table}.id"
+                f" and surprisal.run = {self._options.run.id})"
+            )
+        return self._surprising[table]
 
     def _joined(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
         """All rows, each joined to an earlier row that it is tied to, so that none is a product.
@@ -263,6 +284,11 @@ def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | 
     return next(found, None)
 
 
+_COLUMNS = (
+    "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
+    "space_after", "head_index", "deprel",
+)  # fmt: skip
+"""What a request can read of a row of table `word`."""
 _WORDS_AND_ANCHORS = """
 select
     word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,

@@ -9,12 +9,13 @@ or `without`, which are `exists` themselves, it makes no difference.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import SPECIAL
-from attnbank.queries.patterns.language.tree import RequestError
+from attnbank.queries.patterns.language.tree import SURPRISAL, RequestError
 from attnbank.queries.patterns.select import values
 from attnbank.queries.patterns.select.scopes import (
     Bound,
@@ -140,6 +141,14 @@ def read_sentences(run: Run) -> str:
     )
 
 
+def measured_sentences(run: Run) -> str:
+    """The SELECT of the ids of the sentences whose words have a surprisal in the run, or a null."""
+    return (
+        "select distinct word.sentence from surprisal inner join word on word.id = surprisal.word"
+        f" where surprisal.run = {run.id}"
+    )
+
+
 def _add_pairs(
     planned: Planned, pairs: str, ties: dict[str, tree.Name | None], name: tree.Name | None,
     *, is_one: bool,
@@ -238,7 +247,7 @@ def _add_path(planned: Planned, path: tree.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
-    tests = every(tests_of(planned.scope, path.target, "start"))
+    tests = every(tests_of(planned.scope, path.target, "start", of_word=True))
     if is_reflexive(path):  # and so may be empty
         found = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
         climbed = exists(climb, step, lower.sentence, found)
@@ -336,16 +345,22 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
     (ADP+DET). Between words of one position there is no weight: it would be its own on itself. A
     weight that is not kept, or a sum with one, is null.
     """
+    joined = " inner join word as looked_at on looked_at.id = target.word"
     if key.target is None:
         if key.feature == "weight":
             found = "min(cast(peak.most_attended_weight as double))"
         elif key.feature == "__id__":  # a number: of several words the first one's
             found = "min(looked_at.index)"
+        elif key.feature == SURPRISAL:  # which of several words only the first one has
+            found = "min(surprisal_looked_at.nats)"
+            joined += (
+                " left join surprisal as surprisal_looked_at"
+                f" on surprisal_looked_at.word = looked_at.id and surprisal_looked_at.run = {run.id}"
+            )
         else:
             is_label = key.feature == "deprel"
             own = "looked_at.deprel" if is_label else values.feature(key.feature, "looked_at")
             found = f"string_agg({own}, '+' order by looked_at.id nulls last)"
-        joined = " inner join word as looked_at on looked_at.id = target.word"
         reaches = "target.position = peak.most_attended"
         rows = _attention(run, key.head, "peak", reaches, joined=joined)
     else:
@@ -434,12 +449,14 @@ def _side(planned: Planned, side: tree.Term | tree.Constant, is_number: bool) ->
         if not is_number:
             return literal(side.value)
         try:
-            float(side.value)
+            number = float(side.written)
         except ValueError:
             raise RequestError(side.place, f"{side.value} is not a number.") from None
-        if _is_integer(side.value):
-            return str(int(side.value))
-        return f"cast({literal(side.value)} as double)"
+        if not math.isfinite(number):
+            raise RequestError(side.place, f"{side.value} is not a finite number.")
+        if _is_integer(side.written):
+            return str(int(side.written))
+        return f"cast({literal(repr(number))} as double)"
     if isinstance(side, tree.Measure):
         one, other = planned.bound[side.one], planned.bound[side.other]
         return _size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
@@ -475,7 +492,7 @@ def _is_number(planned: Planned, side: tree.Term | tree.Constant) -> bool:
     if not isinstance(side, tree.Reference):
         return isinstance(side, tree.Measure | tree.Sum)
     if planned.scope.has_node(side.owner):
-        return side.feature == "__id__"
+        return side.feature in ("__id__", SURPRISAL)
     return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 

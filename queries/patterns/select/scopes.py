@@ -13,7 +13,7 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked, Scope
+from attnbank.queries.patterns.language.checking import Checked, Scope, asks_surprisal
 from attnbank.queries.patterns.select import values
 from attnbank.queries.patterns.select.values import either, every
 from attnbank.sql.quoting import quoted
@@ -56,19 +56,23 @@ class Condition(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A row that a scope reads; if it `has_sentence`, it is joined by that column too."""
+    """A row that a scope reads; if it `has_sentence`, it is joined by that column too.
+
+    One that `has_surprisal` has a column with the surprisal of its word.
+    """
 
     alias: str
     table: str
     may_be_anchor: bool
     has_sentence: bool
+    has_surprisal: bool
 
 
 _FIXED = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge", "right_edge",
     "loose", "sequence", "position", "word_position", "peak", "distribution", "source", "target",
     "looked_at", "mention", "one_mention", "other_mention", "enhanced_dependency", "subtree",
-    "previous", "start", "above",
+    "previous", "start", "above", "surprisal", "surprisal_looked_at",
 })  # fmt: skip
 """Tables and aliases of our own that are the same in every SELECT, and so of no node."""
 
@@ -114,10 +118,12 @@ class Planned:
         self.conditions.append(Condition(expression, frozenset(rows), is_tie))
 
     def join(
-        self, alias: str, group: int | None, table: str = "word", *, may_be_anchor: bool = False
-    ) -> None:
+        self, alias: str, group: int | None, table: str = "word", *, may_be_anchor: bool = False,
+        has_surprisal: bool = False,
+    ) -> None:  # fmt: skip
         """Add a row of a table, in the sentence with that number; None if it has no sentence."""
-        self.sources.append(Source(alias, table, may_be_anchor, group is not None))
+        has_sentence = group is not None
+        self.sources.append(Source(alias, table, may_be_anchor, has_sentence, has_surprisal))
         if group is not None:
             self.row_group[alias] = group
 
@@ -147,11 +153,15 @@ def plan(
         if edge.source is not None and edge.target is not None and edge.source != edge.target
     }
     bare = {name for name in dependents if not _needs_row(checked, scope, name)}
+    surprising = checked.surprising(scope)
     for name in scope.nodes:
         if name not in bare:
             alias = aliases.new(name, is_own=False)
             planned.bound[name] = Bound(alias)
-            planned.join(alias, groups[name], may_be_anchor=_may_be_anchor(scope, name))
+            planned.join(
+                alias, groups[name], may_be_anchor=_may_be_anchor(scope, name),
+                has_surprisal=name in surprising,
+            )  # fmt: skip
     for name, dependent in dependents.items():
         if name in bare and name in scope.nodes:
             planned.bound[name] = Bound(planned.bound[dependent].row, is_head=True)
@@ -165,12 +175,15 @@ def plan(
     return planned
 
 
-def tests_of(scope: Scope, node: str, row: str) -> list[str]:
-    """The conditions that each `N [..]|[..]` of a node sets on the word in a row."""
+def tests_of(scope: Scope, node: str, row: str, *, of_word: bool = False) -> list[str]:
+    """The conditions that each `N [..]|[..]` of a node sets on the word in a row.
+
+    With `of_word` the row is one of table `word`, which cannot be asked for a surprisal.
+    """
     return [
         either(every(values.feature_test(test, row) for test in tests) for tests in alternatives)
         for alternatives in scope.tests.get(node, ())
-        if any(alternatives)
+        if any(alternatives) and not (of_word and asks_surprisal(alternatives))
     ]
 
 

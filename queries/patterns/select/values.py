@@ -14,6 +14,7 @@ from dataclasses import replace
 from attnbank.queries.patterns.language import tree
 from attnbank.queries.patterns.language.checking import SHAPES, Checked
 from attnbank.queries.patterns.language.regexes import translated
+from attnbank.queries.patterns.language.tree import SURPRISAL
 from attnbank.sql.quoting import literal
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
@@ -90,7 +91,7 @@ def feature_test(test: tree.Test, row: str) -> str:
         found = f"exists(select 1 from mention where mention.head_word = {row}.id and {found})"
         return f"not {found}" if test.kind == "absent" else found
     if (
-        name in COLUMNS or name in _FEATURES
+        name in COLUMNS or name in _FEATURES or name == SURPRISAL
         or any(isinstance(each, tree.Regex) for each in test.values)
     ):  # fmt: skip
         return fits(test, feature(name, row))
@@ -134,7 +135,7 @@ _FEATURES = {
 
 def feature(name: str, row: str) -> str:
     """The value of a feature of the word in a row; null if the word does not have it."""
-    if name in COLUMNS:
+    if name in COLUMNS or name == SURPRISAL:  # scopes.py has it in the rows of nodes that need it
         return f"{row}.{name}"
     if name == "__id__":
         return f"{row}.index"
