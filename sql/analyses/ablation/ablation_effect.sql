@@ -81,7 +81,7 @@ classed as (
     select
         outcome_sum.outcome,
         place.group_number,
-        unnest(case when $classification is null then ['all'] else ['all', outcome_sum.class] end) as class,
+        unnest(case when outcome_sum.class = 'all' then ['all'] else ['all', outcome_sum.class] end) as class,
         outcome_sum.ablation,
         outcome_sum.number,
         outcome_sum.total,
