@@ -150,6 +150,7 @@ class _Work:
             self.row = self._run()
             read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
             sets = self._sets(chosen)
+            self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
@@ -264,7 +265,9 @@ class _Work:
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
             bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
             limit=int(asked["limit"]) if "limit" in asked else None,
-            seed=int(asked.get("seed", 0)), batch_tokens=self.options.batch_tokens,
+            seed=int(asked.get("seed", 0)),
+            # So that of many sets a process that is killed does not lose much.
+            batch_tokens=max(256, self.options.batch_tokens // max(1, self.sets // 8)),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
@@ -393,14 +396,14 @@ class _Work:
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        started = time.monotonic()
+                        texts = [_text(each) for each in inputs]
                         with interrupts.at_once():
-                            found = self._scored([_text(each) for each in inputs], sets)
-                        if not is_told:
-                            took = (time.monotonic() - started) * (len(batch.inputs) / len(inputs))
-                            left = took / batch.effort * max(0.0, total - progress.effort)
-                            self.on_estimate(left, len(sets), total - progress.done)
-                            is_told = True
+                            if not is_told:
+                                took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
+                                left = took / batch.effort * max(0.0, total - progress.effort)
+                                self.on_estimate(left, len(sets), total - progress.done)
+                                is_told = True
+                            found = self._scored(texts, sets)
                         self._add(rows, inputs, found, known)
                     progress.written(batch.sentences, batch.effort)
                     due = time.monotonic() - written >= SECONDS_AT_ONCE
@@ -409,6 +412,14 @@ class _Work:
                         written = time.monotonic()
             finally:
                 self._write(rows)
+
+    def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
+        """How long texts will take with all sets, from how long the whole model takes."""
+        started = time.monotonic()
+        self._scored(texts, [])
+        layers = self.row["layers"]
+        passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
+        return (time.monotonic() - started) * passes
 
     def _words_of(self, table: str) -> set[int]:
         own = "" if table == "surprisal" else " and ablation = ? and number = 1"

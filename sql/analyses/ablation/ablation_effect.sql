@@ -21,7 +21,7 @@
 -- param relation
 -- column ablation varchar: name of the ablation (attnbank ablate NAME)
 -- column name varchar: name of the set
--- column heads varchar: its heads, as layer-head; the first ten
+-- column heads varchar: its heads, as layer-head
 -- column replacement varchar: what became of their output: zero, mean or uniform
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
 -- column class varchar: the relation, part of speech, new or repeated; all for all words
@@ -279,10 +279,7 @@ named_head as (
 select
     chosen.ablation,
     chosen.name,
-    case
-        when len(named_head.heads) > 10 then concat(joined(list_slice(named_head.heads, 1, 10)), ', ...')
-        else joined(named_head.heads)
-    end as heads,
+    joined(named_head.heads) as heads,
     chosen.replacement,
     effect.outcome,
     effect.class,
