@@ -260,6 +260,7 @@ class _Work:
     def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
         """What makes the inputs of the run again, its positions being words."""
         row, asked = self.row, self.row["options"] or {}
+        asked_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
@@ -267,7 +268,7 @@ class _Work:
             limit=int(asked["limit"]) if "limit" in asked else None,
             seed=int(asked.get("seed", 0)),
             # So that of many sets a process that is killed does not lose much.
-            batch_tokens=max(256, self.options.batch_tokens // max(1, self.sets // 8)),
+            batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
@@ -417,7 +418,7 @@ class _Work:
         """How long texts will take with all sets, from how long the whole model takes."""
         started = time.monotonic()
         self._scored(texts, [])
-        layers = self.row["layers"]
+        layers = int(self.row["layers"])
         passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
         return (time.monotonic() - started) * passes
 
