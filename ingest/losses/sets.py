@@ -207,8 +207,9 @@ def _controls(
     count = usual if options.controls is None else options.controls
     if count > possible:
         raise CallError(
-            f"Only {possible:,} sets can be drawn as controls of {own.name}: {len(own.heads)} heads"
-            f" from {'its layers' if options.controls_from == 'layers' else 'the others'}, none of"
+            f"Of {own.name} only {possible:,} control{'' if possible == 1 else 's'} can be drawn:"
+            f" {len(own.heads)} heads"
+            f" {'of its layers' if options.controls_from == 'layers' else 'of the model'}, none of"
             " them in a chosen set.",
             f"Give --controls {possible}"
             + (", or --controls-from any." if options.controls_from == "layers" else "."),
