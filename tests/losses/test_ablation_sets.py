@@ -87,7 +87,7 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         return pieces_of[id][0] in "ĠĊĉč" or pieces_of[id] == "<|endoftext|>"
 
     for number, text in enumerate(sets, start=1):
-        asked = [tuple(int(part) - 1 for part in each.split("-")) for each in text.split(",")]
+        asked = [(int(each[0]) - 1, int(each[2]) - 1) for each in text.split(",")]
         cut_off = oracle_ablation.operated(model, asked, cut, plain)
         expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, begins), strict=True))
         found = dict(
@@ -253,7 +253,8 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
     for number, tried in enumerate((model, oracle_ablation.operated(model, [(1, 1)], "zero", []))):
         expected = []
         for text in (each for line in lines for each in line):
-            spans, ids = [], []
+            spans: list[tuple[int, int]] = []
+            ids: list[int] = []
             for at, word in enumerate(text.split()):
                 own = tokenizer(word if at == 0 else f" {word}")["input_ids"]
                 spans.append((len(ids), len(ids) + len(own)))
