@@ -150,6 +150,7 @@ class _Work:
             self.row = self._run()
             read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
             sets = self._sets(chosen)
+            self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
@@ -161,7 +162,7 @@ class _Work:
             )  # fmt: skip
             if self.options.agreement:
                 read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, sets)
+            sources = self._left(read, len(sets))
             begun = self._begun(name)
             if begun and not sources and self._is_finished(name):
                 done.words, done.is_new = self._counted("surprisal"), False
@@ -259,12 +260,15 @@ class _Work:
     def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
         """What makes the inputs of the run again, its positions being words."""
         row, asked = self.row, self.row["options"] or {}
+        asked_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
             bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
             limit=int(asked["limit"]) if "limit" in asked else None,
-            seed=int(asked.get("seed", 0)), batch_tokens=self.options.batch_tokens,
+            seed=int(asked.get("seed", 0)),
+            # So that of many sets a process that is killed does not lose much.
+            batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
@@ -334,7 +338,7 @@ class _Work:
         own = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
-                for table in ("surprisal", "minimal_pair"):
+                for table in ("surprisal", "minimal_pair", "ablated_pair"):
                     self.connection.execute(f"delete from {table} where run = ?", own)
             else:
                 for table in _TABLES:
@@ -393,14 +397,14 @@ class _Work:
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        started = time.monotonic()
+                        texts = [_text(each) for each in inputs]
                         with interrupts.at_once():
-                            found = self._scored([_text(each) for each in inputs], sets)
-                        if not is_told:
-                            took = (time.monotonic() - started) * (len(batch.inputs) / len(inputs))
-                            left = took / batch.effort * max(0.0, total - progress.effort)
-                            self.on_estimate(left, len(sets), total - progress.done)
-                            is_told = True
+                            if not is_told:
+                                took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
+                                left = took / batch.effort * max(0.0, total - progress.effort)
+                                self.on_estimate(left, len(sets), total - progress.done)
+                                is_told = True
+                            found = self._scored(texts, sets)
                         self._add(rows, inputs, found, known)
                     progress.written(batch.sentences, batch.effort)
                     due = time.monotonic() - written >= SECONDS_AT_ONCE
@@ -409,6 +413,14 @@ class _Work:
                         written = time.monotonic()
             finally:
                 self._write(rows)
+
+    def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
+        """How long texts will take with all sets, from how long the whole model takes."""
+        started = time.monotonic()
+        self._scored(texts, [])
+        layers = int(self.row["layers"])
+        passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
+        return (time.monotonic() - started) * passes
 
     def _words_of(self, table: str) -> set[int]:
         own = "" if table == "surprisal" else " and ablation = ? and number = 1"
@@ -486,51 +498,76 @@ class _Work:
 
     # Pairs.
 
-    def _left(self, read: dict[str, list[Pair]], sets: Sequence[HeadSet]) -> dict[str, list[Pair]]:
-        """The pairs that are not all in the bank, by source."""
+    def _left(self, read: dict[str, list[Pair]], sets: int) -> dict[str, list[Pair]]:
+        """The pairs that were not measured yet, with all of the sets, by source.
+
+        Raises CallError where the bank has other pairs of a file of that name.
+        """
         found = {}
         for source, pairs in read.items():
             own = [self.row["id"], source]
-            ((count,),) = self.connection.execute(
-                "select count(*) from minimal_pair where run = ? and source = ?", own
+            rows = self.connection.execute(
+                "select number, good, bad, paradigm from minimal_pair where run = ? and source = ?",
+                own,
             ).fetchall()
-            wanted = len(pairs) * len(sets)
-            ((ablated,),) = self.connection.execute(
-                "select count(*) from ablated_pair where run = ? and source = ? and ablation = ?",
-                [*own, self.ablation],
-            ).fetchall()
-            if count != len(pairs) or ablated != wanted:
-                found[source] = pairs
+            there = {number: told for number, *told in rows}
+            for each in pairs:
+                told = [_shown(each.good, each.at), _shown(each.bad, each.at), each.paradigm]
+                if there.get(each.number, told) != told:
+                    raise CallError(
+                        f"The bank has other pairs of {source}: its pair {each.number} was"
+                        " another one.",
+                        "Rename the file, or measure the run's pairs anew: attnbank surprisal"
+                        f" {self.row['name']} --replace",
+                    )
+            done = set(there)
+            if sets:
+                ((ablated,),) = self.connection.execute(
+                    "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
+                    " and ablation = ? and number = ?",
+                    [*own, self.ablation, sets],
+                ).fetchall()
+                done &= set(ablated)
+            if left := [each for each in pairs if each.number not in done]:
+                found[source] = left
         return found
 
     def _pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> int:
-        """Measure pairs and write them, all together; how many could not be asked for."""
-        asked = [self._sides(each) for each in pairs]
-        nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
+        """Measure pairs and write them as they come; how many could not be asked for."""
+        unasked = 0
+        waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
+        written = time.monotonic()
         with postponed() as interrupts:
-            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-                some = [
-                    (at, texts)
-                    for at, texts in enumerate(asked[start : start + _PAIRS_AT_ONCE], start)
-                    if texts is not None
-                ]
-                if some:
+            try:
+                for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+                    some = pairs[start : start + _PAIRS_AT_ONCE]
                     with interrupts.at_once():
-                        found = self._scored([text for _, texts in some for text in texts], sets)
-                    for number, each in enumerate(found):
-                        ends = np.cumsum([len(text.spans) for _, texts in some for text in texts])
-                        parts = np.split(each.words, ends[:-1])
-                        for place, (at, _) in enumerate(some):
-                            nats[number, at] = [
-                                _total(part) for part in parts[2 * place : 2 * place + 2]
-                            ]
-                self.on_progress(
-                    Progress("judging", min(start + _PAIRS_AT_ONCE, len(pairs)), len(pairs))
-                )
-            self._write_pairs(source, pairs, nats)
-        return int(np.isnan(nats[0]).any(1).sum())
+                        nats = self._judged(some, sets)
+                    waiting.append((some, nats))
+                    unasked += int(np.isnan(nats[0]).any(1).sum())
+                    self.on_progress(Progress("judging", start + len(some), len(pairs)))
+                    if time.monotonic() - written >= SECONDS_AT_ONCE:
+                        self._write_pairs(source, waiting)
+                        written = time.monotonic()
+            finally:
+                self._write_pairs(source, waiting)
+        return unasked
+
+    def _judged(self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]) -> np.ndarray:
+        """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
+        nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
+        asked = [(at, sides) for at, each in enumerate(pairs) if (sides := self._sides(each))]
+        texts = [text for _, sides in asked for text in sides]
+        if not texts:
+            return nats
+        ends = np.cumsum([len(text.spans) for text in texts])[:-1]
+        for number, found in enumerate(self._scored(texts, sets)):
+            sums = [_total(each) for each in np.split(found.words, ends)]
+            for place, (at, _) in enumerate(asked):
+                nats[number, at] = sums[2 * place : 2 * place + 2]
+        return nats
 
     def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
         """The texts of a pair with the spans that are asked for; None if they cannot be."""
@@ -556,10 +593,19 @@ class _Work:
             spans = spans[1:]  # nothing stands before it
         return Text(encoded.ids, encoded.segments, tuple(spans)) if spans else None
 
-    def _write_pairs(self, source: str, pairs: Sequence[Pair], nats: np.ndarray) -> None:
-        """Write the pairs of a source, in place of what was kept of it."""
+    def _write_pairs(self, source: str, waiting: list[tuple[Sequence[Pair], np.ndarray]]) -> None:
+        """Commit pairs of a source with all of their sets; those of the whole model where new."""
+        if not waiting:
+            return
+        pairs = [each for some, _ in waiting for each in some]
+        nats = np.concatenate([each for _, each in waiting], axis=1)
+        waiting.clear()
         run, count = self.row["id"], len(pairs)
         numbers = np.array([each.number for each in pairs], np.int32)
+        ((known,),) = self.connection.execute(
+            "select coalesce(list(number), []) from minimal_pair where run = ? and source = ?",
+            [run, source],
+        ).fetchall()
         told = pa.table(
             {
                 "run": np.full(count, run, np.int32),
@@ -574,18 +620,9 @@ class _Work:
                 "good_nats": _nullable(nats[0, :, 0]),
                 "bad_nats": _nullable(nats[0, :, 1]),
             }
-        )
+        ).filter(pa.array(~np.isin(numbers, known)))
         with transaction(self.connection):
-            self.connection.execute(
-                "delete from minimal_pair where run = ? and source = ?", [run, source]
-            )
             insert(self.connection, "minimal_pair", told)
-            if self.ablation is None:
-                return
-            self.connection.execute(
-                "delete from ablated_pair where run = ? and source = ? and ablation = ?",
-                [run, source, self.ablation],
-            )
             for number in range(1, len(nats)):
                 rows = {
                     "run": np.full(count, run, np.int32),
@@ -597,6 +634,7 @@ class _Work:
                     "bad_nats": _nullable(nats[number, :, 1]),
                 }
                 insert(self.connection, "ablated_pair", pa.table(rows))
+        self.connection.execute("checkpoint")
 
 
 def _text(read: Input) -> Text:
