@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,6 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
-
-if TYPE_CHECKING:
-    pass
 
 AGREEMENT = "agreement"
 """The source of the pairs that are made from the trees."""
@@ -142,40 +139,41 @@ class _Work:
         self.on_progress, self.on_estimate = on_progress, on_estimate
 
     def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        options = self.options
         with (
             left_alone(),
             changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
         ):
             self.connection = connection
             self.row = self._run()
-            read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
+            read = {Path(each).name: read_pairs(Path(each)) for each in options.pairs}
             sets = self._sets(chosen)
             self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
-            if replace:
-                self._forget(name)
             done = Measured(
                 self.row["name"], sets=sum(each.control_of is None for each in sets),
                 controls=sum(each.control_of is not None for each in sets),
             )  # fmt: skip
-            if self.options.agreement:
+            if options.agreement:
                 read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, len(sets))
-            begun = self._begun(name)
+            sources = self._left(read, len(sets), replace=replace)
+            begun = not replace and self._begun(name)
             if begun and not sources and self._is_finished(name):
                 done.words, done.is_new = self._counted("surprisal"), False
                 done.pairs = {each: len(pairs) for each, pairs in read.items()}
                 return done
             self._load()
+            if replace:  # now that it is sure that it can be measured
+                self._forget(name)
             if name is not None and not begun:
                 self._begin(name, sets)
             numbers = [self._disabled(each) for each in sets]
-            if isinstance(self.options, AblateOptions) and self.options.replacement == "mean":
-                self._average()
             with kept_memory():
                 try:
+                    if isinstance(options, AblateOptions) and options.replacement == "mean":
+                        self._average()
                     self._words(numbers)
                     for source, pairs in sources.items():
                         done.unasked += self._pairs(source, pairs, numbers)
@@ -498,11 +496,15 @@ class _Work:
 
     # Pairs.
 
-    def _left(self, read: dict[str, list[Pair]], sets: int) -> dict[str, list[Pair]]:
-        """The pairs that were not measured yet, with all of the sets, by source.
+    def _left(
+        self, read: dict[str, list[Pair]], sets: int, *, replace: bool
+    ) -> dict[str, list[Pair]]:
+        """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
 
-        Raises CallError where the bank has other pairs of a file of that name.
+        Raises CallError where the bank has other pairs of a file of that name, and keeps them.
         """
+        if replace and self.ablation is None:
+            return read
         found = {}
         for source, pairs in read.items():
             own = [self.row["id"], source]
@@ -520,8 +522,8 @@ class _Work:
                         "Rename the file, or measure the run's pairs anew: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
-            done = set(there)
-            if sets:
+            done = set() if replace else set(there)
+            if sets and done:
                 ((ablated,),) = self.connection.execute(
                     "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
                     " and ablation = ? and number = ?",
