@@ -109,9 +109,7 @@ def test_runs_of_tokens_have_words_too(
     assert found == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
 
 
-def test_a_sample_has_the_words_of_its_inputs(
-    headed: Model, ingested: Ingested, few: Path
-) -> None:
+def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
     found = _measured(bank)
     with duckdb.connect(str(bank), read_only=True) as connection:
