@@ -176,6 +176,21 @@ def tiny_masked_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
+    """The same with the head of a causal language model, also random."""
+    import tiny_models
+
+    @cache
+    def make(kind: str) -> Path:
+        return once(
+            f"tiny-{kind}-causal-lm",
+            lambda folder: tiny_models.save(kind, folder, sample_text, causal_lm=True),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def forked() -> Iterator[Forked]:
     """A process that starts others in milliseconds, once it is there itself."""
     with Forked() as made:

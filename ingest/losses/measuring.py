@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,6 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
-
-if TYPE_CHECKING:
-    pass
 
 AGREEMENT = "agreement"
 """The source of the pairs that are made from the trees."""
@@ -123,6 +120,7 @@ class _Rows:
 
     surprisal: list[pa.Table] = field(default_factory=list)
     ablated: list[pa.Table] = field(default_factory=list)
+    words: int = 0
 
     @property
     def count(self) -> int:
@@ -140,53 +138,64 @@ class _Work:
     ) -> None:
         self.path, self.asked, self.options = path, run, options
         self.on_progress, self.on_estimate = on_progress, on_estimate
+        self.kept = 0  # words that are in the bank, with all of the sets
 
     def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        try:
+            return self._do(chosen, name, replace=replace)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(self._told if self.kept else "") from error
+
+    @property
+    def _told(self) -> str:
+        return f"{self.kept:,} words are kept"
+
+    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        options = self.options
         with (
             left_alone(),
             changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
         ):
             self.connection = connection
             self.row = self._run()
-            read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
+            read = {Path(each).name: read_pairs(Path(each)) for each in options.pairs}
             sets = self._sets(chosen)
             self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
-            if replace:
-                self._forget(name)
             done = Measured(
                 self.row["name"], sets=sum(each.control_of is None for each in sets),
                 controls=sum(each.control_of is not None for each in sets),
             )  # fmt: skip
-            if self.options.agreement:
+            if options.agreement:
                 read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, len(sets))
-            begun = self._begun(name)
+            sources = self._left(read, len(sets), replace=replace)
+            begun = not replace and self._begun(name)
             if begun and not sources and self._is_finished(name):
                 done.words, done.is_new = self._counted("surprisal"), False
                 done.pairs = {each: len(pairs) for each, pairs in read.items()}
                 return done
+            self.kept = len(self._had())
             self._load()
+            if replace:  # now that it is sure that it can be measured
+                self._forget(name)
+                self.kept = 0
             if name is not None and not begun:
                 self._begin(name, sets)
             numbers = [self._disabled(each) for each in sets]
-            if isinstance(self.options, AblateOptions) and self.options.replacement == "mean":
-                self._average()
             with kept_memory():
                 try:
+                    if isinstance(options, AblateOptions) and options.replacement == "mean":
+                        self._average()
                     self._words(numbers)
                     for source, pairs in sources.items():
                         done.unasked += self._pairs(source, pairs, numbers)
-                except (KeyboardInterrupt, RuntimeError, MemoryError) as error:
-                    if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
+                except (RuntimeError, MemoryError) as error:
+                    if not is_out_of_memory(error):
                         raise
-                    kept = f"{self._counted('surprisal'):,} words are kept"
-                    if isinstance(error, KeyboardInterrupt):
-                        raise KeyboardInterrupt(kept) from error
                     raise AttnbankError(
-                        f"The device ran out of memory; {kept}.",
+                        f"The device ran out of memory; {self._told}.",
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
@@ -383,8 +392,7 @@ class _Work:
         self.scorer.means = [each / tokens for each in sums]
 
     def _words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known = self._words_of("surprisal")
-        had = known if self.ablation is None else self._words_of("ablated_surprisal")
+        known, had = self._words_of("surprisal"), self._had()
         rows = _Rows()
         total, batches = self._batches()
         progress = Counter(self.on_progress, "scoring")
@@ -422,6 +430,10 @@ class _Work:
         passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
         return (time.monotonic() - started) * passes
 
+    def _had(self) -> set[int]:
+        """The words that the bank has, with all of the sets."""
+        return self._words_of("surprisal" if self.ablation is None else "ablated_surprisal")
+
     def _words_of(self, table: str) -> set[int]:
         own = "" if table == "surprisal" else " and ablation = ? and number = 1"
         given = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
@@ -452,6 +464,7 @@ class _Work:
                 place += [at] + [-1] * (len(own) - 1)
                 shared += [len(own)] * len(own)
                 at += 1
+        rows.words += len(words)
         word, places = np.array(words, np.int32), np.array(place)
         run = np.full(len(word), self.row["id"], np.int32)
         is_new = np.array([each not in known for each in words], bool)
@@ -492,17 +505,23 @@ class _Work:
             ):
                 if parts:
                     insert(self.connection, table, pa.concat_tables(parts))
+        self.kept += rows.words
+        rows.words = 0
         self.connection.execute("checkpoint")
         rows.surprisal.clear()
         rows.ablated.clear()
 
     # Pairs.
 
-    def _left(self, read: dict[str, list[Pair]], sets: int) -> dict[str, list[Pair]]:
-        """The pairs that were not measured yet, with all of the sets, by source.
+    def _left(
+        self, read: dict[str, list[Pair]], sets: int, *, replace: bool
+    ) -> dict[str, list[Pair]]:
+        """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
 
-        Raises CallError where the bank has other pairs of a file of that name.
+        Raises CallError where the bank has other pairs of a file of that name, and keeps them.
         """
+        if replace and self.ablation is None:
+            return read
         found = {}
         for source, pairs in read.items():
             own = [self.row["id"], source]
@@ -520,8 +539,8 @@ class _Work:
                         "Rename the file, or measure the run's pairs anew: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
-            done = set(there)
-            if sets:
+            done = set() if replace else set(there)
+            if sets and done:
                 ((ablated,),) = self.connection.execute(
                     "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
                     " and ablation = ? and number = ?",
