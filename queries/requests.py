@@ -112,7 +112,7 @@ class Requests(AnyBank):
         within: str = "sentence",
         columns: str = "",
     ) -> Run | None:
-        """The run whose attention `find` reads for a request; None if it is not about attention.
+        """The run that `find` reads for a request; None if it asks nothing that a model does.
 
         Raises as `find` and `query` do, and CallError if a run is named and none is read.
         """
@@ -120,16 +120,18 @@ class Requests(AnyBank):
 
         wide = finding.is_document(within)
         checked = finding.resolved(request, columns)
-        if checked.attention():
-            weights = checked.reads_weights()
+        if checked.reads_run():
             with self.answering():
-                chosen = finding.choose(self.connection, self.path, run, wide=wide, weights=weights)
+                chosen = finding.choose(
+                    self.connection, self.path, run, wide=wide, weights=checked.reads_weights(),
+                    attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
+                )  # fmt: skip
                 finding.check_kept(self.connection, self.path, checked, chosen)
                 return chosen
         if run is not None:
             raise CallError(
-                "The request does not ask about attention, so it reads no run.",
-                "Leave the run out, or ask: A =[3-1]=> B.",
+                "The request does not ask about attention or surprisal, so it reads no run.",
+                "Leave the run out, or ask: A =[3-1]=> B; A.surprisal > 8.",
             )
         return None
 
@@ -238,12 +240,13 @@ class Requests(AnyBank):
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
         runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
         is_circular = finding.asks_about_attention(request, by)
-        if is_circular and len(runs) > 1:
-            fact = "A request about attention can read only one run."
+        reads_run = finding.reads_run(request, by)
+        if reads_run and len(runs) > 1:
+            fact = "A request about attention or surprisal can read only one run."
             raise CallError(fact, "Choose one (--run, run=).")
         pairs, _ = self.pairs(
             request, dependent=dependent, head=head, by=by, corpus=corpus, within=within,
-            apart=apart, run=runs[0] if is_circular else None, timeout=timeout, memory=memory,
+            apart=apart, run=runs[0] if reads_run else None, timeout=timeout, memory=memory,
         )  # fmt: skip
         found = []
         for named in runs:
@@ -282,7 +285,8 @@ class Requests(AnyBank):
         from attnbank.queries.patterns.select.building import pairs_of
 
         is_circular = finding.asks_about_attention(request, by)
-        chosen = self.run_of_request(request, run, within, by) if is_circular else None
+        reads_run = finding.reads_run(request, by)
+        chosen = self.run_of_request(request, run, within, by) if reads_run else None
         wide = finding.is_document(within)
         choice = HitOptions(corpus, keys=True, cross_sentence=wide, run=chosen)
         checked = finding.checked_for(request, by, "", choice)

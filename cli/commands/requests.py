@@ -158,10 +158,10 @@ def _print_sql(
     hits: HitOptions,
     keys: dict[str, Any],
 ) -> None:
-    from attnbank.queries.patterns import asks_about_attention, statement
+    from attnbank.queries.patterns import reads_run, statement
 
     request = ctx.params["request"]
-    if asks_about_attention(request, _listed(keys)):
+    if reads_run(request, _listed(keys)):
         with source as bank:
             hits = _of_run(ctx, bank, hits, keys)
     made = statement(request, choice=hits, dialect=ctx.params["dialect"], **keys)

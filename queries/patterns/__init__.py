@@ -7,6 +7,7 @@ from attnbank.queries.patterns.finding import (
     head_keys,
     listing,
     question,
+    reads_run,
     statement,
 )
 from attnbank.queries.patterns.language.tree import RequestError
@@ -14,5 +15,5 @@ from attnbank.queries.patterns.select.building import HitOptions
 
 __all__ = [
     "HitOptions", "Question", "RequestError", "asks_about_attention",
-    "check_ends", "head_keys", "listing", "question", "statement",
+    "check_ends", "head_keys", "listing", "question", "reads_run", "statement",
 ]  # fmt: skip

@@ -22,11 +22,11 @@ from attnbank.sql.registry import DIALECTS
 from attnbank.sql.runs import Asked, Run, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
 
-# What stands for a request, only so that `choose_run` can choose its run.
+# What stands for a request, only so that `choose_run` can choose its run: one about attention.
 _HEADER = """-- title: What a request with attention reads
 -- paper: after Clark et al. 2019
 -- grain: one row per hit
--- run: unit=word contexts=sentence,document usual={usual}
+-- run: {unit}contexts=sentence,document usual={usual}{needs}
 {weights}-- column sent_id varchar: name of the sentence
 select 1 as sent_id
 """
@@ -74,12 +74,14 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Ch
             "--sample cannot be combined with --sort or --limit.", "Leave them out, or --sample."
         )
     checked = resolved(request, columns, sort)
+    if choice.run is None and checked.reads_run():
+        about = "attention" if checked.attention() else "surprisal"
+        raise CallError(
+            f"The request asks about {about}, but no run is chosen.",
+            "Give a bank with a run (attnbank -b BANK find ...).",
+        )
     for each in checked.attention():
-        if choice.run is None:
-            raise CallError(
-                "The request asks about attention, but no run is chosen.",
-                "Give a bank with a run (attnbank -b BANK find ...).",
-            )
+        assert choice.run is not None
         if not choice.run.has(each.head.layer, each.head.head):
             raise RequestError(
                 each.place, f"the model of the run {choice.run.name} has no head {each.head}.",
@@ -124,6 +126,11 @@ def asks_about_attention(request: str, columns: str = "") -> bool:
     return bool(resolved(request, columns).attention())
 
 
+def reads_run(request: str, columns: str = "") -> bool:
+    """Whether a request or its columns ask what a model does. Raises RequestError as `question`."""
+    return resolved(request, columns).reads_run()
+
+
 @lru_cache(maxsize=256)
 def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
     """A request and its keys with every name resolved. Raises RequestError as `question`."""
@@ -131,9 +138,10 @@ def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
 
 
 def choose(
-    connection: Asked, path: Path, asked: str | int | None, *, wide: bool, weights: bool = False
-) -> Run:
-    """The run that a request about attention reads.
+    connection: Asked, path: Path, asked: str | int | None, *, wide: bool, weights: bool = False,
+    attention: bool = True, surprisal: bool = False,
+) -> Run:  # fmt: skip
+    """The run that a request about `attention`, `surprisal` or both reads.
 
     It is chosen as for an analysis of words, in whole documents if `wide`; a request that reads
     `weights` takes a run that kept them all, or else the largest. Raises as `choose_run` does.
@@ -142,7 +150,9 @@ def choose(
     named = {"run": None if asked is None else str(asked)}
 
     def chosen(read: str) -> Run:
-        text = _HEADER.format(usual=usual, weights=read)
+        needs = " needs=surprisals" if surprisal else ""
+        unit = "unit=word " if attention else ""
+        text = _HEADER.format(usual=usual, weights=read, needs=needs, unit=unit)
         found = choose_run(connection, path, header.parse("a request", "patterns", text), named)
         assert found is not None  # since such an analysis reads one run
         return found

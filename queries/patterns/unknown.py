@@ -19,7 +19,7 @@ from attnbank.sql.quoting import literal
 from attnbank.sql.runs import Asked
 from attnbank.sql.suggest import did_you_mean, listed
 
-_PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__"}
+_PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", "surprisal"}
 """Features that every word can have, whatever is in FEATS and MISC."""
 _OF_EDGES = ("label", "1", "2", "length", "delta", "weight", "enhanced")
 _MOST = 100

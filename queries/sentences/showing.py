@@ -129,11 +129,11 @@ def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run,
 
 def _found(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
     """The first sentences that a request finds among those that a run has read, and the run."""
-    from attnbank.queries.patterns import HitOptions, asks_about_attention
+    from attnbank.queries.patterns import HitOptions, reads_run
     from attnbank.queries.patterns.finding import check_corpus
 
     request, named, hits = str(asked.sentence), asked.run_name, asked.hits
-    read_by = bank.run_of_request(request, named) if asks_about_attention(request) else None
+    read_by = bank.run_of_request(request, named) if reads_run(request) else None
     with bank.answering():
         of = None if asked.corpus is None else check_corpus(bank.connection, asked.corpus)
         named = named if read_by is None else read_by.name

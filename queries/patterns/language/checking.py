@@ -31,7 +31,11 @@ _TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
 _METADATA = frozenset({"meta", "global", "document"})
 """What stands for the owner of metadata, `meta.speaker`."""
 _RESERVED = _METADATA | {"sent_id", "sentence", "run"}
-_NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
+SURPRISAL = "surprisal"
+"""What is a feature of a word for the model of a run."""
+_NOT_OF_ROWS = frozenset(
+    {"mention", "entity_type", "textform", "wordform", "SpaceAfter", SURPRISAL}
+)
 """Features that cannot be read from the row of a word alone."""
 
 AnyEdge = tree.Edge | tree.AttentionEdge
@@ -113,6 +117,23 @@ class Checked:
         edges = [edge for scope in self.scopes() for edge in scope.of(tree.AttentionEdge)]
         return [*self.keys_of(tree.AttentionKey), *edges]
 
+    def reads_surprisal(self) -> bool:
+        """Whether it asks how improbable the model of a run finds a word: `N.surprisal`."""
+        asked = [(scope, each) for scope in self.scopes() for each in scope.references()]
+        asked += [(self.pattern, each) for each in self.keys_of(tree.Reference)]
+        return any(
+            SURPRISAL in (each.feature, *each.others) and scope.has_node(each.owner)
+            for scope, each in asked
+        ) or any(
+            test.feature == SURPRISAL
+            for scope in self.scopes()
+            for test in tree.parts(tree.Test, [*scope.tests.values()])
+        )
+
+    def reads_run(self) -> bool:
+        """Whether it asks about what a model does, so that it reads a run."""
+        return bool(self.attention()) or self.reads_surprisal()
+
     def reads_weights(self) -> bool:
         """Whether it reads every weight, and not only the most attended words."""
         return any(
@@ -188,6 +209,12 @@ def _scope(
     for clause in scope.clauses:
         if isinstance(clause, tree.Node):
             _declare(scope, clause.name)
+            for test in tree.parts(tree.Test, clause.alternatives):
+                if test.feature == SURPRISAL and test.values:
+                    raise RequestError(
+                        test.place, "surprisal is a number, which is compared outside of brackets.",
+                        f"Write {clause.name} []; {clause.name}.surprisal > 8.",
+                    )  # fmt: skip
             scope.tests.setdefault(clause.name, []).append(clause.alternatives)
         elif isinstance(clause, tree.AttentionEdge):
             _declare(scope, *(each for each in [clause.source] if each and each not in SPECIAL))

@@ -95,6 +95,12 @@ class _Builder:
         self._with: list[str] = []  # the common table expressions
         self._words: str | None = None  # the one of words and anchors, if a node needs it
         self._of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
+        if checked.reads_surprisal():
+            assert options.run is not None  # finding.py refuses such a request without a run
+            self._with.append(
+                f"{values.OF_RUN} as not materialized (select surprisal.word, surprisal.nats"
+                f" from surprisal where surprisal.run = {options.run.id})"
+            )
         self._pattern = self._planned(checked.pattern, None)
 
     def with_expressions(self, *more: str) -> str:
@@ -118,7 +124,7 @@ class _Builder:
             holds = self._holds(scope, is_filter=is_with)
             conditions.append(holds if is_with else f"not {holds}")
         conditions += map(values.metadata_test, checked.sentence_tests)
-        if checked.attention():
+        if checked.reads_run():
             assert options.run is not None
             read = clauses.read_sentences(options.run)
             conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import SPECIAL
+from attnbank.queries.patterns.language.checking import SPECIAL, SURPRISAL
 from attnbank.queries.patterns.language.tree import RequestError
 from attnbank.queries.patterns.select import values
 from attnbank.queries.patterns.select.scopes import (
@@ -475,7 +475,7 @@ def _is_number(planned: Planned, side: tree.Term | tree.Constant) -> bool:
     if not isinstance(side, tree.Reference):
         return isinstance(side, tree.Measure | tree.Sum)
     if planned.scope.has_node(side.owner):
-        return side.feature == "__id__"
+        return side.feature in ("__id__", SURPRISAL) and not side.others
     return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import SHAPES, Checked
+from attnbank.queries.patterns.language.checking import SHAPES, SURPRISAL, Checked
 from attnbank.queries.patterns.language.regexes import translated
 from attnbank.sql.quoting import literal
 
@@ -119,6 +119,8 @@ def in_source(name: str) -> str:
     return f"{base}[{of}]" if layer and base and of else name
 
 
+OF_RUN = "surprisal_of_run"
+"""The common table expression of the surprisals of the run that is read."""
 _FEATURES = {
     "wordform": "case when {0}.index <> 0 then {0}.form end",
     # Of the words of a multiword token only the first has its form.
@@ -128,6 +130,8 @@ _FEATURES = {
         " and previous.index = {0}.index - 1 and previous.surface = {0}.surface"
         " and not previous.space_after) then '_' else coalesce({0}.surface, {0}.form) end"
     ),
+    # An aggregate, because Spark requires that of a subquery.
+    SURPRISAL: (f"(select min({OF_RUN}.nats) from {OF_RUN} where {OF_RUN}.word = {{0}}.id)"),
     "SpaceAfter": "case when not {0}.space_after and {0}.surface is null then 'No' end",
 }
 
