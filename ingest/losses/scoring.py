@@ -91,6 +91,7 @@ class Scorer:
         self.model = model
         self._chunk_tokens = chunk_tokens
         self._boundary = _boundary(model.input_tokenizer) if model.head == "causal" else None
+        self._known_marks: Tensor | None = None
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
     def score(
@@ -166,16 +167,31 @@ class Scorer:
         self, logits: Tensor, target: Tensor
     ) -> tuple[np.ndarray, np.ndarray | None]:
         found, at_boundary = [], []
+        marks = None if self._boundary is None else self._marks(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
-            whole = rows.logsumexp(1)
             chosen = target[start : start + _ROWS_AT_ONCE, None].clamp(min=0)
-            found.append((rows.gather(1, chosen)[:, 0] - whole).double().cpu().numpy())
-            if self._boundary is not None:
-                ids = self._boundary.to(rows.device)
-                mass = rows.index_select(1, ids[ids < rows.shape[1]]).logsumexp(1)
+            top = rows.amax(1, keepdim=True)
+            # Once for both sums: rows have the size of the vocabulary, and this takes longest.
+            shares = (rows - top).exp_()
+            whole = shares.sum(1).log()
+            found.append((rows.gather(1, chosen)[:, 0] - top[:, 0] - whole).double().cpu().numpy())
+            if marks is not None:
+                mass = (shares @ marks).log()
+                if (lost := mass.isneginf()).any():  # boundaries too improbable for float32
+                    mass[lost] = (rows - top)[lost][:, marks > 0].logsumexp(1)
                 at_boundary.append((mass - whole).double().cpu().numpy())
         return np.concatenate(found), np.concatenate(at_boundary) if at_boundary else None
+
+    def _marks(self, logits: Tensor) -> Tensor:
+        """For each column of logits 1 where its piece is a boundary, else 0."""
+        assert self._boundary is not None
+        known = self._known_marks
+        if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
+            known = torch.zeros(logits.shape[1], device=logits.device)
+            known[self._boundary[self._boundary < logits.shape[1]].to(logits.device)] = 1
+            self._known_marks = known
+        return known
 
     def _chunks(self, every: Iterable[_Row]) -> Iterator[Chunk]:
         """Rows that go through the model together, where other rows do not change what it does."""

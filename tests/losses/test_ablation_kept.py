@@ -1,4 +1,4 @@
-"""Ablations that were stopped, deleted, merged and exported: all of their rows, or none."""
+"""Ablations that are stopped, or meet another of their name: what is kept of them is whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from killed import killed_at, statements, stopped_at
 
 from attnbank.cli.app import run
 from attnbank.ingest import merge_banks
-from attnbank.ingest.store.deleting import delete
 
 TABLES = (
     "surprisal",
@@ -176,69 +175,6 @@ def test_what_is_replaced_is_kept_until_it_can_be_measured(
     assert _rows(measured) == before
 
 
-def test_it_goes_with_its_run(measured: Path, few: Path, tiny_masked_lm: Model) -> None:
-    args = ["-b", str(measured), "-q"]
-    assert run([*args[:2], "ingest", str(few), "-m", str(tiny_masked_lm("bert")), "-q"]) == 0
-    assert run([*args[:2], "ablate", "other", "--run", "2", "--heads", "1-1", "-q"]) == 0
-    before = _rows(measured)
-    counts = {
-        table: _ask(measured, f"select count(*) from {table} where run = 1")[0][0]
-        for table in TABLES
-    }
-    done = delete(measured, ["1"])
-    assert {table: done.rows[table] for table in TABLES} == counts and all(counts.values())
-    after = _rows(measured)
-    for table in TABLES:
-        assert after[table] == [row for row in before[table] if row[0] == 2], table
-    assert after["ablated_surprisal"]
-
-
-def _by_name(bank: Path) -> Rows:
-    """What was measured, with names in the place of ids."""
-    word = (
-        " inner join run on run.id = own.run inner join word on word.id = own.word"
-        " inner join sentence on sentence.id = word.sentence"
-    )
-    named = "select run.name, sentence.name as sentence, word.index, own.* exclude (run, word)"
-    of_run = " inner join run on run.id = own.run order by all"
-    return {
-        **{
-            table: _ask(bank, f"{named} from {table} as own {word} order by all")
-            for table in ("surprisal", "ablated_surprisal")
-        },
-        "minimal_pair": _ask(
-            bank,
-            f"{named} from minimal_pair as own {word.replace('inner', 'left')} order by all",
-        ),
-        **{
-            table: _ask(bank, f"select run.name, own.* exclude (run) from {table} as own {of_run}")
-            for table in ("ablation_set", "ablated_head", "ablated_pair")
-        },
-    }
-
-
-def test_merged_its_rows_have_the_right_words(
-    measured: Path, sample: Path, tiny_causal_lm: Model, tmp_path: Path
-) -> None:
-    other = tmp_path / "other.duckdb"
-    args = ["-b", str(other), "ingest", str(sample / "letters_and_notices.conllu"), "-q"]
-    assert run([*args, "-m", str(tiny_causal_lm("gpt2"))]) == 0
-    assert run(["-b", str(other), "surprisal", "-q"]) == 0
-    expected = _by_name(measured)
-    for table, rows in _by_name(other).items():
-        expected[table] = sorted(expected[table] + rows, key=repr)
-    done = merge_banks(tmp_path / "merged.duckdb", [other, measured])
-    assert done.notes == ()
-    merged = _by_name(tmp_path / "merged.duckdb")
-    for table, rows in merged.items():
-        assert sorted(rows, key=repr) == expected[table], table
-    first = "select min(word) from ablated_surprisal"
-    assert _ask(measured, first) != _ask(tmp_path / "merged.duckdb", first)  # it has other ids
-    again = merge_banks(tmp_path / "twice.duckdb", [tmp_path / "merged.duckdb", measured, other])
-    assert again.notes == ()
-    assert _rows(tmp_path / "twice.duckdb") == _rows(tmp_path / "merged.duckdb")
-
-
 def test_merged_with_another_of_its_name_it_stays_whole(
     measured: Path, ready: Path, tmp_path: Path
 ) -> None:
@@ -259,35 +195,3 @@ def test_merged_with_another_of_its_name_it_stays_whole(
     (note,) = merge_banks(tmp_path / "d.duckdb", [begun, measured]).notes
     assert "or less of it" in note
     assert _rows(tmp_path / "d.duckdb")["ablated_surprisal"] == []
-
-
-def test_of_shards_it_is_not_copied(
-    few: Path, tiny_causal_lm: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    banks = []
-    for number in (1, 2):
-        banks.append(str(tmp_path / f"{number}.duckdb"))
-        args = ["ingest", str(few), "-m", str(tiny_causal_lm("gpt2")), "--shard", f"{number}/2"]
-        assert run(["-b", banks[-1], *args, "-q"]) == 0
-        assert run(["-b", banks[-1], "ablate", "a", "--heads", "1-1", "-q"]) == 0
-    capsys.readouterr()
-    assert run(["merge", *banks, "-b", str(tmp_path / "merged.duckdb")]) == 0
-    told = capsys.readouterr().err
-    assert "(ablation a, surprisal) was not copied: compute it again from the whole run" in told
-    assert set(map(len, _rows(tmp_path / "merged.duckdb").values())) == {0}
-
-
-def test_exported_and_imported_it_is_the_same(
-    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["-b", str(measured), "export", str(tmp_path / "parquet"), "-q"]) == 0
-    for name, args in (
-        ("imported", ["import", str(tmp_path / "parquet"), "-b"]),
-        ("merged", ["merge", str(tmp_path / "parquet"), "-b"]),
-    ):
-        assert run([*args, str(tmp_path / f"{name}.duckdb"), "-q"]) == 0
-        assert _rows(tmp_path / f"{name}.duckdb") == _rows(measured)
-    flags = ["--heads", "1-2", "--heads", "2-1,3-4", "--controls", "2", "--with", "mean"]
-    capsys.readouterr()
-    assert run(["-b", str(tmp_path / "imported.duckdb"), "ablate", "two", *flags]) == 0
-    assert "nothing was measured" in capsys.readouterr().err
