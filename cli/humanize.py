@@ -19,6 +19,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: 1 word, 2,000 words."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def size(count: float) -> str:
     """A number of bytes, in decimal units: 512 bytes, 9.6 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):

@@ -191,8 +191,8 @@ class Requests(AnyBank):
             ).fetchall()
         if left:
             warnings.warn(
-                f"Of the run {run.name} {left:,} words are not measured yet, whose sentences are not"
-                f" searched. Type: attnbank surprisal {shlex.quote(run.name)}",
+                f"{left:,} words of the run {run.name} have not been measured; their sentences are"
+                f" not searched. Type: attnbank surprisal {shlex.quote(run.name)}",
                 AttnbankWarning,
                 stacklevel=4,
             )
@@ -266,20 +266,18 @@ class Requests(AnyBank):
             raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
         if by and every:
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
+        checked, wide = finding.resolved(request, by), finding.is_document(within)
+        if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
+            with self.answering():
+                run = finding.choose(
+                    self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
+                    surprisal=True,
+                ).id  # fmt: skip
         runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
-        checked = finding.resolved(request, by)
         if checked.reads_run() and len(runs) > 1:
             about = "attention" if checked.attention() else "surprisal"
             fact = f"A request about {about} can read only one run."
             raise CallError(fact, "Choose one (--run, run=).")
-        wide = finding.is_document(within)
-        if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
-            with self.answering():
-                chosen = finding.choose(
-                    self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
-                    surprisal=True,
-                )  # fmt: skip
-            runs = [chosen.id]
         pairs, _ = self.pairs(
             request, dependent=dependent, head=head, by=by, corpus=corpus, within=within,
             apart=apart, run=runs[0] if checked.reads_run() else None, timeout=timeout,

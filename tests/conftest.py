@@ -176,6 +176,21 @@ def tiny_masked_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def tiny_causal_lm(once: Once, sample_text: list[str]) -> Callable[[str], Path]:
+    """The same with the head of a causal language model, also random."""
+    import tiny_models
+
+    @cache
+    def make(kind: str) -> Path:
+        return once(
+            f"tiny-{kind}-causal-lm",
+            lambda folder: tiny_models.save(kind, folder, sample_text, causal_lm=True),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def forked() -> Iterator[Forked]:
     """A process that starts others in milliseconds, once it is there itself."""
     with Forked() as made:
@@ -299,7 +314,7 @@ def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
-    ablation and what is computed from them, and with norms; a probe.
+    ablation and what is computed from them, and with norms; a probe; heads that are disabled.
     """
     return once("full", lambda folder: _fill_full(folder, sample, sample_text)) / "full.duckdb"
 
@@ -307,7 +322,7 @@ def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
 def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     import tiny_models
 
-    from attnbank.ingest import IngestOptions, ingest
+    from attnbank.ingest import AblateOptions, HeadSet, IngestOptions, ablate, ingest
     from attnbank.ingest.derived.probes import ProbeOptions, train_probe
     from attnbank.ingest.derived.steps import compute
 
@@ -323,3 +338,5 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
+    options = AblateOptions(controls=2, agreement=True)
+    ablate(bank, "two heads", [HeadSet("chosen", ((1, 1), (2, 3)), "hand")], 1, options)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attnbank.cli.commands.ingest import (
+    measure,
+    print_measured,
+    resumable_progress,
+    tell_estimate,
+)
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import duration
 from attnbank.cli.options import (
+    BankCommand,
     bank_path,
     field_options,
     names,
@@ -20,7 +26,6 @@ from attnbank.cli.options import (
     run_option,
     typed_for,
 )
-from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
 from attnbank.ingest.losses.sets import (
     AblateOptions,
@@ -33,14 +38,18 @@ from attnbank.ingest.losses.sets import (
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
-    from attnbank.ingest.losses.measuring import Measured
     from attnbank.queries import Bank
 
 _USUAL_TOP = 5
 _replace_option = option("--replace", "Measure it anew if the bank has it already.", False)
 
 
-@command("surprisal", "gum-dev/smollm2 --agreement", sections={"Outcomes": ("agreement", "pairs")})
+@command(
+    "surprisal",
+    "gum-dev/smollm2 --agreement",
+    cls=BankCommand,
+    sections={"Outcomes": ("agreement", "pairs")},
+)
 @click.argument("run", required=False, shell_complete=names("run"))
 @field_options(LossOptions)
 @_replace_option
@@ -54,19 +63,15 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     agreement_accuracy and minimal_pair. Requests know the first, V.surprisal > 8. What was
     interrupted goes on where it stopped.
     """
-    from attnbank.ingest.losses.measuring import surprisal as measure
-
     path = bank_path(ctx)
-    asked = LossOptions(**options)
-    with ProgressDisplay() as display:
-        done = measure(path, run, asked, display, _tell, replace=replace)
-    _report(done)
+    done = measure(path, run, LossOptions(**options), replace=replace)
     notify(f"Next: {typed_for(path)} query surprisal_by_class --run {done.run}")
 
 
 @command(
     "ablate",
     "objects --best obj --top 5 --controls 20",
+    cls=BankCommand,
     sections={
         "Sets of heads": ("heads", "query", "best", "top", "each", "together"),
         "Controls": ("replacement", "controls", "controls_from", "seed"),
@@ -142,11 +147,11 @@ def ablate(
         sets.append(HeadSet("together", every, "--together"))
     if each and asked.controls is None:
         asked = dataclasses.replace(asked, controls=0)
-    from attnbank.ingest.losses.measuring import ablate as measure
+    from attnbank.ingest import ablate as disable
 
-    with ProgressDisplay() as display:
-        done = measure(path, name, sets, read.name, asked, display, _tell, replace=replace)
-    _report(done)
+    with resumable_progress() as display:
+        done = disable(path, name, sets, read.name, asked, display, tell_estimate, replace=replace)
+    print_measured(done)
     notify(f"Next: {typed_for(path)} query ablation_effect --ablation {name} --run {done.run}")
 
 
@@ -172,25 +177,3 @@ def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
     best = found.sort(["accuracy", "layer", "head"], descending=[True, False, False])
     heads = best.select("layer", "head").unique(maintain_order=True).head(top)
     return tuple((int(layer), int(head)) for layer, head in heads.rows())
-
-
-def _tell(seconds: float, sets: int, sentences: int) -> None:
-    """Say first how long it will take."""
-    without = f" and without {sets:,} sets of heads" if sets else ""
-    notify(f"About {duration(seconds)} for {sentences:,} sentences, with all heads{without}")
-
-
-def _report(done: Measured) -> None:
-    """Say what was measured."""
-    if not done.is_new:
-        notify(f"{done.run} has it already; nothing was measured (--replace: anew)")
-        return
-    sets = ""
-    if done.sets:
-        sets = f", without {done.sets:,} sets of heads and {done.controls:,} random ones"
-    told = "".join(f", {count:,} pairs of {source}" for source, count in done.pairs.items())
-    notify(f"{done.run}: {done.words:,} words{told}{sets}")
-    if done.unasked:
-        notify(
-            f"{done.unasked:,} pairs could not be asked for (nothing before the verb, or too long)"
-        )

@@ -14,7 +14,7 @@ from attnbank.cli.humanize import of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.options import conduct_lines
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import listed, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,6 +147,8 @@ def _run(row: dict[str, Any]) -> list[str]:
         *unknown_lines(row["words"], row["unknown_words"]),
         *tokens.get(row["multiword"], []),
         *reading_lines(row),
+        *([f"surprisal of {row['surprisals']:,} words"] if row["surprisals"] else []),
+        *([f"ablations {listed(map(shown, row['ablations']))}"] if row["ablations"] else []),
         *([] if (row["reading"] or 1) >= READING else [_OLD_READING]),
         f"started {row['started']} UTC, {end}",
     ]

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import of_measure, reading_lines, size, unknown_lines
+from attnbank.cli.humanize import counted, duration, of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -31,11 +31,13 @@ from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
+from attnbank.ingest.losses.sets import LossOptions
 from attnbank.ingest.options import CORPUS, INPUTS, KEEP, MODEL, NO_MODEL, PART, IngestOptions
-from attnbank.sql.errors import AttnbankError
+from attnbank.sql.errors import AttnbankError, CallError
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
+    from attnbank.ingest.losses.measuring import Measured
     from attnbank.ingest.options import Estimate, Report
     from attnbank.ingest.progress import OnProgress
 
@@ -54,7 +56,7 @@ _GROUPS = {
     "ingest",
     "wsj-dev.conllu --model google-bert/bert-base-uncased",
     cls=BankCommand,
-    sections=_GROUPS | {KEEP: [*_GROUPS[KEEP], "dry_run"]},
+    sections=_GROUPS | {KEEP: [*_GROUPS[KEEP], "losses", "dry_run"]},
 )
 @click.argument("corpora", nargs=-1, metavar="[CORPUS...]", type=click.Path())
 @field_options(
@@ -63,6 +65,11 @@ _GROUPS = {
     format={"type": click.Choice(list(formats()))},
 )
 @option("--dry-run", "Print what it would write, and how big, and stop there.", False)
+@option(
+    "--losses",
+    "Then ask the model how improbable it finds each word, as attnbank surprisal does.",
+    False,
+)
 @engine_options(
     "What runs the model: this process, which fills the bank, or the executors of Spark,"
     " which fill an export (--to).",
@@ -70,8 +77,8 @@ _GROUPS = {
 )
 @quiet_option()
 def ingest(
-    ctx: click.Context, /, dry_run: bool, engine: str, to: str | None, master: str | None,
-    **values: Any,
+    ctx: click.Context, /, dry_run: bool, losses: bool, engine: str, to: str | None,
+    master: str | None, **values: Any,
 ) -> None:  # fmt: skip
     """Fill a bank with what a model's heads look at in a corpus.
 
@@ -82,16 +89,18 @@ def ingest(
     """
     check_engine(ctx)
     options = IngestOptions(bank=bank_path(ctx), **values)
+    if losses:
+        _check_losses(options, dry_run=dry_run, to=to)
     if dry_run:
         _estimate(options)
     elif options.model == NO_MODEL and to is None:
-        with _progress() as display:
+        with resumable_progress() as display:
             from attnbank.ingest import add_text
 
             corpus = add_text(options, display)
         notify(f"The bank has the text of {corpus}; no model was run.")
     elif to is not None:
-        with _progress() as display:
+        with resumable_progress() as display:
             report = spark_ingest(options, to, master, display)
         print_report(report, Path(to))
         notify(
@@ -100,20 +109,82 @@ def ingest(
         )
     else:
         print_report(report := fill(options), options.bank)
+        if losses:
+            asked = LossOptions(device=options.device, trust_remote_code=options.trust_remote_code)
+            measure(options.bank, report.run, asked)
         if not is_quiet():
             notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
 
 
+def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
+    """Raise CallError or ModelError, before anything is done, where --losses does not fit."""
+    unfit = {
+        "--dry-run": dry_run,
+        f"--model {NO_MODEL}": options.model == NO_MODEL,
+        "--to": to is not None,
+        "--context pair": options.context == "pair",
+    }
+    if found := [flag for flag, is_given in unfit.items() if is_given]:
+        raise CallError(
+            f"--losses asks a model for the words of a run in a bank: not with {found[0]}.",
+            "Leave one of them out.",
+        )
+    from attnbank.ingest.models.loading import describe
+
+    describe(
+        options.model, revision=options.revision, trust_remote_code=options.trust_remote_code,
+        with_head=True,
+    )  # fmt: skip
+
+
+def measure(
+    bank: Path, run: str | None, options: LossOptions, *, replace: bool = False
+) -> Measured:
+    """Measure surprisal, show the progress and say what was measured."""
+    from attnbank.ingest import surprisal
+
+    with resumable_progress() as display:
+        done = surprisal(bank, run, options, display, tell_estimate, replace=replace)
+    print_measured(done)
+    return done
+
+
+def tell_estimate(seconds: float, sets: int, sentences: int) -> None:
+    """Say first how long it will take."""
+    without = f" and without {counted(sets, 'set')} of heads" if sets else ""
+    about = duration(max(1.0, seconds))
+    notify(f"About {about} for {counted(sentences, 'sentence')}, with all heads{without}")
+
+
+def print_measured(done: Measured) -> None:
+    """Say what was measured."""
+    if not done.is_new:
+        notify(f"The bank has it already, of {done.run}; nothing was measured (--replace: anew)")
+        return
+    told = [counted(done.words, "word")]
+    told += [f"{counted(count, 'pair')} of {source}" for source, count in done.pairs.items()]
+    if done.sets:
+        told.append(f"without {counted(done.sets, 'set')} of heads")
+        if done.controls:
+            told[-1] += f" and {done.controls:,} random ones"
+    notify(f"Measured {done.run}: {', '.join(told)}")
+    if done.unasked:
+        notify(
+            f"{counted(done.unasked, 'pair')} could not be asked for: nothing stands before the"
+            " verb, or the text is too long"
+        )
+
+
 def fill(options: IngestOptions) -> Report:
-    """Ingest, and show the progress. Raises as `_progress` and `ingest` do."""
+    """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do."""
     from attnbank.ingest import ingest
 
-    with _progress() as display:
+    with resumable_progress() as display:
         return ingest(options, display)
 
 
 @contextmanager
-def _progress() -> Iterator[ProgressDisplay]:
+def resumable_progress() -> Iterator[ProgressDisplay]:
     """Show progress. A Ctrl-C, and a corpus with several problems, become an AttnbankError."""
     try:
         with ProgressDisplay() as display:
@@ -134,7 +205,7 @@ def _progress() -> Iterator[ProgressDisplay]:
 
 
 def _estimate(options: IngestOptions) -> None:
-    with _progress() as display:
+    with resumable_progress() as display:
         from attnbank.ingest import estimate
 
         found = estimate(options, display)

@@ -47,6 +47,7 @@ _TITLES = {
     "kovaleva": "Patterns and classes (Kovaleva et al. 2019)",
     "voita": "Functions of heads (Voita et al. 2019)",
     "decoders": "Decoders: sinks and induction (Gu et al. 2025, Olsson et al. 2022)",
+    "ablation": "Surprisal, and heads that are turned off",
     OWN: "Your own (--queries)",
 }
 """The titles of the sections of the registry, in the order in which they are listed."""

@@ -57,7 +57,8 @@ def _within_option(help: str) -> Decorator:
 _hit_options = stacked(
     corpus_option("Read only this corpus, by its name."),
     run_option(
-        "The run whose attention or surprisal is read, by name or id; by default as for an analysis."
+        "The run whose attention or surprisal is read, by name or id; by default as for an"
+        " analysis."
     ),
     _within_option(
         "Whether nodes that only attention or coreference ties may be in different sentences."

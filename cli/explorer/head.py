@@ -78,6 +78,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         "direction": direction,
         "surface": surface,
         "nearest": asked("Nearest heads", lambda: context.table(_nearest(context, pair))),
+        "disabled": _disabled(context, name),
         "missing": missing,
     }
     if best is not None:
@@ -161,6 +162,20 @@ def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
         for own, other in (("a", "b"), ("b", "a"))
     ]
     return pl.concat(sides).sort("nats_a_token", "layer", "head").head(5)
+
+
+def _disabled(context: RequestContext, name: str) -> Any:
+    """What got worse without sets that have this head; None where no such set was disabled."""
+    try:
+        frame = context.ask("ablation_effect", run=context.run).frame
+    except AttnbankError:  # the run has no ablation, and most have none
+        return None
+    own = frame.filter(pl.col("heads").str.split(", ").list.contains(name))
+    columns = (
+        "ablation", "name", "heads", "replacement", "outcome", "n", "whole", "without",
+        "difference", "low", "high", "controls", "control_mean", "p", "run",
+    )  # fmt: skip
+    return context.table(own.select(columns)) if own.height else None
 
 
 def _at_work(

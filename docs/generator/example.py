@@ -43,6 +43,8 @@ class Examples:
     def _bank(self, analysis: Analysis) -> tuple[str, Path]:
         if analysis.run is not None and analysis.run.needs in ("gradients", "losses"):
             return _MASKED, self._masked
+        if analysis.section == "ablation":
+            return _ABLATED, self._ablated
         if "asked_probe" in closure(analysis):
             return _PROBES, self._probes
         return _SAMPLE, self._sample
@@ -66,11 +68,9 @@ class Examples:
         return bank
 
     @cached_property
-    def _masked(self) -> Path:
-        """Pairs of tokens with gradients and ablation, from a tiny random masked language model."""
+    def _tiny(self) -> Path:
+        """A tiny random masked language model."""
         import tiny_models
-
-        from attnbank.ingest import IngestOptions, ingest
 
         text = [
             line.removeprefix("# text = ")
@@ -78,8 +78,28 @@ class Examples:
             for line in path.read_text(encoding="utf-8").splitlines()
             if line.startswith("# text = ")
         ]
-        model = tiny_models.save("bert", self._folder / "tiny", text, masked_lm=True)
+        model: Path = tiny_models.save("bert", self._folder / "tiny", text, masked_lm=True)
         _fix_vocabulary(model / "tokenizer.json", text)
+        return model
+
+    @cached_property
+    def _ablated(self) -> Path:
+        """A set of heads of that model that is disabled, with two controls, in one file."""
+        from attnbank.ingest import AblateOptions, HeadSet, IngestOptions, ablate, ingest
+
+        bank = self._folder / "ablated.duckdb"
+        press = str(SAMPLE / "press.conllu")
+        ingest(IngestOptions((press,), bank, str(self._tiny), name="sample"))
+        heads = [HeadSet("two heads", ((1, 1), (2, 3)), "--heads 1-1,2-3")]
+        ablate(bank, "two", heads, options=AblateOptions(controls=2, agreement=True))
+        return bank
+
+    @cached_property
+    def _masked(self) -> Path:
+        """Pairs of tokens with gradients and ablation, from a tiny random masked language model."""
+        from attnbank.ingest import IngestOptions, ingest
+
+        model = self._tiny
         bank = self._folder / "masked.duckdb"
         more: dict[str, Any] = {"context": "pair", "unit": "token", "limit": 12}
         ingest(
@@ -123,6 +143,11 @@ _MASKED = (
     " losses. The example is of a tiny model with random weights (3 layers of 4 heads) over 12"
     " pairs of segments of the sample corpus: it shows the shape of an answer, and its figures mean"
     " nothing."
+)
+_ABLATED = (
+    "The packaged model minilm has no head that predicts words. The example is of a tiny model with"
+    " random weights (3 layers of 4 heads) over one file of the sample corpus, two of its heads"
+    " disabled: it shows the shape of an answer, and its figures mean nothing."
 )
 _PROBES = (
     "Probes that learnt from four files of the sample corpus and are scored on the fifth, with the"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,6 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
-
-if TYPE_CHECKING:
-    pass
 
 AGREEMENT = "agreement"
 """The source of the pairs that are made from the trees."""
@@ -123,6 +120,7 @@ class _Rows:
 
     surprisal: list[pa.Table] = field(default_factory=list)
     ablated: list[pa.Table] = field(default_factory=list)
+    words: int = 0
 
     @property
     def count(self) -> int:
@@ -140,52 +138,64 @@ class _Work:
     ) -> None:
         self.path, self.asked, self.options = path, run, options
         self.on_progress, self.on_estimate = on_progress, on_estimate
+        self.kept = 0  # words that are in the bank, with all of the sets
 
     def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        try:
+            return self._do(chosen, name, replace=replace)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(self._told if self.kept else "") from error
+
+    @property
+    def _told(self) -> str:
+        return f"{self.kept:,} words are kept"
+
+    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+        options = self.options
         with (
             left_alone(),
             changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
         ):
             self.connection = connection
             self.row = self._run()
-            read = {Path(each).name: read_pairs(Path(each)) for each in self.options.pairs}
+            read = {Path(each).name: read_pairs(Path(each)) for each in options.pairs}
             sets = self._sets(chosen)
+            self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
-            if replace:
-                self._forget(name)
             done = Measured(
                 self.row["name"], sets=sum(each.control_of is None for each in sets),
                 controls=sum(each.control_of is not None for each in sets),
             )  # fmt: skip
-            if self.options.agreement:
+            if options.agreement:
                 read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, sets)
-            begun = self._begun(name)
+            sources = self._left(read, len(sets), replace=replace)
+            begun = not replace and self._begun(name)
             if begun and not sources and self._is_finished(name):
                 done.words, done.is_new = self._counted("surprisal"), False
                 done.pairs = {each: len(pairs) for each, pairs in read.items()}
                 return done
+            self.kept = len(self._had())
             self._load()
+            if replace:  # now that it is sure that it can be measured
+                self._forget(name)
+                self.kept = 0
             if name is not None and not begun:
                 self._begin(name, sets)
             numbers = [self._disabled(each) for each in sets]
-            if isinstance(self.options, AblateOptions) and self.options.replacement == "mean":
-                self._average()
             with kept_memory():
                 try:
+                    if isinstance(options, AblateOptions) and options.replacement == "mean":
+                        self._average()
                     self._words(numbers)
                     for source, pairs in sources.items():
                         done.unasked += self._pairs(source, pairs, numbers)
-                except (KeyboardInterrupt, RuntimeError, MemoryError) as error:
-                    if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
+                except (RuntimeError, MemoryError) as error:
+                    if not is_out_of_memory(error):
                         raise
-                    kept = f"{self._counted('surprisal'):,} words are kept"
-                    if isinstance(error, KeyboardInterrupt):
-                        raise KeyboardInterrupt(kept) from error
                     raise AttnbankError(
-                        f"The device ran out of memory; {kept}.",
+                        f"The device ran out of memory; {self._told}.",
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
@@ -259,12 +269,15 @@ class _Work:
     def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
         """What makes the inputs of the run again, its positions being words."""
         row, asked = self.row, self.row["options"] or {}
+        asked_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
             bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
             limit=int(asked["limit"]) if "limit" in asked else None,
-            seed=int(asked.get("seed", 0)), batch_tokens=self.options.batch_tokens,
+            seed=int(asked.get("seed", 0)),
+            # So that of many sets a process that is killed does not lose much.
+            batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
@@ -334,7 +347,7 @@ class _Work:
         own = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
-                for table in ("surprisal", "minimal_pair"):
+                for table in ("surprisal", "minimal_pair", "ablated_pair"):
                     self.connection.execute(f"delete from {table} where run = ?", own)
             else:
                 for table in _TABLES:
@@ -379,8 +392,7 @@ class _Work:
         self.scorer.means = [each / tokens for each in sums]
 
     def _words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known = self._words_of("surprisal")
-        had = known if self.ablation is None else self._words_of("ablated_surprisal")
+        known, had = self._words_of("surprisal"), self._had()
         rows = _Rows()
         total, batches = self._batches()
         progress = Counter(self.on_progress, "scoring")
@@ -393,14 +405,14 @@ class _Work:
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        started = time.monotonic()
+                        texts = [_text(each) for each in inputs]
                         with interrupts.at_once():
-                            found = self._scored([_text(each) for each in inputs], sets)
-                        if not is_told:
-                            took = (time.monotonic() - started) * (len(batch.inputs) / len(inputs))
-                            left = took / batch.effort * max(0.0, total - progress.effort)
-                            self.on_estimate(left, len(sets), total - progress.done)
-                            is_told = True
+                            if not is_told:
+                                took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
+                                left = took / batch.effort * max(0.0, total - progress.effort)
+                                self.on_estimate(left, len(sets), total - progress.done)
+                                is_told = True
+                            found = self._scored(texts, sets)
                         self._add(rows, inputs, found, known)
                     progress.written(batch.sentences, batch.effort)
                     due = time.monotonic() - written >= SECONDS_AT_ONCE
@@ -409,6 +421,18 @@ class _Work:
                         written = time.monotonic()
             finally:
                 self._write(rows)
+
+    def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
+        """How long texts will take with all sets, from how long the whole model takes."""
+        started = time.monotonic()
+        self._scored(texts, [])
+        layers = int(self.row["layers"])
+        passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
+        return (time.monotonic() - started) * passes
+
+    def _had(self) -> set[int]:
+        """The words that the bank has, with all of the sets."""
+        return self._words_of("surprisal" if self.ablation is None else "ablated_surprisal")
 
     def _words_of(self, table: str) -> set[int]:
         own = "" if table == "surprisal" else " and ablation = ? and number = 1"
@@ -440,6 +464,7 @@ class _Work:
                 place += [at] + [-1] * (len(own) - 1)
                 shared += [len(own)] * len(own)
                 at += 1
+        rows.words += len(words)
         word, places = np.array(words, np.int32), np.array(place)
         run = np.full(len(word), self.row["id"], np.int32)
         is_new = np.array([each not in known for each in words], bool)
@@ -480,57 +505,88 @@ class _Work:
             ):
                 if parts:
                     insert(self.connection, table, pa.concat_tables(parts))
+        self.kept += rows.words
+        rows.words = 0
         self.connection.execute("checkpoint")
         rows.surprisal.clear()
         rows.ablated.clear()
 
     # Pairs.
 
-    def _left(self, read: dict[str, list[Pair]], sets: Sequence[HeadSet]) -> dict[str, list[Pair]]:
-        """The pairs that are not all in the bank, by source."""
+    def _left(
+        self, read: dict[str, list[Pair]], sets: int, *, replace: bool
+    ) -> dict[str, list[Pair]]:
+        """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
+
+        Raises CallError where the bank has other pairs of a file of that name, and keeps them.
+        """
+        if replace and self.ablation is None:
+            return read
         found = {}
         for source, pairs in read.items():
             own = [self.row["id"], source]
-            ((count,),) = self.connection.execute(
-                "select count(*) from minimal_pair where run = ? and source = ?", own
+            rows = self.connection.execute(
+                "select number, good, bad, paradigm from minimal_pair where run = ? and source = ?",
+                own,
             ).fetchall()
-            wanted = len(pairs) * len(sets)
-            ((ablated,),) = self.connection.execute(
-                "select count(*) from ablated_pair where run = ? and source = ? and ablation = ?",
-                [*own, self.ablation],
-            ).fetchall()
-            if count != len(pairs) or ablated != wanted:
-                found[source] = pairs
+            there = {number: told for number, *told in rows}
+            for each in pairs:
+                told = [_shown(each.good, each.at), _shown(each.bad, each.at), each.paradigm]
+                if there.get(each.number, told) != told:
+                    raise CallError(
+                        f"The bank has other pairs of {source}: its pair {each.number} was"
+                        " another one.",
+                        "Rename the file, or measure the run's pairs anew: attnbank surprisal"
+                        f" {self.row['name']} --replace",
+                    )
+            done = set() if replace else set(there)
+            if sets and done:
+                ((ablated,),) = self.connection.execute(
+                    "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
+                    " and ablation = ? and number = ?",
+                    [*own, self.ablation, sets],
+                ).fetchall()
+                done &= set(ablated)
+            if left := [each for each in pairs if each.number not in done]:
+                found[source] = left
         return found
 
     def _pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> int:
-        """Measure pairs and write them, all together; how many could not be asked for."""
-        asked = [self._sides(each) for each in pairs]
-        nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
+        """Measure pairs and write them as they come; how many could not be asked for."""
+        unasked = 0
+        waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
+        written = time.monotonic()
         with postponed() as interrupts:
-            for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-                some = [
-                    (at, texts)
-                    for at, texts in enumerate(asked[start : start + _PAIRS_AT_ONCE], start)
-                    if texts is not None
-                ]
-                if some:
+            try:
+                for start in range(0, len(pairs), _PAIRS_AT_ONCE):
+                    some = pairs[start : start + _PAIRS_AT_ONCE]
                     with interrupts.at_once():
-                        found = self._scored([text for _, texts in some for text in texts], sets)
-                    for number, each in enumerate(found):
-                        ends = np.cumsum([len(text.spans) for _, texts in some for text in texts])
-                        parts = np.split(each.words, ends[:-1])
-                        for place, (at, _) in enumerate(some):
-                            nats[number, at] = [
-                                _total(part) for part in parts[2 * place : 2 * place + 2]
-                            ]
-                self.on_progress(
-                    Progress("judging", min(start + _PAIRS_AT_ONCE, len(pairs)), len(pairs))
-                )
-            self._write_pairs(source, pairs, nats)
-        return int(np.isnan(nats[0]).any(1).sum())
+                        nats = self._judged(some, sets)
+                    waiting.append((some, nats))
+                    unasked += int(np.isnan(nats[0]).any(1).sum())
+                    self.on_progress(Progress("judging", start + len(some), len(pairs)))
+                    if time.monotonic() - written >= SECONDS_AT_ONCE:
+                        self._write_pairs(source, waiting)
+                        written = time.monotonic()
+            finally:
+                self._write_pairs(source, waiting)
+        return unasked
+
+    def _judged(self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]) -> np.ndarray:
+        """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
+        nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
+        asked = [(at, sides) for at, each in enumerate(pairs) if (sides := self._sides(each))]
+        texts = [text for _, sides in asked for text in sides]
+        if not texts:
+            return nats
+        ends = np.cumsum([len(text.spans) for text in texts])[:-1]
+        for number, found in enumerate(self._scored(texts, sets)):
+            sums = [_total(each) for each in np.split(found.words, ends)]
+            for place, (at, _) in enumerate(asked):
+                nats[number, at] = sums[2 * place : 2 * place + 2]
+        return nats
 
     def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
         """The texts of a pair with the spans that are asked for; None if they cannot be."""
@@ -556,10 +612,19 @@ class _Work:
             spans = spans[1:]  # nothing stands before it
         return Text(encoded.ids, encoded.segments, tuple(spans)) if spans else None
 
-    def _write_pairs(self, source: str, pairs: Sequence[Pair], nats: np.ndarray) -> None:
-        """Write the pairs of a source, in place of what was kept of it."""
+    def _write_pairs(self, source: str, waiting: list[tuple[Sequence[Pair], np.ndarray]]) -> None:
+        """Commit pairs of a source with all of their sets; those of the whole model where new."""
+        if not waiting:
+            return
+        pairs = [each for some, _ in waiting for each in some]
+        nats = np.concatenate([each for _, each in waiting], axis=1)
+        waiting.clear()
         run, count = self.row["id"], len(pairs)
         numbers = np.array([each.number for each in pairs], np.int32)
+        ((known,),) = self.connection.execute(
+            "select coalesce(list(number), []) from minimal_pair where run = ? and source = ?",
+            [run, source],
+        ).fetchall()
         told = pa.table(
             {
                 "run": np.full(count, run, np.int32),
@@ -574,18 +639,9 @@ class _Work:
                 "good_nats": _nullable(nats[0, :, 0]),
                 "bad_nats": _nullable(nats[0, :, 1]),
             }
-        )
+        ).filter(pa.array(~np.isin(numbers, known)))
         with transaction(self.connection):
-            self.connection.execute(
-                "delete from minimal_pair where run = ? and source = ?", [run, source]
-            )
             insert(self.connection, "minimal_pair", told)
-            if self.ablation is None:
-                return
-            self.connection.execute(
-                "delete from ablated_pair where run = ? and source = ? and ablation = ?",
-                [run, source, self.ablation],
-            )
             for number in range(1, len(nats)):
                 rows = {
                     "run": np.full(count, run, np.int32),
@@ -597,6 +653,7 @@ class _Work:
                     "bad_nats": _nullable(nats[number, :, 1]),
                 }
                 insert(self.connection, "ablated_pair", pa.table(rows))
+        self.connection.execute("checkpoint")
 
 
 def _text(read: Input) -> Text:

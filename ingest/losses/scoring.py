@@ -57,16 +57,19 @@ class Text:
 class Chunk:
     """Rows of tokens that go through the model together, and the P predictions that are read.
 
-    At (row, place) the model predicts `target`; -1 stands for the end of a word, where only the
-    boundary counts. `span` numbers the spans of all texts, `starts` marks the first of a word that
-    begins with a space, `ends` the end of one that white space, or nothing, follows.
+    A prediction is read at one of U places, each a (row, place) of the tokens: the end of a word
+    and the first piece of the next are read at the same one. There the model predicts `target`; -1
+    stands for the end of a word, where only the boundary counts. `span` numbers the spans of all
+    texts, `starts` marks the first of a word that begins with a space, `ends` the end of one that
+    white space, or nothing, follows.
     """
 
     ids: Tensor  # [R, T] int64
     mask: Tensor  # [R, T] int64, 0 for padding
     segments: Tensor  # [R, T] int64
-    row: Tensor  # [P] int64
-    place: Tensor  # [P] int64
+    row: Tensor  # [U] int64
+    place: Tensor  # [U] int64
+    at: Tensor  # [P] int64, the place of each prediction among the U
     target: Tensor  # [P] int64
     span: np.ndarray  # [P] int64
     starts: np.ndarray  # [P] bool
@@ -91,6 +94,7 @@ class Scorer:
         self.model = model
         self._chunk_tokens = chunk_tokens
         self._boundary = _boundary(model.input_tokenizer) if model.head == "causal" else None
+        self._known_marks: Tensor | None = None
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
     def score(
@@ -160,22 +164,43 @@ class Scorer:
             logits = model.whole(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
                 logits = logits[row, place]
-            return self._log_probabilities(logits, chunk.target.to(model.device))
+            log_p, boundary = self._log_probabilities(logits, chunk)
+        return log_p, None if boundary is None else boundary[chunk.at.numpy()]
 
     def _log_probabilities(
-        self, logits: Tensor, target: Tensor
+        self, logits: Tensor, chunk: Chunk
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        found, at_boundary = [], []
+        """The ln P of the P targets, and of a boundary at the U places."""
+        at, target = (each.to(logits.device) for each in (chunk.at, chunk.target.clamp(min=0)))
+        found = np.empty(len(at))
+        at_boundary = []
+        marks = None if self._boundary is None else self._marks(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
-            whole = rows.logsumexp(1)
-            chosen = target[start : start + _ROWS_AT_ONCE, None].clamp(min=0)
-            found.append((rows.gather(1, chosen)[:, 0] - whole).double().cpu().numpy())
-            if self._boundary is not None:
-                ids = self._boundary.to(rows.device)
-                mass = rows.index_select(1, ids[ids < rows.shape[1]]).logsumexp(1)
+            inside = (at >= start) & (at < start + len(rows))
+            own = at[inside] - start
+            top = rows.amax(1, keepdim=True)
+            # Once for both sums: rows have the size of the vocabulary, and this takes longest.
+            shares = (rows - top).exp_()
+            whole = shares.sum(1).log()
+            chosen = rows[own, target[inside]] - top[own, 0] - whole[own]
+            found[inside.cpu().numpy()] = chosen.double().cpu().numpy()
+            if marks is not None:
+                mass = (shares @ marks).log()
+                if (lost := mass.isneginf()).any():  # boundaries too improbable for float32
+                    mass[lost] = (rows - top)[lost][:, marks > 0].logsumexp(1)
                 at_boundary.append((mass - whole).double().cpu().numpy())
-        return np.concatenate(found), np.concatenate(at_boundary) if at_boundary else None
+        return found, np.concatenate(at_boundary) if at_boundary else None
+
+    def _marks(self, logits: Tensor) -> Tensor:
+        """For each column of logits 1 where its piece is a boundary, else 0."""
+        assert self._boundary is not None
+        known = self._known_marks
+        if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
+            known = torch.zeros(logits.shape[1], device=logits.device)
+            known[self._boundary[self._boundary < logits.shape[1]].to(logits.device)] = 1
+            self._known_marks = known
+        return known
 
     def _chunks(self, every: Iterable[_Row]) -> Iterator[Chunk]:
         """Rows that go through the model together, where other rows do not change what it does."""
@@ -233,6 +258,8 @@ class Scorer:
         longest = max(len(each.ids) for each in rows)
         padding = self.model.input_tokenizer.padding
         points = [(at, point) for at, row in enumerate(rows) for point in row.points]
+        unique = dict.fromkeys((at, point.place) for at, point in points)
+        places = {each: number for number, each in enumerate(unique)}
 
         def padded(values: Callable[[_Row], Sequence[int]], fill: int) -> Tensor:
             return torch.tensor(
@@ -243,8 +270,9 @@ class Scorer:
             padded(lambda each: each.ids, padding),
             padded(lambda each: [1] * len(each.ids), 0),
             padded(lambda each: each.segments, 0),
-            torch.tensor([at for at, _ in points]),
-            torch.tensor([each.place for _, each in points]),
+            torch.tensor([row for row, _ in places]),
+            torch.tensor([place for _, place in places]),
+            torch.tensor([places[at, each.place] for at, each in points]),
             torch.tensor([each.target for _, each in points]),
             np.array([each.span for _, each in points]),
             np.array([each.starts for _, each in points]),

@@ -18,10 +18,11 @@ from attnbank.ingest.options import MOST_SEED, TRUST_HELP, option
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import RunChoice
-from attnbank.sql.runs import Run, choose_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from attnbank.sql.runs import Run
 
 Cut = Literal["zero", "mean", "uniform"]
 """What the output of a disabled head becomes, before the output projection."""
@@ -114,6 +115,8 @@ def run_to_read(connection: DuckDBPyConnection, path: Path, asked: str | int | N
     Raises CallError for one that does not exist, is not finished or cuts words, and where no run
     fits.
     """
+    from attnbank.sql.runs import choose_run
+
     analysis = replace(
         registry.find("surprisal_by_class"),
         name="attnbank surprisal",
@@ -204,8 +207,9 @@ def _controls(
     count = usual if options.controls is None else options.controls
     if count > possible:
         raise CallError(
-            f"Only {possible:,} sets can be drawn as controls of {own.name}: {len(own.heads)} heads"
-            f" from {'its layers' if options.controls_from == 'layers' else 'the others'}, none of"
+            f"Of {own.name} only {possible:,} control{'' if possible == 1 else 's'} can be drawn:"
+            f" {len(own.heads)} heads"
+            f" {'of its layers' if options.controls_from == 'layers' else 'of the model'}, none of"
             " them in a chosen set.",
             f"Give --controls {possible}"
             + (", or --controls-from any." if options.controls_from == "layers" else "."),

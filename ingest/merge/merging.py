@@ -23,6 +23,8 @@ from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved
 from attnbank.sql.matching import TABLES, Catalog, Matched, Part, match, unfit
 from attnbank.sql.quoting import place, quoted
 
+ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
+"""The tables of an ablation. It is taken whole, or not if there is one of its name in the last."""
 _COMPUTED = {
     "computation": ("run", "step", "options"),
     "head_distance": ("run", "smoothing"),
@@ -31,11 +33,8 @@ _COMPUTED = {
     "probe_score": ("probe",),
     "probe_weight": ("probe",),
     "surprisal": ("run", "word"),
-    "ablation_set": ("run", "ablation"),
-    "ablated_head": ("run", "ablation"),
-    "ablated_surprisal": ("run", "ablation"),
     "minimal_pair": ("run", "source"),
-    "ablated_pair": ("run", "ablation"),
+    **dict.fromkeys(ABLATION, ("run", "ablation")),
 }
 """The tables of what was computed, and by which columns it is known that the new bank has it."""
 _SAME_PROBE = (
@@ -228,18 +227,20 @@ class _Merge:
                     )
 
     def _insert(
-        self, source: Source, table: str, moved: Moved, unless: str = "", **values: Any
-    ) -> int:
+        self, source: Source, table: str, moved: Moved, unless: str = "", known: str = "",
+        **values: Any,
+    ) -> int:  # fmt: skip
         """Insert rows of a table of the source, `own`; how many. A column that it lacks is null.
 
-        Rows for which the table has one, `there`, of which `unless` is true are left out.
+        Rows for which the table `known`, by default the same one, has a row, `there`, of which
+        `unless` is true are left out.
         """
         changed, rest = moved
         select = f"select {id_map.listed(self._values(source, table, changed))} {rest}"
         if unless:
             select = (
                 f"select own.* from ({select}) as own"
-                f" where not exists (from main.{table} as there where {unless})"
+                f" where not exists (from main.{known or table} as there where {unless})"
             )
         ((rows,),) = self._rows(f"insert into main.{table} by name {select}", values)
         return int(rows)
@@ -327,8 +328,11 @@ class _Merge:
         """Copy what was computed from runs that are taken whole, none of it twice."""
         whole = self.matched.whole_runs(source.number)
         ids = {"run": whole, "probe": self._probes(source, whole)}
+        self._name_ablations_left_out(source, whole)
         for table, keys in _COMPUTED.items():
-            self._insert(source, table, id_map.renumbered(table, source.number, ids), _same(*keys))
+            moved = id_map.renumbered(table, source.number, ids)
+            known = ABLATION[-1] if table in ABLATION else table
+            self._insert(source, table, moved, _same(*keys), known)
         user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])
         left_out = registry.statement("merge/computed_of_parts")
         for run, done in self._rows(left_out, {"runs": [*whole]}):
@@ -342,6 +346,15 @@ class _Merge:
                     f"The probe {old} ({kind}) of {source.shown} was not copied: it was trained on"
                     " part of a run. Train it again."
                 )
+
+    def _name_ablations_left_out(self, source: Source, whole: Mapping[int, int]) -> None:
+        statement = registry.statement("merge/ablations_left_out")
+        runs = {"old": [*whole], "new": [*whole.values()]}
+        for run, name in self._rows(statement, runs):
+            self.notes.append(
+                f"The ablation {name} of {run} in {source.shown} was not copied: an earlier bank"
+                " has another one of that name, or less of it."
+            )
 
     def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
         changed, rest = id_map.renumbered("probe", source.number, {"run": whole})

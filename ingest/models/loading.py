@@ -261,10 +261,13 @@ def describe(
     masked_lm: bool = False,
     trust_remote_code: bool = False,
     measure: Measure = "weights",
+    with_head: bool = False,
 ) -> Described:
     """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
     with explained(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
+        if with_head:
+            _own_head(name, opened.config, opened.tokenizer)
         _layout(name, opened.config, measure)
         layers, heads = _shape(name, opened.blank, opened.config)
     return Described(opened.input_tokenizer, layers, heads, opened.max_positions)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.errors import AttnbankWarning
+from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs.atomic import keep_owner_and_mode, new_part, remove_parts
 from attnbank.sql.quoting import literal, place, quoted
 
@@ -100,12 +101,14 @@ def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -
     try:
         if shutil.disk_usage(path.parent).free < (total - unused) * 1.1:
             raise OSError(errno.ENOSPC, "No space left for a copy")
-        with new_part(path) as part:
+        # A Ctrl-C must not stop the removal of the part.
+        with postponed() as interrupts, new_part(path) as part:
             copy = part.path / path.name
-            connection.execute(f"attach {literal(str(copy))} as attnbank_copy")
-            connection.execute(f"copy from database {quoted(name)} to attnbank_copy")
-            connection.execute("checkpoint attnbank_copy")
-            connection.execute("detach attnbank_copy")
+            with interrupts.at_once():
+                connection.execute(f"attach {literal(str(copy))} as attnbank_copy")
+                connection.execute(f"copy from database {quoted(name)} to attnbank_copy")
+                connection.execute("checkpoint attnbank_copy")
+                connection.execute("detach attnbank_copy")
             keep_owner_and_mode(copy, path.stat())
             # The old file is still open, and so locked: no other process can have begun to write.
             copy.replace(path)

@@ -30,6 +30,10 @@ CREATE = (
 )
 _PROBES = ("probe", "probe_score", "probe_weight")
 _STEPS = ("head_distance", "head_embedding", "computation")
+_MEASURED = (
+    "surprisal", "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair",
+    "ablated_pair",
+)  # fmt: skip
 _SAVED = ("saved_relation", "saved_pair")
 _RUNS = ("run", "preferred_run", "model", "corpus")
 _TEXT = ("corpus", "document", "sentence", "word", "enhanced_dependency", "mention")
@@ -69,12 +73,12 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
     """A digest (SHA-256) of what an answer depends on besides its run and parameters.
 
     That is the text of every analysis, and of those small tables that may change while a run does
-    not: the runs, if it looks for another one; probes; results of `compute`; saved relations, if
-    one is asked for; frequencies of words.
+    not: the runs, if it looks for another one; probes; results of `compute`; what was measured of
+    words and pairs; saved relations, if one is asked for; frequencies of words.
     """
     tables: set[str] = set()
     words = _words(analysis.name, analysis.body)
-    for group in (_PROBES, _STEPS, _FREQUENCIES):
+    for group in (_PROBES, _STEPS, _MEASURED, _FREQUENCIES):
         if words & set(group) or analysis.is_own:
             tables |= set(group)
     if given.get("relation") is not None or analysis.is_own:

@@ -254,7 +254,9 @@ comment on macro stirred is 'A whole number made of another and a salt, from 0 t
 
 create or replace macro drawn(resample, draw) as stirred(
     stirred(
-        stirred(cast(resample as bigint) * 1000003 + cast(draw as bigint) * 7919 + 12345, 104729 * cast(draw as bigint)),
+        stirred(
+            cast(resample as bigint) * 1000003 + cast(draw as bigint) * 7919 + 12345, 104729 * cast(draw as bigint)
+        ),
         1299709 * cast(resample as bigint)
     ),
     15485863

@@ -27,7 +27,7 @@ asked_word as (
             else 'all'
         end as class,
         case
-            when $relation is null then true
+            when $relation is null or $relation = 'all' then true
             when $saved is not null then word.id in (
                 select saved_pair.word from saved_pair where saved_pair.relation = $saved
             )
@@ -58,6 +58,7 @@ asked_pair as (
     where list_contains($runs, minimal_pair.run)
         and (
             $relation is null
+            or $relation = 'all'
             or minimal_pair.paradigm = $relation
             or without_subtype(minimal_pair.paradigm) = $relation
             or word.id in (select saved_pair.word from saved_pair where saved_pair.relation = $saved)

@@ -82,6 +82,22 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
     assert "Nearest heads" in page.text and "How it looks" in page.text
 
 
+def test_a_head_tells_what_got_worse_without_it(
+    client: TestClient, explored: Path, runs: dict[str, str]
+) -> None:
+    with open_bank(explored) as bank:
+        (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
+    page = _page(client, "/head/2-3", run=runs["decoder"])
+    assert "Without it" in page.text and f"Run: {runs['decoder']}" in page.text
+    (shown,) = (each for each in page.rows if each[:2] == ["two", "two heads"])
+    assert shown[2:4] == ["1-1, 2-3", "zero"]
+    assert [shown[at] for at in (6, 7, 8, 13)] == [
+        f"{row[name]:.3f}" for name in ("whole", "without", "difference", "p")
+    ]
+    for head, run in (("2-2", runs["decoder"]), ("2-3", runs["single"])):
+        assert "Without it" not in _page(client, f"/head/{head}", run=run).text
+
+
 @pytest.mark.usual("dependent_to_head")
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 def test_examples_are_right_and_wrong_as_the_analysis_counts(

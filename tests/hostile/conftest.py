@@ -47,7 +47,8 @@ def case(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Case]:
     """A function from the name of a command to it, ready to be run."""
-    known = commands(sample / "stories.conllu", sample / "press.conllu", tiny_model("bert"))
+    corpora = sample / "stories.conllu", sample / "press.conllu"
+    known = commands(*corpora, tiny_model("bert"), tiny_model("gpt2"))
     made: dict[str, Case] = {}
 
     def make(name: str) -> Case:

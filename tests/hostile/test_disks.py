@@ -18,6 +18,7 @@ from writing_commands import Case, at_most_two_lines
 NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "-o", "-o parquet", "delete", "use", "annotate",
+    "surprisal", "ablate",
 )  # fmt: skip
 SIZES = 2
 """No room at all, and as much again as the command leaves."""

@@ -197,6 +197,34 @@ def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
     assert abs(np.nansum(found.words) - (np.nansum(found.pieces) + left)) < 1e-3
 
 
+def test_boundaries_too_improbable_for_float32(made: Made) -> None:
+    """Surprisals are finite where no share of the probability is left for what begins a word."""
+    model, texts = made("Llama")
+    pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
+    begins = [id for id, piece in pieces.items() if piece[0] in "ĠĊĉč" or piece == "<|endoftext|>"]
+    last, least = model.whole.get_output_embeddings(), 0.0
+    with torch.no_grad():
+        last.weight *= 200
+        (found,) = Scorer(model).score(texts)
+        expected = []
+        for text in texts:
+            rows = oracle_ablation.logits(model.whole, text.ids, text.segments).log_softmax(-1)
+            at_boundary = rows[:, begins].double().logsumexp(1).tolist()
+            least = min(least, *at_boundary)
+            for start, end in text.spans:
+                total = math.nan if start == 0 else 0.0
+                for at in range(start, end if start else start):
+                    total -= float(rows[at - 1, text.ids[at]])
+                if start and text.ids[start] in begins:
+                    total += at_boundary[start - 1]
+                if end == len(text.ids) or text.ids[end] in begins:
+                    total -= at_boundary[end - 1]
+                expected.append(total)
+        last.weight /= 200
+    assert least < -150  # e to this power is 0 in float32
+    assert np.allclose(found.words, expected, atol=0.05, rtol=1e-4, equal_nan=True)
+
+
 def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
     model, texts = made("Mistral")
     with pytest.raises(CallError) as told:

@@ -38,7 +38,7 @@ def test_the_command_writes_the_page(
     file = tmp_path / "report.html"
     assert run(["-b", str(sample_bank), "report", "-o", str(file)]) == 0
     told = capfd.readouterr()
-    assert not told.out and "Answering: 18 of 18 sections" in told.err
+    assert not told.out and "Answering: 20 of 20 sections" in told.err
     assert "table-1" in read(file.read_text(encoding="utf-8")).ids
     assert list(tmp_path.iterdir()) == [file]
 
@@ -68,7 +68,7 @@ def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFix
     bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
     assert run(["-b", str(bank), "report", "-o", str(file)]) == 0
-    assert "Answering: 18 of 18 sections" in capfd.readouterr().err
+    assert "Answering: 20 of 20 sections" in capfd.readouterr().err
     page = read(file.read_text(encoding="utf-8"))
     assert "missing-table-1" in page.ids and "table-1" not in page.ids
 

@@ -146,6 +146,16 @@ def test_steps_and_frequencies_count(own: Path) -> None:
         assert bank.kept("head_function") is None and bank.kept("best_head") is not None
 
 
+def test_what_was_measured_of_words_counts(own: Path) -> None:
+    with open_bank(own) as bank:
+        assert bank.kept("ablation_effect") is not None
+        assert bank.kept("surprisal_by_class") is not None
+    with duckdb.connect(str(own)) as connection:
+        connection.execute("update ablated_surprisal set nats = nats + 1 where number = 1")
+    with open_bank(own) as bank:
+        assert bank.kept("ablation_effect") is None and bank.kept("best_head") is not None
+
+
 def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) -> None:
     with open_bank(own) as bank:
         run_of = bank.run_of("best_head")

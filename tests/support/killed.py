@@ -1,13 +1,13 @@
-"""Commands that are killed before the nth statement that they give to a bank that they write."""
+"""Commands that are stopped before the nth statement that they give to a bank that they write."""
 
 from __future__ import annotations
 
 import signal
 from pathlib import Path
 
-from forked import Forked
+from forked import Ended, Forked
 
-_KILL = """
+_STOP = """
 import os, signal
 
 class Killed:
@@ -17,8 +17,10 @@ class Killed:
     def __exit__(self, *how): self.connection.close()
     def execute(self, *args):
         count.append(None)
+        if {counts}:
+            open("statements", "w").write(str(len(count)))
         if len(count) == {at}:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), {number})
         return self.connection.execute(*args)
 
 count = []
@@ -28,12 +30,39 @@ opening.connect = lambda *args: Killed(connect(*args))
 """
 
 
-def killed_at(forked: Forked, at: int, args: list[str], folder: Path) -> None:
-    """Run `attnbank ARGS` in a folder until it is about to give statement `at` to a bank.
+def stopped_at(
+    forked: Forked,
+    at: int,
+    args: list[str],
+    folder: Path,
+    number: signal.Signals = signal.SIGKILL,
+    setup: str = "",
+) -> Ended:
+    """Run `attnbank ARGS` in a folder, and send it a signal as it gives statement `at` to a bank.
+
+    `setup` is Python code that runs first.
+    """
+    code = _STOP.format(at=at, number=int(number), counts=False)
+    return forked.run(args, folder, setup=setup + code)
+
+
+def killed_at(forked: Forked, at: int, args: list[str], folder: Path, setup: str = "") -> None:
+    """Kill `attnbank ARGS` where it is about to give statement `at` to a bank.
 
     Raises AssertionError where the command ends before that.
     """
-    ended = forked.run(args, folder, setup=_KILL.format(at=at))
+    ended = stopped_at(forked, at, args, folder, setup=setup)
     # Where the work is done in a process of its own, that one is killed, and the command says so.
     is_told = ended.status == 1 and "was killed (SIGKILL)" in ended.told
     assert ended.status == -signal.SIGKILL or is_told, ended.told
+
+
+def statements(forked: Forked, args: list[str], folder: Path, setup: str = "") -> int:
+    """Run `attnbank ARGS` in a folder to its end; how many statements it gives to banks."""
+    code = _STOP.format(at=0, number=0, counts=True)
+    ended = forked.run(args, folder, setup=setup + code)
+    assert ended.status == 0, ended.told
+    counted = folder / "statements"
+    found = int(counted.read_text())
+    counted.unlink()
+    return found

@@ -283,12 +283,18 @@ KINDS = tuple(_KINDS)
 
 
 def save(
-    kind: str, folder: Path, text: Iterable[str], seed: int = 0, *, masked_lm: bool = False
+    kind: str,
+    folder: Path,
+    text: Iterable[str],
+    seed: int = 0,
+    *,
+    masked_lm: bool = False,
+    causal_lm: bool = False,
 ) -> Path:
     """Make a model of a kind with random weights, and a tokenizer trained on the text; save both.
 
-    With `masked_lm` the model has a masked-language-model head, also random. Weights are ten times
-    as wide as usual, because the heads of a newly initialised model attend almost evenly, and
+    With `masked_lm` or `causal_lm` the model has that head, also random. Weights are ten times as
+    wide as usual, because the heads of a newly initialised model attend almost evenly, and
     every peak would be a near tie.
     """
     make_tokenizer, make_model = _KINDS[kind]
@@ -298,6 +304,8 @@ def save(
         model = make_model(len(tokenizer))
         if masked_lm:
             model = transformers.AutoModelForMaskedLM.from_config(model.config)
+        if causal_lm:
+            model = transformers.AutoModelForCausalLM.from_config(model.config)
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim > 1:

@@ -25,11 +25,28 @@ from attnbank.ingest.store import pipeline
 pipeline.WEIGHTS_AT_ONCE = 1
 """
 
+MEASURED = """
+from attnbank.ingest.losses import measuring
+measuring.SECONDS_AT_ONCE = 0
+"""
+
 WORDS = "select word.id as word, word.index as place from word order by word.id"
 """What a file of the user's own may say of each word."""
 
 _QUIET = frozenset(
-    {"annotate", "ingest", "compute", "probe", "export", "import", "merge", "delete", "demo"}
+    {
+        "ablate",
+        "annotate",
+        "ingest",
+        "compute",
+        "probe",
+        "export",
+        "import",
+        "merge",
+        "delete",
+        "demo",
+        "surprisal",
+    }
 )
 _TIMES = frozenset({"started", "finished"})
 
@@ -61,11 +78,12 @@ class Command:
         return ended.status == 0 or bool(self.done and self.done in ended.told)
 
 
-def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
-    """The commands by name; the corpora and the model are small."""
+def commands(corpus: Path, other: Path, model: Path, decoder: Path) -> dict[str, Command]:
+    """The commands by name; the corpora and the models are small."""
     one = ("ingest", str(corpus), "-m", str(model), "--batch-tokens", "256")
     two = ("ingest", str(other), "-m", str(model), "--batch-tokens", "256")
     parts = (*one, "--shard", "1/2", "-b", "1.duckdb"), (*one, "--shard", "2/2", "-b", "2.duckdb")
+    of_decoder = ("ingest", str(other), "-m", str(decoder), "--batch-tokens", "256")
     probe = ("probe", "attention", "--train-run", "1", "--test-run", "2", "--epochs", "2")
     return {
         "ingest": Command(one),
@@ -93,6 +111,14 @@ def commands(corpus: Path, other: Path, model: Path) -> dict[str, Command]:
         "annotate": Command(
             ("annotate", "own.csv"), (one, ("sql", WORDS, "-o", "own.csv")),
             done="has a table own already",
+        ),
+        "surprisal": Command(
+            ("surprisal", "1", "--agreement", "--batch-tokens", "256"), (of_decoder,)
+        ),
+        "ablate": Command(
+            ("ablate", "a", "--heads", "1-2,3-1", "--with", "mean", "--controls", "2",
+             "--agreement", "--batch-tokens", "256"),
+            (of_decoder,),
         ),
         "use": Command(("use", "1"), (one, two)),
         "demo": Command(("demo",), is_long=True),
@@ -163,7 +189,8 @@ def run(forked: Forked, folder: Path, args: tuple[str, ...], **how: Any) -> Ende
     """Run a command on the bank of a folder."""
     quiet = ["-q"] if args[0] in _QUIET else []
     bank = [] if args[0] == "merge" else ["-b", "bank.duckdb"]  # it names its new bank itself
-    return forked.run([*bank, *args, *quiet], folder, setup=SMALL, **how)
+    setup = SMALL + MEASURED if args[0] in ("ablate", "surprisal") else SMALL
+    return forked.run([*bank, *args, *quiet], folder, setup=setup, **how)
 
 
 def content(folder: Path, *, numbers_differ: bool = False) -> dict[str, str]:

@@ -122,17 +122,19 @@ class Checked:
         )
 
     def surprising(self, scope: Scope) -> list[str]:
-        """The nodes that a scope declares whose surprisal is read: there, in a block or in a key."""
-        asked: set[str] = set()
+        """The nodes that a scope declares whose surprisal is read there, in a block or in a key."""
+        found: set[str] = set()
         for each in self.scopes():
             if each is scope or each.outer is scope:
-                owners = {one.owner for one in each.references() if one.feature == SURPRISAL}
-                owners |= {name for name, tests in each.tests.items() if asks_surprisal(tests)}
-                asked |= {name for name in owners if each is scope or name not in each.nodes}
+                owners: set[str] = {
+                    one.owner for one in each.references() if one.feature == SURPRISAL
+                }
+                owners |= {name for name, asked in each.tests.items() if asks_surprisal(asked)}
+                found |= {name for name in owners if each is scope or name not in each.nodes}
         if scope is self.pattern:
             keys = self.keys_of(tree.Reference)
-            asked |= {each.owner for each in keys if each.feature == SURPRISAL}
-        return [name for name in scope.nodes if name in asked]
+            found |= {each.owner for each in keys if each.feature == SURPRISAL}
+        return [name for name in scope.nodes if name in found]
 
     def reads_surprisal(self) -> bool:
         """Whether it reads how improbable a model finds a word."""
@@ -262,12 +264,13 @@ def _resolve(scope: Scope) -> None:
             raise RequestError(
                 order.place, f"{order.sign} cannot go between these.", f"It goes between {what}."
             )
-    for test in tree.parts(tree.Test, *scope.tests.values()):
-        if test.feature == SURPRISAL and test.kind not in ("present", "absent"):
-            raise RequestError(
-                test.place, "surprisal is a number, which brackets only ask for or exclude:"
-                " [surprisal], [!surprisal].", "Compare it in a clause of its own: N.surprisal > 8.",
-            )  # fmt: skip
+    for node, alternatives in scope.tests.items():
+        for test in tree.parts(tree.Test, *alternatives):
+            if test.feature == SURPRISAL and test.values:
+                raise RequestError(
+                    test.place, "surprisal is a number, which is compared outside of brackets.",
+                    f"Write {node} []; {node}.surprisal > 8.",
+                )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
         if isinstance(clause, tree.Comparison):
             scope.clauses[at] = _checked_comparison(scope, clause)
@@ -365,6 +368,9 @@ def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tre
 
 
 def _check_number(constant: tree.Constant, operator: tree.Operator) -> None:
+    if isinstance(constant.value, tree.Regex):
+        told = "a number cannot be compared with a regular expression."
+        raise RequestError(constant.place, told)
     if not _is_number(constant.value):
         raise RequestError(constant.place, f"{operator} must be followed by a number.")
     if not math.isfinite(float(constant.written)):

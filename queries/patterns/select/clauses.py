@@ -354,8 +354,8 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
         elif key.feature == SURPRISAL:  # which of several words only the first one has
             found = "min(surprisal_looked_at.nats)"
             joined += (
-                " left join surprisal as surprisal_looked_at"
-                f" on surprisal_looked_at.word = looked_at.id and surprisal_looked_at.run = {run.id}"
+                " left join surprisal as surprisal_looked_at on"
+                f" surprisal_looked_at.word = looked_at.id and surprisal_looked_at.run = {run.id}"
             )
         else:
             is_label = key.feature == "deprel"

@@ -7,7 +7,7 @@
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference in
 --   surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
--- plot: bars x=difference y=name low=low high=high beside=control_mean label=heads panel=outcome
+-- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome
 -- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share in
 --   which the good one is the more probable: below 0 it does worse.
 -- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and with n
@@ -21,7 +21,7 @@
 -- param relation
 -- column ablation varchar: name of the ablation (attnbank ablate NAME)
 -- column name varchar: name of the set
--- column heads varchar: its heads, as layer-head; the first ten
+-- column heads varchar: its heads, as layer-head
 -- column replacement varchar: what became of their output: zero, mean or uniform
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
 -- column class varchar: the relation, part of speech, new or repeated; all for all words
@@ -81,7 +81,7 @@ classed as (
     select
         outcome_sum.outcome,
         place.group_number,
-        unnest(case when $classification is null then ['all'] else ['all', outcome_sum.class] end) as class,
+        unnest(case when outcome_sum.class = 'all' then ['all'] else ['all', outcome_sum.class] end) as class,
         outcome_sum.ablation,
         outcome_sum.number,
         outcome_sum.total,
@@ -279,10 +279,7 @@ named_head as (
 select
     chosen.ablation,
     chosen.name,
-    case
-        when len(named_head.heads) > 10 then concat(joined(list_slice(named_head.heads, 1, 10)), ', ...')
-        else joined(named_head.heads)
-    end as heads,
+    joined(named_head.heads) as heads,
     chosen.replacement,
     effect.outcome,
     effect.class,

@@ -9,11 +9,11 @@
 -- note: a causal model knows what stands before the verb, a masked model the whole sentence.
 -- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by documents.
 -- param ablation varchar = null: only this ablation; null for all of the run
--- column ablation varchar: name of the ablation; null, like name, for the whole model
--- column name varchar: name of the set of heads that is disabled
+-- column ablation varchar: name of the ablation; null for the whole model
+-- column name varchar: name of the set of heads that is disabled, or whole model
 -- column attractors integer: nouns of the other number in between: 0, 1, or 2 for 2 and more; null for all
 -- column n bigint: verbs
--- column accuracy
+-- column accuracy double: share of verbs that are more probable than their other form, in [0, 1]
 -- column low, high
 -- column margin double: mean of ln P(the verb) − ln P(its other form), in nats
 -- column distance double: mean number of words from the subject to the verb
@@ -119,7 +119,7 @@ averaged as (
 
 select
     averaged.ablation,
-    known_set.name,
+    coalesce(known_set.name, 'whole model') as name,
     averaged.attractors,
     averaged.n,
     averaged.accuracy,

@@ -3,7 +3,7 @@
 -- grain: one row per (source, paradigm, ablation, set), those of the whole model first
 -- formula: accuracy = share of pairs with ln P(good) > ln P(bad)
 -- run: needs=pairs
--- plot: bars x=accuracy y=paradigm color=name low=low high=high rule=chance
+-- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name domain=0,1
 -- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation of
 --   the subject. Of a file whole sentences are compared: of a causal model without the first word where nothing stands
 --   before it, of a masked model by pseudo-log-likelihood (Salazar et al. 2020).
@@ -12,10 +12,10 @@
 -- param source varchar = null: only pairs of this file, or agreement; null for all
 -- column source varchar: name of the file, or agreement
 -- column paradigm varchar: what the file calls it, or the relation of the subject; all for all of the source
--- column ablation varchar: name of the ablation; null, like name, for the whole model
--- column name varchar: name of the set of heads that is disabled
+-- column ablation varchar: name of the ablation; null for the whole model
+-- column name varchar: name of the set of heads that is disabled, or whole model
 -- column n bigint: pairs
--- column accuracy
+-- column accuracy double: share of pairs whose good one is the more probable, in [0, 1]
 -- column low, high
 -- column margin double: mean of ln P(good) − ln P(bad), in nats
 -- column chance double: 0.5
@@ -91,7 +91,7 @@ select
     averaged.source,
     averaged.paradigm,
     averaged.ablation,
-    known_set.name,
+    coalesce(known_set.name, 'whole model') as name,
     averaged.n,
     averaged.accuracy,
     wilson_low(averaged.accuracy * averaged.n, averaged.n) as low,

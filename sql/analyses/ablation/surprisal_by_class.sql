@@ -13,7 +13,7 @@
 -- column class varchar: the part of speech or the relation; all for all
 -- column n bigint: words with a surprisal
 -- column surprisal double: their mean surprisal, in nats
--- column low double: lower end of the 95 % interval of surprisal; null, like high, if all words are in one document
+-- column low double: lower end of the 95 % interval of surprisal, at least 0; null, like high, if all words are in one document
 -- column high double: upper end of the 95 % interval of surprisal
 -- column perplexity double: exp(surprisal), by words
 -- column missing bigint: words of the run without one
@@ -72,7 +72,9 @@ select
     averaged.class,
     averaged.n,
     averaged.surprisal,
-    averaged.surprisal - averaged.margin as low,
+    case
+        when averaged.margin is not null then greatest(cast(0 as double), averaged.surprisal - averaged.margin)
+    end as low,
     averaged.surprisal + averaged.margin as high,
     exp(averaged.surprisal) as perplexity,
     averaged.missing,

@@ -36,6 +36,21 @@ unspelled as (
     group by document.corpus
 ),
 
+measured as (
+    select surprisal.run, count(*) as words
+    from surprisal
+    group by surprisal.run
+),
+
+disabled as (
+    select
+        ablation_set.run,
+        list(distinct ablation_set.ablation order by ablation_set.ablation) as ablations
+    from ablation_set
+    where ablation_set.finished is not null
+    group by ablation_set.run
+),
+
 left_out as (
     select run.id as run, count(*) as skipped
     from skipped
@@ -94,12 +109,16 @@ select
     run.bos,
     run.measure,
     run.heads,
-    run.misspelled_words
+    run.misspelled_words,
+    cast(coalesce(measured.words, 0) as bigint) as surprisals,
+    coalesce(disabled.ablations, []) as ablations
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
 left join held on held.run = run.id
 left join seen on seen.run = run.id
+left join measured on measured.run = run.id
+left join disabled on disabled.run = run.id
 left join left_out on left_out.run = run.id
 left join unspelled on unspelled.corpus = run.corpus
 left join inner_of_run on inner_of_run.run = run.id

@@ -1,0 +1,110 @@
+"""Effects of ablations and their intervals, beside NumPy's own resamples of the same documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from attnbank.queries import open_bank
+
+SETS = 12
+DOCUMENTS = 30
+
+
+@pytest.fixture(scope="module")
+def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank with made-up losses: words of many documents, one set of heads and its controls."""
+    from case_bank import make_bank
+
+    rng = np.random.default_rng(3)
+    words, losses, without = [], [], []
+    number = 0
+    for document in range(1, DOCUMENTS + 1):
+        shift = rng.normal()
+        for place in range(1, int(rng.integers(1, 9)) + 1):
+            number += 1
+            relation = ("nsubj", "obj:x", "det")[number % 3]
+            words.append(f"{number},{document},{place},w{number % 5},{relation}")
+            loss = rng.gamma(2.0)
+            losses.append(f"1,{number},{loss}")
+            for at in range(1, SETS + 1):
+                worse = loss + (at == 1) * 0.3 + shift / 4 + rng.normal() / 3
+                without.append(f"1,a,{at},{number},{worse}")
+    rows = "\n".join
+    every = range(1, DOCUMENTS + 1)
+    return make_bank(
+        tmp_path_factory.mktemp("ablation") / "bank.duckdb",
+        {
+            "document": rows(["id,index", *(f"{each},{each}" for each in every)]),
+            "sentence": rows(["id,document", *(f"{each},{each}" for each in every)]),
+            "word": rows(["id,sentence,index,form,deprel", *words]),
+            "sequence": rows(["id,run,document", *(f"{each},1,{each}" for each in every)]),
+            "surprisal": rows(["run,word,nats", *losses]),
+            "ablation_set": rows(
+                ["run,ablation,number,name,control_of,replacement,finished"]
+                + [
+                    f"1,a,{at},s{at},{'' if at == 1 else 1},zero,2026-01-01 00:00:00"
+                    for at in range(1, SETS + 1)
+                ]
+            ),
+            "ablated_head": rows(
+                ["run,ablation,number,layer,head"]
+                + [f"1,a,{at},1,{at}" for at in range(1, SETS + 1)]
+            ),
+            "ablated_surprisal": rows(["run,ablation,number,word,nats", *without]),
+        },
+    )
+
+
+@pytest.mark.parametrize("relation", ["all", "nsubj", "obj", "det"])
+def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        own = "" if relation == "all" else f" where split_part(word.deprel, ':', 1) = '{relation}'"
+        rows = connection.execute(
+            "select word.sentence, ablated.number, ablated.nats - surprisal.nats, surprisal.nats"
+            " from ablated_surprisal as ablated inner join surprisal using (run, word)"
+            f" inner join word on word.id = ablated.word{own}"
+        ).fetchall()
+    with open_bank(bank) as opened:
+        found = opened.query("ablation_effect", classification="relation")
+    (row,) = found.filter(found["class"] == relation).to_dicts()
+    document = np.array([each[0] for each in rows])
+    number = np.array([each[1] for each in rows])
+    difference = np.array([each[2] for each in rows])
+    means = [difference[number == each].mean() for each in range(1, SETS + 1)]
+    chosen = number == 1
+    assert row["n"] == chosen.sum() and row["controls"] == SETS - 1
+    assert row["difference"] == pytest.approx(means[0])
+    assert row["whole"] == pytest.approx(np.mean([each[3] for each in rows]))
+    assert row["control_mean"] == pytest.approx(np.mean(means[1:]))
+    assert row["p"] == pytest.approx((1 + sum(each >= means[0] for each in means[1:])) / SETS)
+    rng = np.random.default_rng(1)
+    sums = np.array([difference[chosen & (document == each)].sum() for each in range(1, 31)])
+    counts = np.array([(chosen & (document == each)).sum() for each in range(1, 31)])
+    drawn = rng.integers(0, DOCUMENTS, (20_000, DOCUMENTS))
+    resampled = sums[drawn].sum(1) / counts[drawn].sum(1)
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    # Ends of 1,000 resamples: their own standard error is near a tenth of the interval's half.
+    within = 0.25 * (high - low) / 2
+    assert row["low"] == pytest.approx(low, abs=within)
+    assert row["high"] == pytest.approx(high, abs=within)
+
+
+def test_draws_are_even_and_independent(bank: Path) -> None:
+    """What stands for chance: each group is drawn as often, and draws do not go together."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        found = connection.execute(
+            "select list(drawn(resample, draw) order by draw) from range(1, 1001) as r(resample),"
+            " range(1, 101) as d(draw) group by resample order by resample"
+        ).fetchnumpy()
+    numbers = np.stack([*next(iter(found.values()))])
+    for groups in (2, 3, 10, 37, 100):
+        drawn = numbers[:, :groups] % groups
+        times = np.stack([np.bincount(row, minlength=groups) for row in drawn])
+        # 1,000 draws of each place: their counts differ from the mean by 4 standard errors at most.
+        assert np.abs(times.sum(0) - 1000).max() < 4.5 * np.sqrt(1000)
+        assert times.var(0).mean() == pytest.approx(1 - 1 / groups, rel=0.08)
+        assert len({tuple(row) for row in times}) > min(900, 2**groups - 2 if groups < 4 else 900)

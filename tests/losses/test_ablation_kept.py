@@ -1,0 +1,197 @@
+"""Ablations that are stopped, or meet another of their name: what is kept of them is whole."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from forked import Forked
+from killed import killed_at, statements, stopped_at
+
+from attnbank.cli.app import run
+from attnbank.ingest import merge_banks
+
+TABLES = (
+    "surprisal",
+    "ablation_set",
+    "ablated_head",
+    "ablated_surprisal",
+    "minimal_pair",
+    "ablated_pair",
+)
+PAIRS = "good\tbad\nThe dogs bark.\tThe dogs barks.\nShe saw him.\tShe saw he.\n"
+OFTEN = "from attnbank.ingest.losses import measuring\nmeasuring.SECONDS_AT_ONCE = 0\n"
+"""Each batch is committed by itself, so that there are many places to stop at."""
+COMMAND = [
+    "-b", "bank.duckdb", "ablate", "two", "--heads", "1-2", "--heads", "2-1,3-4", "--controls", "2",
+    "--with", "mean", "--agreement", "--pairs", "pairs.tsv", "--batch-tokens", "64",
+]  # fmt: skip
+SHARES = (0.2, 0.5, 0.9)
+"""Where in its statements the command is stopped, of all of them."""
+
+Model = Callable[[str], Path]
+Ingested = Callable[..., Path]
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+def _rows(bank: Path) -> Rows:
+    """All that was measured, but for the times."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return {
+            table: connection.execute(
+                f"select columns(lambda each: each not in ('started', 'finished')) from {table}"
+                " order by all"
+            ).fetchall()
+            for table in TABLES
+        }
+
+
+def _ask(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+@pytest.fixture(scope="module")
+def ready(
+    tiny_causal_lm: Model,
+    ingested: Ingested,
+    few: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A folder of a bank of a run over a few sentences, and of a file of pairs."""
+    folder = tmp_path_factory.mktemp("ready")
+    shutil.copy(ingested(few, tiny_causal_lm("gpt2")), folder / "bank.duckdb")
+    (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(
+    ready: Path, forked: Forked, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Rows, int]:
+    """What the command writes that nothing stops, and with how many statements."""
+    folder = Path(shutil.copytree(ready, tmp_path_factory.mktemp("whole") / "copy"))
+    count = statements(forked, COMMAND, folder, OFTEN)
+    return _rows(folder / "bank.duckdb"), count
+
+
+@pytest.fixture
+def copy(ready: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ready, tmp_path / "copy"))
+
+
+@pytest.fixture
+def measured(copy: Path, forked: Forked) -> Path:
+    """A bank with an ablation."""
+    assert forked.run([*COMMAND, "-q"], copy).status == 0
+    return copy / "bank.duckdb"
+
+
+def _check_whole_inputs(bank: Path) -> int:
+    """Each set has the words of the whole model or fewer, all sets the same; how many."""
+    by_set = _ask(
+        bank, "select number, list(word order by word) from ablated_surprisal group by number"
+    )
+    assert len({str(words) for _, words in by_set}) <= 1 and len(by_set) in (0, 6)
+    words = set(by_set[0][1]) if by_set else set()
+    assert words <= {word for (word,) in _ask(bank, "select word from surprisal")}
+    torn = _ask(
+        bank,
+        "select sequence.id from sequence inner join position on position.sequence = sequence.id"
+        " left join surprisal on surprisal.word = position.word where position.word is not null"
+        " group by sequence.id having count(surprisal.word) not in (0, count(*))",
+    )
+    assert torn == []
+    return len(words)
+
+
+def _check_ends_whole(copy: Path, whole: Rows, forked: Forked) -> None:
+    """The same command makes of a stopped one what it would have been, to the last digit.
+
+    Batches are the same, and are committed whole: no sum is in another order.
+    """
+    again = forked.run([*COMMAND, "-q"], copy, setup=OFTEN)
+    assert again.status == 0, again.told
+    found = _rows(copy / "bank.duckdb")
+    for table in TABLES:
+        assert found[table] == whole[table] and found[table], table
+    assert _ask(copy / "bank.duckdb", "select count(*) from ablation_set where finished is null")[
+        0
+    ] == (0,)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_killed_it_goes_on(
+    share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
+) -> None:
+    killed_at(forked, round(whole[1] * share), COMMAND, copy, OFTEN)
+    _check_whole_inputs(copy / "bank.duckdb")
+    _check_ends_whole(copy, whole[0], forked)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("at", range(40))
+def test_killed_by_the_dozen(
+    at: int, copy: Path, whole: tuple[Rows, int], forked: Forked, soak_seed: int
+) -> None:
+    """Twice: the second kill comes in what the first one left to do."""
+    killed_at(forked, 1 + (whole[1] - 1) * at // 40, COMMAND, copy, OFTEN)
+    _check_whole_inputs(copy / "bank.duckdb")
+    stopped_at(forked, 1 + (37 * at + soak_seed) % whole[1], COMMAND, copy, setup=OFTEN)
+    _check_whole_inputs(copy / "bank.duckdb")
+    _check_ends_whole(copy, whole[0], forked)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_interrupted_it_keeps_whole_inputs_and_says_so(
+    share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
+) -> None:
+    at = round(whole[1] * share)
+    done = stopped_at(forked, at, [*COMMAND, "-q"], copy, signal.SIGINT, OFTEN)
+    assert done.status == 1 and done.told.count("\n") <= 2, done.told
+    assert "Interrupted; " in done.told and "Run the same command to resume." in done.told
+    words = _check_whole_inputs(copy / "bank.duckdb")
+    assert f"Interrupted; {f'{words:,} words are kept' if words else 'no batch'}" in done.told
+    assert words or share < max(SHARES)
+    _check_ends_whole(copy, whole[0], forked)
+
+
+def test_what_is_replaced_is_kept_until_it_can_be_measured(
+    measured: Path, copy: Path, forked: Forked, tmp_path: Path
+) -> None:
+    before = _rows(measured)
+    for flags in (["--model", str(tmp_path / "none")], ["--heads", "9-9"], ["--pairs", "none.tsv"]):
+        done = forked.run([*COMMAND, "--replace", "-q", *flags], copy)
+        assert done.status in (1, 2) and done.told.startswith("Error: "), done.told
+        assert _rows(measured) == before
+    (copy / "pairs.tsv").write_text("good\tbad\nOther text.\tOther texts.\n", encoding="utf-8")
+    done = forked.run([*COMMAND, "--replace", "-q"], copy)
+    assert done.status == 2 and "other pairs of pairs.tsv" in done.told
+    assert _rows(measured) == before
+
+
+def test_merged_with_another_of_its_name_it_stays_whole(
+    measured: Path, ready: Path, tmp_path: Path
+) -> None:
+    """Of two ablations of a name the first is taken, all of it and nothing of the second."""
+    other = Path(shutil.copy(ready / "bank.duckdb", tmp_path / "other.duckdb"))
+    flags = ["--heads", "3-3", "--controls", "0", "-q"]
+    assert run(["-b", str(other), "ablate", "two", *flags]) == 0
+    assert run(["-b", str(other), "ablate", "own", *flags]) == 0
+    (note,) = merge_banks(tmp_path / "merged.duckdb", [measured, other]).notes
+    assert "The ablation two of" in note and "another one of that name, or less of it" in note
+    found, first = _rows(tmp_path / "merged.duckdb"), _rows(measured)
+    for table in ("ablation_set", "ablated_head", "ablated_surprisal", "ablated_pair"):
+        assert [row for row in found[table] if row[1] == "two"] == first[table], table
+    assert any(row[1] == "own" for row in found["ablated_surprisal"])
+    begun = Path(shutil.copy(measured, tmp_path / "begun.duckdb"))
+    with duckdb.connect(str(begun)) as connection:
+        connection.execute("delete from ablated_surprisal")
+    (note,) = merge_banks(tmp_path / "d.duckdb", [begun, measured]).notes
+    assert "or less of it" in note
+    assert _rows(tmp_path / "d.duckdb")["ablated_surprisal"] == []

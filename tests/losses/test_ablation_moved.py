@@ -1,0 +1,122 @@
+"""What was measured of words and pairs goes with its run: deleted, exported, merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from attnbank.ingest import (
+    AblateOptions,
+    HeadSet,
+    IngestOptions,
+    ablate,
+    import_export,
+    ingest,
+    merge_banks,
+    surprisal,
+)
+from attnbank.ingest.store.deleting import delete
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
+
+TABLES = (
+    "surprisal", "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair",
+    "ablated_pair",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: Callable[[str], Path]) -> str:
+    """A tiny causal model."""
+    return str(tiny_model("gpt2"))
+
+
+@pytest.fixture(scope="module")
+def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bank with one run, an ablation of it, and pairs of a file and of the trees."""
+    folder = tmp_path_factory.mktemp("measured")
+    pairs = folder / "pairs.tsv"
+    pairs.write_text("good\tbad\nThe cat sleeps.\tThe cat sleep.\n", encoding="utf-8")
+    bank = folder / "bank.duckdb"
+    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
+    options = AblateOptions(controls=1, agreement=True, pairs=(str(pairs),))
+    ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
+    return bank
+
+
+def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any, ...]]]:
+    """All that was measured of a run, its words by their sentences and places."""
+    found = {}
+    for table in TABLES:
+        columns = "each.* exclude (run"
+        rest = f" from {table} as each inner join run on run.id = each.run and run.name = '{run}'"
+        if table in ("surprisal", "ablated_surprisal", "minimal_pair"):
+            columns = "sentence.name, word.index, each.* exclude (run, word"
+            rest += " left join word on word.id = each.word"
+            rest += " left join sentence on sentence.id = word.sentence"
+        found[table] = _rows(bank, f"select {columns}){rest} order by all")
+    return found
+
+
+def test_they_are_there(measured: Path) -> None:
+    assert all(_told(measured).values())
+    assert {row[2] for row in _told(measured)["minimal_pair"]} == {"agreement", "pairs.tsv"}
+
+
+def test_deleted_with_their_run(measured: Path, tmp_path: Path) -> None:
+    bank = tmp_path / "bank.duckdb"
+    bank.write_bytes(measured.read_bytes())
+    counts = {table: len(rows) for table, rows in _told(bank).items()}
+    done = delete(bank, ["press/tiny-gpt2"])
+    assert {table: done.rows[table] for table in TABLES} == counts
+    assert not any(_rows(bank, f"select 1 from {table}") for table in TABLES)
+
+
+def test_exported_and_imported(measured: Path, tmp_path: Path) -> None:
+    with open_bank(measured) as bank:
+        export(bank, tmp_path / "out")
+    import_export(tmp_path / "out", tmp_path / "again.duckdb")
+    assert _told(tmp_path / "again.duckdb") == _told(measured)
+
+
+def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> None:
+    """Words get other ids, since another corpus comes first; what two banks have is taken once."""
+    first, out = tmp_path / "first.duckdb", tmp_path / "out.duckdb"
+    ingest(IngestOptions((str(sample / "stories.conllu"),), first, model, limit=3))
+    surprisal(first)
+    same = tmp_path / "same.duckdb"
+    same.write_bytes(measured.read_bytes())
+    merge_banks(out, [first, measured, same])
+    assert _told(out) == _told(measured)
+    assert (
+        _told(out, "stories/tiny-gpt2/limit3")["surprisal"]
+        == (_told(first, "stories/tiny-gpt2/limit3")["surprisal"])
+    )
+    with open_bank(out) as merged, open_bank(measured) as own:
+        one, other = (
+            each.query("ablation_effect", run="press/tiny-gpt2") for each in (merged, own)
+        )
+        assert one.equals(other)
+
+
+def test_what_was_measured_of_a_part_is_not_merged(
+    model: str, sample: Path, tmp_path: Path
+) -> None:
+    shards = []
+    for number in (1, 2):
+        shards.append(tmp_path / f"{number}.duckdb")
+        options: dict[str, Any] = {"shard": f"{number}/2"}
+        ingest(IngestOptions((str(sample),), shards[-1], model, name="sample", **options))
+    surprisal(shards[0])
+    done = merge_banks(tmp_path / "out.duckdb", shards)
+    assert any("(surprisal) was not copied" in note for note in done.notes)
+    assert _rows(tmp_path / "out.duckdb", "select count(*) from surprisal") == [(0,)]

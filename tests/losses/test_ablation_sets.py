@@ -1,0 +1,276 @@
+"""Sets of heads: how they are named, what their controls are, and what is measured without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import oracle_ablation
+import pytest
+import transformers
+
+from attnbank.cli.app import run
+from attnbank.ingest import (
+    AblateOptions,
+    HeadSet,
+    IngestOptions,
+    ablate,
+    add_run,
+    ingest,
+    save_relation,
+)
+from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError
+
+LAYERS, HEADS = 3, 4
+
+
+@pytest.fixture
+def causal(tiny_model: Callable[[str], Path]) -> Path:
+    """A tiny GPT-2 of 3 layers of 4 heads; its head is its embeddings."""
+    return tiny_model("gpt2")
+
+
+@pytest.fixture
+def bank(causal: Path, sample: Path, tmp_path: Path) -> Path:
+    """A run of it over a few sentences."""
+    path = tmp_path / "bank.duckdb"
+    ingest(IngestOptions((str(sample / "press.conllu"),), path, str(causal), limit=6))
+    return path
+
+
+def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
+    found: dict[str, set[tuple[int, int]]] = {}
+    for own, layer, head in _rows(
+        bank,
+        "select name, layer, head from ablated_head inner join ablation_set"
+        f" using (run, ablation, number) where ablation = '{name}' order by number",
+    ):
+        found.setdefault(own, set()).add((layer, head))
+    return found
+
+
+def _ablate(bank: Path, *flags: str, name: str = "a") -> int:
+    return run(["-b", str(bank), "ablate", name, "-q", *flags])
+
+
+@pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
+def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut: str) -> None:
+    sets = ("1-2", "2-1,3-4")
+    heads = ["--heads", sets[0], "--heads", sets[1]]
+    assert _ablate(bank, *heads, "--with", cut, "--controls", "0") == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(causal)
+    model = transformers.AutoModelForCausalLM.from_pretrained(causal).eval()
+    pieces_of = {id: piece for piece, id in tokenizer.get_vocab().items()}
+    texts: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+    words = []
+    for sequence, pieces, word in _rows(
+        bank, "select sequence, pieces, word from position order by sequence, position"
+    ):
+        ids, spans = texts.setdefault(sequence, ([], []))
+        spans.append((len(ids), len(ids) + len(pieces)))
+        ids += tokenizer.convert_tokens_to_ids(pieces)
+        words.append(word)
+    plain: list[oracle_ablation.Text] = [
+        (tuple(ids), (0,) * len(ids), tuple(spans)) for ids, spans in texts.values()
+    ]
+
+    def begins(id: int) -> bool:
+        return pieces_of[id][0] in "ĠĊĉč" or pieces_of[id] == "<|endoftext|>"
+
+    for number, text in enumerate(sets, start=1):
+        asked = [(int(each[0]) - 1, int(each[2]) - 1) for each in text.split(",")]
+        cut_off = oracle_ablation.operated(model, asked, cut, plain)
+        expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, begins), strict=True))
+        found = dict(
+            _rows(bank, f"select word, nats from ablated_surprisal where number = {number}")
+        )
+        assert found.keys() == expected.keys()
+        own = np.array([np.nan if found[word] is None else found[word] for word in words])
+        other = np.array([expected[word] for word in words])
+        # float32 against float64, over a few pieces of some 6 nats.
+        assert np.allclose(own, other, atol=1e-4, equal_nan=True)
+        assert abs(np.nanmean(own) - np.nanmean(other)) < 1e-5
+    assert len(_rows(bank, "select distinct nats from surprisal")) > 30
+
+
+def test_ways_to_name_sets(bank: Path) -> None:
+    with open_bank(bank) as opened:
+        best = opened.query("head_accuracy", relation="det").sort(
+            ["accuracy", "layer", "head"], descending=[True, False, False]
+        )
+        save_relation(opened, "dets", "pattern { N -[det]-> D }", dependent="D", head="N")
+    select = "select layer, head from best_head(min_count := 1) where relation = 'punct'"
+    flags = ["--heads", "1-1,1-2", "--query", select, "--best", "det", "--top", "2"]
+    assert _ablate(bank, *flags, "--best", "dets", "--together", "--controls", "0") == 0
+    found = _sets(bank)
+    assert list(found) == ["1-1,1-2", "query", "det", "dets", "together"]
+    assert found["1-1,1-2"] == {(1, 1), (1, 2)} and len(found["query"]) == 1
+    top = list(dict.fromkeys(best.select("layer", "head").rows()))[:2]
+    assert found["det"] == found["dets"] == set(top)
+    assert found["together"] == set.union(*(found[name] for name in list(found)[:4]))
+    assert _ablate(bank, "--each", name="each") == 0
+    every = _sets(bank, "each")
+    assert len(every) == LAYERS * HEADS and every["2-3"] == {(2, 3)}
+    ((count,),) = _rows(bank, "select count(*) from ablated_surprisal where ablation = 'each'")
+    ((words,),) = _rows(bank, "select count(*) from surprisal")
+    assert count == words * LAYERS * HEADS
+
+
+@pytest.mark.parametrize("where", ["layers", "any"])
+def test_controls_are_like_the_set_and_apart_from_it(bank: Path, where: str) -> None:
+    flags = ["--heads", "1-1,1-2,3-1", "--heads", "2-1", "--controls", "3"]
+    flags += ["--controls-from", where]
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        assert _ablate(bank, *flags, "--seed", str(seed), name=name) == 0
+    found = _sets(bank)
+    chosen = found["1-1,1-2,3-1"] | found["2-1"]
+    for own in ("1-1,1-2,3-1", "2-1"):
+        controls = [heads for name, heads in found.items() if name.endswith(f" of {own}")]
+        assert len(controls) == 3 and len({frozenset(each) for each in controls}) == 3
+        for heads in controls:
+            assert len(heads) == len(found[own]) and not heads & chosen
+            if where == "layers":
+                assert sorted(layer for layer, _ in heads) == sorted(
+                    layer for layer, _ in found[own]
+                )
+    assert found == _sets(bank, "b") != _sets(bank, "c")
+    with open_bank(bank) as opened:
+        effects = opened.query("ablation_effect", ablation="a")
+    assert effects["controls"].to_list() == [3, 3]
+    assert effects["name"].sort().to_list() == ["1-1,1-2,3-1", "2-1"]
+
+
+def test_as_many_controls_as_there_are(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ablate(bank, "--heads", "1-1,1-2,1-3") == 0  # one head is left
+    assert list(_sets(bank)) == ["1-1,1-2,1-3"]
+    assert _ablate(bank, "--heads", "2-1,2-2", name="b") == 0
+    assert len(_sets(bank, "b")) == 2
+    capsys.readouterr()
+    assert _ablate(bank, "--heads", "2-1,2-2", "--controls", "2", name="c") == 2
+    told = capsys.readouterr().err
+    assert "Of 2-1,2-2 only 1 control can be drawn" in told
+    assert "--controls-from any" in told
+    assert _sets(bank, "c") == {}
+
+
+WRONG: dict[str, tuple[list[str], str]] = {
+    "nothing": ([], "No set of heads was named."),
+    "no head": (["--heads", "4-1"], "The model has no head 4-1."),
+    "no number": (["--heads", "1-x"], "'1-x' is not a valid head."),
+    "zero": (["--heads", "0-1"], "The model has no head 0-1."),
+    "twice": (["--heads", "1-1,1-1"], "names 1-1 twice"),
+    "columns": (["--query", "select 1 as layer"], "has no columns layer and head"),
+    "text": (["--query", "select 'a' as layer, 1 as head"], "are not whole numbers"),
+    "empty": (["--query", "select layer, head from best_head() limit 0"], "is empty"),
+    "writes": (["--query", "delete from word"], "Error"),
+    "two": (["--query", "select 1; select 2"], "Error"),
+    "relation": (["--best", "nonsense"], "has the relation nonsense"),
+    "top": (["--heads", "1-1", "--top", "3"], "--top says how many"),
+    "together": (["--heads", "1-1", "--together"], "there is one"),
+    "file": (["--heads", "1-1", "--pairs", "missing.tsv"], "missing.tsv"),
+    "run": (["--heads", "1-1", "--run", "9"], "There is no run 9"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags, told = WRONG[what]
+    assert _ablate(bank, *flags) in (1, 2)
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") <= 3 and "Traceback" not in error
+    assert _rows(bank, "select count(*) from ablation_set") == [(0,)]
+    assert _rows(bank, "select count(*) > 0 from word") == [(True,)]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 101, "\x1b[31m"])
+def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
+    assert _ablate(bank, "--heads", "1-1", name=name) == 2
+    assert (
+        _ablate(bank, "--heads", "1-1", "--controls", "1", name="it's; drop table word -- é") == 0
+    )
+
+
+def test_another_ablation_of_the_name_is_refused(
+    bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _ablate(bank, "--heads", "1-1", "--controls", "2") == 0
+    before = _rows(bank, "from ablated_surprisal order by all")
+    capsys.readouterr()
+    command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "2"]
+    assert run(command) == 0
+    assert "nothing was measured" in capsys.readouterr().err
+    for flags in (
+        ["--heads", "1-2", "--controls", "2"],
+        ["--heads", "1-1", "--controls", "3"],
+        ["--heads", "1-1", "--controls", "2", "--with", "mean"],
+        ["--heads", "1-1", "--controls", "2", "--seed", "5"],
+    ):
+        assert _ablate(bank, *flags) == 2
+        assert "another ablation a" in capsys.readouterr().err
+    assert _rows(bank, "from ablated_surprisal order by all") == before
+    assert _ablate(bank, "--heads", "1-2", "--controls", "0", "--replace") == 0
+    assert list(_sets(bank)) == ["1-2"]
+
+
+def test_a_run_that_was_given_has_no_model(bank: Path) -> None:
+    with add_run(bank, "press", "mine", layers=1, heads=1) as given:
+        for sentence in given.sentences():
+            size = len(sentence.words)
+            given.add(
+                sentence,
+                list(sentence.words),
+                list(range(size)),
+                np.ones((1, 1, size, size)) / size,
+            )
+    with pytest.raises(CallError, match="was given"):
+        ablate(bank, "a", [HeadSet("s", ((1, 1),), "hand")], run="press/mine")
+
+
+def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
+    """Sums over the words that are asked for, of both texts, by the oracle."""
+    pairs = tmp_path / "pairs.tsv"
+    lines = [("The cat sleeps.", "The cat sleep."), ("He saw her now.", "He saw she now.")]
+    pairs.write_text("good\tbad\n" + "".join(f"{a}\t{b}\n" for a, b in lines), encoding="utf-8")
+    options = AblateOptions(controls=1, pairs=(str(pairs),), agreement=True)
+    done = ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
+    assert done.pairs["pairs.tsv"] == 2 and (done.sets, done.controls) == (1, 1)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(causal)
+    model = transformers.AutoModelForCausalLM.from_pretrained(causal).eval()
+    pieces_of = {id: piece for piece, id in tokenizer.get_vocab().items()}
+
+    def begins(id: int) -> bool:
+        return pieces_of[id][0] in "ĠĊĉč" or pieces_of[id] == "<|endoftext|>"
+
+    for number, tried in enumerate((model, oracle_ablation.operated(model, [(1, 1)], "zero", []))):
+        expected = []
+        for text in (each for line in lines for each in line):
+            spans: list[tuple[int, int]] = []
+            ids: list[int] = []
+            for at, word in enumerate(text.split()):
+                own = tokenizer(word if at == 0 else f" {word}")["input_ids"]
+                spans.append((len(ids), len(ids) + len(own)))
+                ids += own
+            one: oracle_ablation.Text = (tuple(ids), (0,) * len(ids), tuple(spans))
+            expected.append(np.nansum(oracle_ablation.causal(tried.double(), [one], begins)))
+        where = "minimal_pair where source = 'pairs.tsv' order by number"
+        if number:
+            where = "ablated_pair where source = 'pairs.tsv' and number = 1 order by pair"
+        found = [
+            each for row in _rows(bank, f"select good_nats, bad_nats from {where}") for each in row
+        ]
+        assert found == pytest.approx(expected, abs=1e-4)
+    with open_bank(bank) as opened:
+        accuracy = opened.query("minimal_pair", source="pairs.tsv")
+        assert accuracy["name"].to_list() == ["whole model"] * 2 + ["s"] * 2
+    pairs.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
+    with pytest.raises(CallError, match=r"other pairs of pairs\.tsv"):
+        ablate(bank, "b", [HeadSet("s", ((2, 2),), "hand")], options=options)

@@ -1,0 +1,183 @@
+"""The surprisal of words, checked from the text on: pieces, positions and nats, found slowly."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import oracle_words
+import pytest
+from oracle_words import Nats
+
+from attnbank.cli.app import run
+from attnbank.ingest.models.loading import load
+
+CAUSAL = ("gpt2", "llama")
+MASKED = ("bert", "distilbert", "mpnet")
+FRENCH = """\
+# sent_id = a
+# text = Le chat du voisin dort.
+1	Le	le	DET	_	_	2	det	_	_
+2	chat	chat	NOUN	_	_	6	nsubj	_	_
+3-4	du	_	_	_	_	_	_	_	_
+3	de	de	ADP	_	_	5	case	_	_
+4	le	le	DET	_	_	5	det	_	_
+5	voisin	voisin	NOUN	_	_	2	nmod	_	_
+6	dort	dormir	VERB	_	_	0	root	_	SpaceAfter=No
+7	.	.	PUNCT	_	_	6	punct	_	_
+
+# sent_id = b
+# text = Au matin il parle.
+1-2	Au	_	_	_	_	_	_	_	_
+1	À	à	ADP	_	_	3	case	_	_
+2	le	le	DET	_	_	3	det	_	_
+3	matin	matin	NOUN	_	_	5	obl	_	_
+4	il	il	PRON	_	_	5	nsubj	_	_
+5	parle	parler	VERB	_	_	0	root	_	SpaceAfter=No
+6	.	.	PUNCT	_	_	5	punct	_	_
+
+"""
+
+Model = Callable[[str], Path]
+Ingested = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def headed(tiny_causal_lm: Model, tiny_masked_lm: Model) -> Model:
+    """A function from a kind to the folder of a tiny random model with its head."""
+    return lambda kind: (tiny_masked_lm if kind in MASKED else tiny_causal_lm)(kind)
+
+
+def _measured(bank: Path, *args: str) -> Nats:
+    assert run(["-b", str(bank), "surprisal", *args]) == 0
+    return _nats(bank)
+
+
+def _nats(bank: Path) -> Nats:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        rows = connection.execute("select word, nats from surprisal").fetchall()
+    assert len(rows) == len(dict(rows))
+    return dict(rows)
+
+
+def _check(found: Nats, expected: Nats) -> None:
+    """The same words with the same nats. float32 against float64: sums of some 10 nats a piece."""
+    assert found.keys() == expected.keys()
+    nulls = {word for word, nats in expected.items() if nats is None}
+    assert {word for word, nats in found.items() if nats is None} == nulls
+    known = [(nats, expected[word]) for word, nats in found.items() if nats is not None]
+    assert known
+    for nats, wanted in known:
+        assert nats == pytest.approx(wanted, abs=1e-4, rel=1e-5)
+
+
+@pytest.mark.usual("gpt2", "bert")
+@pytest.mark.parametrize("kind", [*CAUSAL, *MASKED])
+def test_sentences(kind: str, headed: Model, ingested: Ingested, sample: Path, few: Path) -> None:
+    """The words of whole stories for a causal model, of which a pass tells all."""
+    corpus = sample / "stories.conllu" if kind in CAUSAL else few
+    found = _measured(ingested(corpus, headed(kind)))
+    _check(found, oracle_words.read(corpus, headed(kind)).nats())
+    assert any(nats is None for nats in found.values()) == (kind in CAUSAL)  # the first words
+    assert min(nats for nats in found.values() if nats is not None) > 0
+
+
+@pytest.mark.parametrize("kind", ["llama", "bert"])
+def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> None:
+    found = _measured(ingested(few, headed(kind), "--context", "document"))
+    _check(found, oracle_words.read(few, headed(kind), "document").nats())
+    nulls = sum(nats is None for nats in found.values())
+    assert nulls == (2 if kind == "llama" else 0)  # a document each
+
+
+def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
+    headed: Model, ingested: Ingested, few: Path
+) -> None:
+    found = _measured(ingested(few, headed("gpt2"), "--bos"))
+    _check(found, oracle_words.read(few, headed("gpt2"), bos="<|endoftext|>").nats())
+    assert None not in found.values()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_runs_of_tokens_have_words_too(
+    kind: str, headed: Model, ingested: Ingested, few: Path
+) -> None:
+    found = _measured(ingested(few, headed(kind), "--unit", "token"))
+    assert found == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
+
+
+def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
+    bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
+    found = _measured(bank)
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        read = connection.execute("select word from position where word is not null").fetchall()
+    assert found.keys() == {word for (word,) in read} and len(found) < 50
+    expected = oracle_words.read(few, headed("gpt2")).only(found).nats()
+    _check(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
+    kind: str, headed: Model, ingested: Ingested, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "fr.conllu"
+    corpus.write_text(FRENCH, encoding="utf-8")
+    bank = ingested(corpus, headed(kind))
+    found = _measured(bank)
+    _check(found, oracle_words.read(corpus, headed(kind)).nats())
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        rows = connection.execute(
+            "select word.form, surprisal.words, surprisal.nats is null from surprisal"
+            " inner join word on word.id = surprisal.word order by word.id"
+        ).fetchall()
+    is_first = kind == "gpt2"
+    assert rows == [
+        ("Le", 1, is_first), ("chat", 1, False), ("de", 2, False), ("le", 2, True),
+        ("voisin", 1, False), ("dort", 1, False), (".", 1, False),
+        ("À", 2, is_first), ("le", 2, True), ("matin", 1, False), ("il", 1, False),
+        ("parle", 1, False), (".", 1, False),
+    ]  # fmt: skip
+    as_parts = _measured(ingested(corpus, headed(kind), "--multiword", "parts"))
+    _check(as_parts, oracle_words.read(corpus, headed(kind), written=False).nats())
+
+
+def test_words_that_a_piece_joins_share_a_surprisal(
+    headed: Model, ingested: Ingested, sample: Path
+) -> None:
+    corpus = sample / "conversations.conllu"
+    bank = ingested(corpus, headed("gpt2"), "--edges", "share")
+    found = _measured(bank)
+    _check(found, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        ((joint, without),) = connection.execute(
+            "select count(*), count(*) - count(nats) from surprisal where words = 2"
+        ).fetchall()
+    assert joint == 6 and without >= 3
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_random_weights_are_those_of_the_run(
+    kind: str, headed: Model, ingested: Ingested, few: Path
+) -> None:
+    """The encoder that is drawn together with a head is the one that was drawn alone."""
+    bank = ingested(few, headed(kind), "--random-weights", "3")
+    drawn = load(str(headed(kind)), random_seed=3, with_head=True).whole
+    _check(_measured(bank, "1"), oracle_words.read(few, headed(kind), model=drawn).nats())
+
+
+def test_a_changed_tokenizer_is_not_the_run_s(
+    headed: Model, ingested: Ingested, few: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(headed("gpt2"), tmp_path / "model"))
+    bank = ingested(few, folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    tokenizer["pre_tokenizer"]["add_prefix_space"] = True
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
+    capfd.readouterr()
+    assert run(["-b", str(bank), "surprisal"]) == 2
+    told = capfd.readouterr().err
+    assert "The tokenizer of" in told and "are not those of the run" in told
+    assert not _nats(bank)
