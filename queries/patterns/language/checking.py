@@ -126,10 +126,9 @@ class Checked:
         found: set[str] = set()
         for each in self.scopes():
             if each is scope or each.outer is scope:
-                owners: set[str] = {
-                    one.owner for one in each.references() if one.feature == SURPRISAL
-                }
-                owners |= {name for name, asked in each.tests.items() if asks_surprisal(asked)}
+                compared = (one.owner for one in each.references() if one.feature == SURPRISAL)
+                tested = (name for name, tests in each.tests.items() if asks_surprisal(tests))
+                owners = {*compared, *tested}
                 found |= {name for name in owners if each is scope or name not in each.nodes}
         if scope is self.pattern:
             keys = self.keys_of(tree.Reference)
