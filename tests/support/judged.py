@@ -33,10 +33,12 @@ def _expected(request: str, corpus: Corpus, within: str) -> Hits:
 
 
 def _found(request: str, bank: Bank, within: str) -> Hits:
-    run = bank.runs()["name"][0] if "=[" in request else None
+    reads_run = "=[" in request or "surprisal" in request
+    run = bank.runs()["name"][0] if reads_run else None
     frame = bank.find(request, within=within, run=run, context=False)
     nodes = sorted(name for name, dtype in frame.schema.items() if dtype.is_integer())
-    shown = {"sent_id", "run", *nodes, *(f"{name}.sent_id" for name in nodes)}
+    shown = {"sent_id", "run", *nodes}
+    shown |= {f"{name}.{each}" for name in nodes for each in ("sent_id", "surprisal")}
     edges = sorted(name for name in frame.columns if name not in shown)
     return sorted(
         (

@@ -137,8 +137,13 @@ class Checked:
 
     def reads_surprisal(self) -> bool:
         """Whether it reads how improbable a model finds a word."""
-        looked_at = (each.feature == SURPRISAL for each in self.keys_of(tree.AttentionKey))
-        return any(looked_at) or any(map(self.surprising, self.scopes()))
+        named = [(scope, each) for scope in self.scopes() for each in scope.references()]
+        named += [(self.pattern, each) for each in self.keys_of(tree.Reference)]
+        return (
+            any(each.feature == SURPRISAL and scope.has_node(each.owner) for scope, each in named)
+            or any(asks_surprisal(scope.tests.values()) for scope in self.scopes())
+            or any(each.feature == SURPRISAL for each in self.keys_of(tree.AttentionKey))
+        )
 
     def reads_run(self) -> bool:
         """Whether it reads what a run has: its attention, or the surprisal of its words."""

@@ -27,12 +27,16 @@ class Mention:
 
 @dataclass
 class Word:
-    """A word, or the anchor: features under Grew's names, the index of its head, its relation."""
+    """A word, or the anchor: features under Grew's names, the index of its head, its relation.
+
+    `surprisal` is that of the run; None for a word that has none.
+    """
 
     features: dict[str, str]
     head: int | None = None
     deprel: str | None = None
     mentions: list[Mention] = field(default_factory=list)
+    surprisal: float | None = None
 
 
 @dataclass
@@ -80,10 +84,14 @@ class Input:
 
 @dataclass
 class Corpus:
-    """Sentences in order, and the inputs of one run; None if no run was asked for."""
+    """Sentences in order, and the inputs of one run; None if no run was asked for.
+
+    `measured` are the places of the sentences that have words with a surprisal in the run.
+    """
 
     sentences: list[Sentence]
     inputs: list[Input] | None = None
+    measured: set[int] = field(default_factory=set)
 
     @cached_property
     def positions(self) -> dict[Place, list[tuple[int, int]]]:
@@ -204,7 +212,14 @@ def of_bank(path: Path, run: str | None = None) -> Corpus:
         ).fetchone() or (None, None)
         sentences, places = _sentences(connection, chosen[1])
         inputs = None if run is None else list(_inputs(connection, int(chosen[0]), places))
-    return Corpus(sentences, inputs)
+        measured = set()
+        for id, nats in connection.execute(
+            "select word, nats from surprisal where run = ?", [chosen[0]]
+        ).fetchall():
+            at, index = places[id]
+            sentences[at].words[index].surprisal = nats
+            measured.add(at)
+    return Corpus(sentences, inputs, measured)
 
 
 def _sentences(

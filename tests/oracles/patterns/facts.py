@@ -6,7 +6,7 @@ from patterns import items
 from patterns.attention import OPS, Attention
 from patterns.binding import Binding, Found, Place, Spot
 from patterns.corpus import Corpus, Word
-from patterns.items import STAR, Attribute, Comparison, Edge, Item, Label
+from patterns.items import STAR, SURPRISAL, Attribute, Comparison, Edge, Item, Label
 from patterns.regexes import Regex, RequestError, plain
 
 Value = str | float
@@ -75,6 +75,8 @@ class Facts:
 
     def fits(self, place: Place, test: items.Test) -> bool:
         """Whether a test of a word holds."""
+        if test.key == SURPRISAL:
+            return (self.word(place).surprisal is not None) == (test.op == "some")
         found = self.values(place, test.key)
         if not found and test.otherwise is not None:
             return self.fits(place, test.otherwise)
@@ -216,6 +218,9 @@ class Facts:
             if place is None or term.other not in binding.nodes:
                 raise RequestError(f"{term.key} is of two nodes")
             return _distance(place, binding.nodes[term.other], term.key)
+        if place is not None and term.key == SURPRISAL:
+            nats = self.word(place).surprisal
+            return [] if nats is None else [nats]
         if place is not None:
             return [*self.values(place, term.key)]
         edge = binding.edges[term.owner]

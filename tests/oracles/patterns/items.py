@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from patterns.regexes import Regex
 
 STAR = "*"
+SURPRISAL = "surprisal"
 SPECIAL = ("CLS", "SEP")
 FLAGS = ("is_tree", "is_projective", "is_forest", "is_cyclic")
 

@@ -25,7 +25,7 @@ from patterns.attention import check_ends
 from patterns.binding import Binding, Place
 from patterns.corpus import Corpus
 from patterns.facts import Facts
-from patterns.items import SPECIAL, STAR, Attribute, Block, Edge, Heads, Item, Request
+from patterns.items import SPECIAL, STAR, SURPRISAL, Attribute, Block, Edge, Heads, Item, Request
 from patterns.parser import parse
 from patterns.regexes import RequestError
 
@@ -54,6 +54,8 @@ def hits(text: str, corpus: Corpus, within: str = "sentence") -> list[Hit]:
     for each in heads:
         facts.attention.check(each)
     usable = facts.attention.read() if heads else list(range(len(corpus.sentences)))
+    if SURPRISAL in text:
+        usable = [each for each in usable if each in corpus.measured]
     search = _Search(facts, request)
     found = []
     for at in usable:

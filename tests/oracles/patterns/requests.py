@@ -75,6 +75,51 @@ SENTENCE = (
     "pattern { A -> B; A =[3-3]=> B; B -> C; B =[3-3]=> C }",
 )
 
+SURPRISAL = (
+    # Bounds, with numbers that words have and that they have not.
+    "pattern { V [upos=VERB]; V.surprisal > 8 }",
+    "pattern { V [upos=VERB]; V.surprisal >= 8.25 }",
+    "pattern { V [upos=VERB]; V.surprisal < 1.5 }",
+    "pattern { V [upos=VERB]; V.surprisal <= 1.5 }",
+    "pattern { V [upos=VERB]; V.surprisal = 8 }",
+    "pattern { V [upos=VERB]; V.surprisal <> 8 }",
+    'pattern { V [upos=VERB]; V.surprisal > "8" }',
+    "pattern { V [upos=VERB]; V.surprisal > -1 }",
+    "pattern { V [upos=VERB]; V.surprisal > 3; V.surprisal < 4.01 }",
+    # Two words.
+    "pattern { V -[obj]-> O; V.surprisal > O.surprisal }",
+    "pattern { A -> B; A.surprisal = B.surprisal }",
+    "pattern { A -> B; A.surprisal <> B.surprisal; B < A }",
+    "pattern { A -> B; A.surprisal - B.surprisal > 12 }",
+    "pattern { A -> B; A.surprisal + B.surprisal < 6.5; B [upos=NOUN] }",
+    "pattern { A -[amod]-> B; A.surprisal > B.__id__ }",
+    # Words that have none, and that have one.
+    "pattern { V [!surprisal, upos=VERB] }",
+    "pattern { V [surprisal, upos=VERB] }",
+    "pattern { V [upos=VERB]; !V.surprisal }",
+    "pattern { V [upos=VERB]; V.surprisal = * }",
+    "pattern { V [surprisal, upos=VERB]|[!surprisal, upos=PRON] }",
+    "pattern { A [!surprisal] }",
+    "pattern { A [!surprisal]; A -[root]-> B }",
+    # Other blocks, of a node of the pattern and of one of their own.
+    "pattern { V [upos=VERB] } without { V.surprisal > 8 }",
+    "pattern { V [upos=VERB] } with { V.surprisal > 8 }",
+    "pattern { V -> O; V [upos=VERB] } without { V -> X; X.surprisal > V.surprisal }",
+    "pattern { V [upos=VERB] } without { V [surprisal] }",
+    "pattern { V -[obj]-> O } with { O -> X; X.surprisal < 2 }",
+    "pattern { N [upos=NOUN] } without { X -> N; X.surprisal < N.surprisal }",
+    "without { X [upos=VERB]; X.surprisal > 15 }",
+    # Paths, coreference, attention, metadata.
+    "pattern { V ->> P; P [surprisal, upos=PRON]; V [upos=VERB] }",
+    "pattern { V [upos=VERB]; V ->> P; P [upos=NOUN]; V.surprisal > 15; P.surprisal > 15 }",
+    "pattern { A ~ B; A << B; A.surprisal > B.surprisal }",
+    "pattern { V -[obj]-> O; O =[3-1]=> V; O.surprisal > 8 }",
+    "pattern { A =[3-1 > 0.5]=> B } without { B.surprisal > 4 }",
+    "pattern { e: A =[*-2]=> B; e.weight > 0.6; A.surprisal > 15 }",
+    'global { text = re".*[?]" } pattern { V [upos=VERB]; V.surprisal > 8 }',
+)
+"""Of a bank in which surprisals are multiples of a quarter below 20, and some words have none."""
+
 DOCUMENT = (
     "pattern { A =[3-1]=> B; A [upos=PRON] }",
     "pattern { P [mention=pronoun]; P ~ N; N [mention=proper] }",
@@ -370,6 +415,10 @@ class _Drawer:
                 f"{name} =[{which} > 0.4]=> SEP",
                 f"X =[{which}]=> {name}; X << {name}",
             ]
+        nats = self.word(place).surprisal
+        if nats is not None:
+            ways += [f"{name}.surprisal > {nats:g}", f"{name}.surprisal <= {nats:g}"]
+            ways += [f"{name} -> X; X.surprisal > {name}.surprisal", "X [upos=ADV, surprisal]"]
         if self.word(place).mentions:
             ways += [f"{name} ~ X", f"{name} ~ X; X << {name}", f"{name} ~ X; X [mention=pronoun]"]
         said = self.rng.choice(ways)
