@@ -213,7 +213,9 @@ def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
 @command("count", "'pattern { V -[obj]-> O }' --by O.upos")
 @_request_argument
 @_keys_option(
-    "--by", "What to count by: V.lemma,O.upos,e.label,delta(V,O),document.genre,{ O =[3-1]=> V }."
+    "--by",
+    "What to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,"
+    "{ O =[3-1]=> V }.",
 )
 @option("--limit", "Only the N most frequent.", least=0, metavar="N")
 @option("--show", "For each row, the find that lists its hits.", False)

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import given_surprisals
 import pytest
 
 from attnbank.cli.app import run
@@ -34,7 +35,8 @@ def test_every_command_of_the_manual_runs(
 ) -> None:
     commands = _blocks("sh")
     assert len(commands) > 10
-    bank = shutil.copy(sample_bank, tmp_path / "bank.duckdb")  # save writes into it
+    bank = Path(shutil.copy(sample_bank, tmp_path / "bank.duckdb"))  # save writes into it
+    given_surprisals.give(bank)
     for command in commands:
         name, *args = shlex.split(command)
         assert name == "attnbank" and run(["-b", str(bank), *args]) == 0

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
+import given_surprisals
 import pytest
 from judged import Judged, check, judged_bank
 from patterns.requests import SURPRISAL, draw
@@ -180,18 +181,9 @@ def test_a_relation_of_improbable_words(bank: Bank, path: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def given(sample_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample with surprisals that were made up: for three of four sentences that the run read.
-
-    They are multiples of a quarter, so that some words have the same.
-    """
+    """The sample with surprisals that were made up: for three of four sentences of its run."""
     own = Path(shutil.copy(sample_bank, tmp_path_factory.mktemp("given") / "bank.duckdb"))
-    with duckdb.connect(str(own)) as connection:
-        connection.execute(
-            "insert into surprisal select sequence.run, word.id,"
-            " case when word.index > 1 and word.id * 7 % 11 > 0 then word.id * 37 % 80 / 4 end,"
-            " null, 1 from sequence inner join position on position.sequence = sequence.id"
-            " inner join word on word.id = position.word where word.sentence % 4 > 0"
-        )
+    given_surprisals.give(own, 4)
     return own
 
 
@@ -365,4 +357,4 @@ def test_people_see_it_beside_the_words(given: Path, capfd: pytest.CaptureFixtur
     assert header == "sent_id,V,V.surprisal,run" and len(rows) == 3
     assert run(["-b", str(given), "count", asked, "--by", "V.surprisal", "--show"]) == 0
     out = capfd.readouterr().out
-    assert "with { V.surprisal >= 8; V.surprisal < 9 }" in out
+    assert "with { V.surprisal >= 19; V.surprisal < 20 }" in out

@@ -31,6 +31,14 @@ FOUND: dict[str, dict[str, Any]] = {
     "pattern { V [upos=VERB]; V ->> O; O [upos=PRON] } without { V ->> X; X [upos=NUM] }": {
         "columns": "proj_size(V)"
     },
+    "pattern { V -[obj]-> O; V.surprisal > O.surprisal } without { V -> X; X.surprisal > 12 }": {
+        "columns": "V.surprisal - O.surprisal, looks_at(1-2, O).surprisal",
+        "sort": "O.surprisal",
+    },
+    "pattern { V [upos=VERB]; V.surprisal >= 1.5 } without { X -> V; X.surprisal < V.surprisal }": {
+        "limit": 9
+    },
+    "pattern { V [!surprisal] } without { V -> X; X [!surprisal] }": {"limit": 9},
     "pattern { A [Number=Plur/upos=ADV]; A -> B; B [upos=ADV|NOUN] }": {
         "columns": "A.Number/upos, delta(A, B) + 1"
     },
@@ -52,6 +60,7 @@ def test_the_hits_are_the_same(request_: str, bank: Bank, exported: Exported) ->
         "O.upos, delta(V, O)",
         "{ O =[1-2]=> V }, V << O",
         "V#O, V -> O, O <-> V, delta(V, O)[gap=3, min=-6, max=7]",
+        "O.surprisal, V.surprisal[gap=5, max=10]",
     ],
 )
 def test_the_counts_are_the_same(by: str, bank: Bank, exported: Exported) -> None:

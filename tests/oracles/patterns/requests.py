@@ -88,7 +88,7 @@ SURPRISAL = (
     "pattern { V [upos=VERB]; V.surprisal > 3; V.surprisal < 4.01 }",
     # Two words.
     "pattern { V -[obj]-> O; V.surprisal > O.surprisal }",
-    "pattern { A -> B; A.surprisal = B.surprisal }",
+    "pattern { A [upos=NOUN]; B [upos=NOUN]; A.surprisal = B.surprisal; A << B }",
     "pattern { A -> B; A.surprisal <> B.surprisal; B < A }",
     "pattern { A -> B; A.surprisal - B.surprisal > 12 }",
     "pattern { A -> B; A.surprisal + B.surprisal < 6.5; B [upos=NOUN] }",
