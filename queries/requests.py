@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 _CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
 
 
+def _in_order(found: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Rows by some keys in the order of the first one, an interval: as its numbers are read."""
+    from attnbank.queries.patterns.finding import begin_of
+
+    begins = found[keys[0]].map_elements(begin_of, pl.Float64)
+    order = [begins, *(found[key] for key in keys[1:])]
+    return found.select(pl.all().sort_by(order, nulls_last=True))
+
+
 class Requests(AnyBank):
     """Finds and counts what a request describes, and judges heads on it, on any engine."""
 
@@ -175,9 +184,7 @@ class Requests(AnyBank):
         if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
             return found.sort(keys, nulls_last=True)
         if counts and keys and isinstance(asked.checked.keys[0], tree.Interval):
-            begins = found[keys[0]].map_elements(finding.begin_of, pl.Float64)
-            order = [begins, *(found[key] for key in keys[1:])]
-            return found.select(pl.all().sort_by(order, nulls_last=True))
+            return _in_order(found, keys)
         if choice.sample is None:
             return found
         found = found.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
@@ -249,9 +256,10 @@ class Requests(AnyBank):
         second one for the run's control of random weights, if the bank has one; with `every`, all
         heads, as in `head_score`. With `by`, keys as in `find`, it has the accuracy of the best
         head in each group of at least `min_count` pairs, or with `each` the best head of each
-        group, in the order of the first key if that is a number, else the largest first. Pairs
-        closer than `apart` words are left out. `run` may be several runs. With `within="document"`
-        the words may be in different sentences, and a run that reads documents is judged.
+        group, in the order of the first key if it is a number or an interval, else the largest
+        first. Pairs closer than `apart` words are left out. `run` may be several runs. With
+        `within="document"` the words may be in different sentences, and a run that reads documents
+        is judged.
 
         If the request reads surprisal, the heads of the run that has it are judged.
 
@@ -261,6 +269,7 @@ class Requests(AnyBank):
         (they hold for the pairs that it chooses).
         """
         from attnbank.queries.patterns import finding, scoring
+        from attnbank.queries.patterns.language import tree
 
         if not by and (each or min_count > 1):
             raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
@@ -283,17 +292,19 @@ class Requests(AnyBank):
             apart=apart, run=runs[0] if checked.reads_run() else None, timeout=timeout,
             memory=memory,
         )  # fmt: skip
+        in_intervals = isinstance(next(iter(finding.in_groups(checked).keys), None), tree.Interval)
         found = []
         for named in runs:
             with self.answering():
                 if named is None and wide:
                     named = finding.choose(self.connection, self.path, None, wide=True).id
-            found.append(
-                scoring.judged(
-                    self, pairs, None if named is None else str(named), every=every, each=each,
-                    min_count=min_count, has_control=len(runs) == 1,
-                )
+            judged = scoring.judged(
+                self, pairs, None if named is None else str(named), every=every, each=each,
+                min_count=min_count, has_control=len(runs) == 1,
             )  # fmt: skip
+            if judged.height and in_intervals:
+                judged = _in_order(judged, pairs.columns[2:])
+            found.append(judged)
         frame = pl.concat(found)
         return scoring.without_p_values(frame) if checked.attention() else frame
 
@@ -332,9 +343,11 @@ class Requests(AnyBank):
         if dependent == head:
             raise CallError("--from and --to name the same node.", f"Give two of: {listed(nodes)}.")
         statement = pairs_of(checked, choice, dependent, head, apart)
+        if chosen is not None and checked.reads_surprisal():
+            self._warn_of_unmeasured(chosen)
         pairs = self._found(checked, statement, corpus, timeout, memory)
         if checked.attention():
             warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
-        elif checked.reads_surprisal():
+        elif finding.resolved(request).reads_surprisal():
             warnings.warn(scoring.SELECTED, AttnbankWarning, stacklevel=3)
         return pairs, statement

@@ -304,11 +304,16 @@ def test_heads_are_judged_on_improbable_words(judged: Judged) -> None:
         for word in corpus.sentences[at].words
     )
     assert found["n"].to_list() == [expected] and found["p_corrected"].null_count() == 0
-    with pytest.warns(AttnbankWarning, match="by how improbable a model finds words"):
-        groups = bank.score(
-            "pattern { V -[obj]-> O }", dependent="O", head="V", by="O.surprisal[gap=10]"
-        )
-    assert set(groups["O.surprisal[gap=10]"]) <= {"[0, 10[", "[10, 20[", None}
+    with warnings.catch_warnings(record=True) as caught:  # here all pairs are judged
+        warnings.simplefilter("always")
+        asked = "pattern { V -[obj]-> O }"
+        groups = bank.score(asked, dependent="O", head="V", by="O.surprisal, V.upos")
+    assert SELECTED not in [str(each.message) for each in caught]
+    assert any("have not been measured" in str(each.message) for each in caught)
+    begins = [each and int(each[1:].split(",")[0]) for each in groups["O.surprisal[gap=1]"]]
+    assert begins[-1] is None and begins[:-1] == sorted(begins[:-1]) and max(begins[:-1]) > 9
+    every = [word for at in corpus.measured for word in corpus.sentences[at].words]
+    assert groups["n"].sum() == sum(word.deprel == "obj" for word in every)
     with pytest.warns(AttnbankWarning, match="that is circular") as told:
         both = bank.score("pattern { O =[3-1]=> V; O.surprisal > 8 }", dependent="O", head="V")
     assert both["p_corrected"].to_list() == [None]
