@@ -173,7 +173,9 @@ resample as materialized (
     select
         every_group.outcome,
         each.resample,
-        list(coalesce(times.times, cast(0 as double)) order by every_group.group_number) as times
+        values_of(list_sort(
+            list({'place': every_group.group_number, 'value': coalesce(times.times, cast(0 as double))})
+        )) as times
     from every_group
     cross join (select unnest(range(1, 1001)) as resample) as each
     left join times
@@ -195,10 +197,15 @@ in_groups as (
         effect.class,
         effect.ablation,
         effect.number,
-        list(
-            coalesce(compared.total - compared.whole_total, cast(0 as double)) order by every_group.group_number
-        ) as differences,
-        list(coalesce(compared.n, cast(0 as double)) order by every_group.group_number) as counts
+        values_of(list_sort(
+            list({
+                'place': every_group.group_number,
+                'value': coalesce(compared.total - compared.whole_total, cast(0 as double))
+            })
+        )) as differences,
+        values_of(list_sort(
+            list({'place': every_group.group_number, 'value': coalesce(compared.n, cast(0 as double))})
+        )) as counts
     from effect
     inner join chosen
         on chosen.ablation = effect.ablation
@@ -268,8 +275,8 @@ named_head as (
     select
         ablated_head.ablation,
         ablated_head.number,
-        list(
-            concat(ablated_head.layer, '-', ablated_head.head) order by ablated_head.layer, ablated_head.head
+        string_agg(
+            concat(ablated_head.layer, '-', ablated_head.head), ', ' order by ablated_head.layer, ablated_head.head
         ) as heads
     from ablated_head
     inner join chosen_run on chosen_run.id = ablated_head.run
@@ -279,7 +286,7 @@ named_head as (
 select
     chosen.ablation,
     chosen.name,
-    joined(named_head.heads) as heads,
+    named_head.heads,
     chosen.replacement,
     effect.outcome,
     effect.class,
