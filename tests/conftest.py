@@ -338,5 +338,5 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
-    options = AblateOptions(controls=2, agreement=True)
+    options = AblateOptions(controls=2, agreement=True, model=model)
     ablate(bank, "two heads", [HeadSet("chosen", ((1, 1), (2, 3)), "hand")], 1, options)

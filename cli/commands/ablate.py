@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,7 +66,7 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     """
     path = bank_path(ctx)
     done = measure(path, run, LossOptions(**options), replace=replace)
-    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {done.run}")
+    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(done.run)}")
 
 
 @command(
@@ -152,7 +153,8 @@ def ablate(
     with resumable_progress() as display:
         done = disable(path, name, sets, read.name, asked, display, tell_estimate, replace=replace)
     print_measured(done)
-    notify(f"Next: {typed_for(path)} query ablation_effect --ablation {name} --run {done.run}")
+    asked_for = f"--ablation {quote(name)} --run {quote(done.run)}"
+    notify(f"Next: {typed_for(path)} query ablation_effect {asked_for}")
 
 
 def _of_query(bank: Bank, statement: str) -> tuple[Head, ...]:

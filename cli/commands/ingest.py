@@ -110,7 +110,11 @@ def ingest(
     else:
         print_report(report := fill(options), options.bank)
         if losses:
-            asked = LossOptions(device=options.device, trust_remote_code=options.trust_remote_code)
+            asked = LossOptions(
+                model=options.model,
+                device=options.device,
+                trust_remote_code=options.trust_remote_code,
+            )
             measure(options.bank, report.run, asked)
         if not is_quiet():
             notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")

@@ -91,7 +91,8 @@ class Examples:
         press = str(SAMPLE / "press.conllu")
         ingest(IngestOptions((press,), bank, str(self._tiny), name="sample"))
         heads = [HeadSet("two heads", ((1, 1), (2, 3)), "--heads 1-1,2-3")]
-        ablate(bank, "two", heads, options=AblateOptions(controls=2, agreement=True))
+        options = AblateOptions(controls=2, agreement=True, model=str(self._tiny))
+        ablate(bank, "two", heads, options=options)
         return bank
 
     @cached_property

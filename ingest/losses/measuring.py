@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from attnbank.ingest.losses.sets import (
     run_to_read,
     with_controls,
 )
-from attnbank.ingest.models.loading import Model, load
+from attnbank.ingest.models.files import named_by
+from attnbank.ingest.models.loading import MINILM, Model, load
 from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
@@ -158,7 +160,7 @@ class _Work:
         ):
             self.connection = connection
             self.row = self._run()
-            read = {Path(each).name: read_pairs(Path(each)) for each in options.pairs}
+            read = _files(options.pairs)
             sets = self._sets(chosen)
             self.sets = len(sets)
             self.ablation = name
@@ -183,6 +185,7 @@ class _Work:
                 self.kept = 0
             if name is not None and not begun:
                 self._begin(name, sets)
+            self._finish(None)
             numbers = [self._disabled(each) for each in sets]
             with kept_memory():
                 try:
@@ -199,11 +202,7 @@ class _Work:
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
-            if name is not None:
-                connection.execute(
-                    "update ablation_set set finished = ? where run = ? and ablation = ?",
-                    [provenance.now(), self.row["id"], name],
-                )
+            self._finish(provenance.now())
             done.words = self._counted("surprisal")
             done.pairs = {each: len(pairs) for each, pairs in read.items()}
             return done
@@ -227,8 +226,14 @@ class _Work:
             registry.statement("losses/words_of_run"), {"run": self.row["id"]}
         ).fetchnumpy()
         had = set(rows["word"].tolist())
-        found = agreement_pairs(self.connection, self.row["corpus"])
-        return [each for each in found if each.word in had]
+        every = agreement_pairs(self.connection, self.row["corpus"])
+        if not (found := [each for each in every if each.word in had]):
+            raise CallError(
+                f"No verb that {self.row['name']} read is known to agree with its subject, which"
+                " takes trees with features (Number, VerbForm, Tense) and both forms of the verb.",
+                "Leave --agreement out.",
+            )
+        return found
 
     def _sets(self, chosen: Sequence[HeadSet]) -> list[HeadSet]:
         if not chosen:
@@ -244,10 +249,12 @@ class _Work:
     def _load(self) -> None:
         """Load the model with its head, and check that it is the one that made the run."""
         row, options = self.row, self.options
+        name = named_by(options.model, row["name"], row["model_name"])
+        is_folder = name == MINILM or Path(name).is_dir()
         self.model: Model = load(
-            options.model or row["typed"] or row["model_name"],
+            name,
             random_seed=row["random_seed"],
-            revision=None if options.model else row["revision_typed"],
+            revision=None if is_folder else row["revision"],
             device=options.device,
             trust_remote_code=options.trust_remote_code,
             with_head=True,
@@ -371,6 +378,14 @@ class _Work:
                         self.connection, "ablated_head", run=self.row["id"], ablation=name,
                         number=number, layer=layer, head=head,
                     )  # fmt: skip
+
+    def _finish(self, when: datetime | None) -> None:
+        """Say when all words and pairs of the ablation were committed; None: some are to come."""
+        if self.ablation is not None:
+            self.connection.execute(
+                "update ablation_set set finished = ? where run = ? and ablation = ?",
+                [when, self.row["id"], self.ablation],
+            )
 
     # Words.
 
@@ -654,6 +669,20 @@ class _Work:
                 }
                 insert(self.connection, "ablated_pair", pa.table(rows))
         self.connection.execute("checkpoint")
+
+
+def _files(names: Sequence[str]) -> dict[str, list[Pair]]:
+    """The pairs of files by their names, which the bank knows them by. Raises CallError."""
+    found: dict[str, list[Pair]] = {}
+    for path in map(Path, names):
+        if path.name in (AGREEMENT, *found):
+            what = "is the name of the pairs of the trees" if path.name == AGREEMENT else "is twice"
+            raise CallError(
+                f"The bank knows pairs by the name of their file, and {path.name} {what}.",
+                "Rename one of them.",
+            )
+        found[path.name] = read_pairs(path)
+    return found
 
 
 def _text(read: Input) -> Text:

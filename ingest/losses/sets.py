@@ -56,7 +56,8 @@ class LossOptions:
     )
     model: str | None = _of_model(
         None,
-        "Where the run's model is now. Otherwise where the run found it.",
+        "The run's model: its folder, which is not opened because a bank names it. Otherwise, of a"
+        " model of the hub and minilm, the name in the bank.",
         metavar="NAME",
     )
     device: str = _of_model(

@@ -40,8 +40,26 @@ _MOST_BYTES_OF_CONFIG = 10_000_000
 _MOST_BYTES = 300_000_000  # of a vocabulary; the largest known have 35 MB
 _TEXT = (".json", ".txt", ".model", ".jinja")
 _SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)$")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
+
+
+def named_by(asked: str | None, run: str, name: str, otherwise: str = "") -> str:
+    """The model of a run: the one that the user has `asked` for, else that of the bank, `name`.
+
+    A bank may come from somebody else, so no folder is opened because it names one: CallError then,
+    whose remedy ends as in `otherwise`.
+    """
+    if asked is not None:
+        return asked
+    if name == MINILM or (_HUB_NAME.fullmatch(name) and not Path(name).exists()):
+        return name
+    raise CallError(
+        f"The run {run} was made with a model in the folder {name}, and no folder is opened because"
+        " a bank names it.",
+        f"Name it yourself (--model FOLDER){otherwise}.",
+    )
 
 
 def find_files(

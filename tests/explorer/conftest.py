@@ -64,7 +64,7 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     ):
         ingest(IngestOptions((str(corpus),), bank, model, **options))
     heads = [HeadSet("two heads", ((1, 1), (2, 3)), "hand")]
-    ablate(bank, "two", heads, 4, AblateOptions(controls=2))
+    ablate(bank, "two", heads, 4, AblateOptions(controls=2, model=gpt2))
     assert run(["-b", str(bank), "compute", "head_distance"]) == 0
     assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     assert run(["-b", str(bank), "compute", "entropy"]) == 0

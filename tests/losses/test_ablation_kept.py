@@ -25,11 +25,26 @@ TABLES = (
     "ablated_pair",
 )
 PAIRS = "good\tbad\nThe dogs bark.\tThe dogs barks.\nShe saw him.\tShe saw he.\n"
+AGREEMENT = """\
+# sent_id = one
+1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdog\tdog\tNOUN\t_\tNumber=Sing\t3\tnsubj\t_\t_
+3\tis\tbe\tVERB\t_\tMood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_
+4\there\there\tADV\t_\t_\t3\tadvmod\t_\t_
+
+# sent_id = two
+1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdogs\tdog\tNOUN\t_\tNumber=Plur\t3\tnsubj\t_\t_
+3\tare\tbe\tVERB\t_\tMood=Ind|Number=Plur|Person=3|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_
+4\there\there\tADV\t_\t_\t3\tadvmod\t_\t_
+
+"""
 OFTEN = "from attnbank.ingest.losses import measuring\nmeasuring.SECONDS_AT_ONCE = 0\n"
 """Each batch is committed by itself, so that there are many places to stop at."""
 COMMAND = [
     "-b", "bank.duckdb", "ablate", "two", "--heads", "1-2", "--heads", "2-1,3-4", "--controls", "2",
-    "--with", "mean", "--agreement", "--pairs", "pairs.tsv", "--batch-tokens", "64",
+    "--with", "mean", "--agreement", "--pairs", "pairs.tsv", "--batch-tokens", "64", "--model",
+    "model",
 ]  # fmt: skip
 SHARES = (0.2, 0.5, 0.9)
 """Where in its statements the command is stopped, of all of them."""
@@ -63,9 +78,12 @@ def ready(
     few: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A folder of a bank of a run over a few sentences, and of a file of pairs."""
+    """A folder of a bank of a run over a few sentences, its model, and a file of pairs."""
     folder = tmp_path_factory.mktemp("ready")
-    shutil.copy(ingested(few, tiny_causal_lm("gpt2")), folder / "bank.duckdb")
+    corpus = Path(shutil.copytree(few, folder / "corpus"))
+    (corpus / "agreement.conllu").write_text(AGREEMENT, encoding="utf-8")
+    shutil.copy(ingested(corpus, tiny_causal_lm("gpt2")), folder / "bank.duckdb")
+    shutil.copytree(tiny_causal_lm("gpt2"), folder / "model")
     (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
     return folder
 
@@ -180,7 +198,7 @@ def test_merged_with_another_of_its_name_it_stays_whole(
 ) -> None:
     """Of two ablations of a name the first is taken, all of it and nothing of the second."""
     other = Path(shutil.copy(ready / "bank.duckdb", tmp_path / "other.duckdb"))
-    flags = ["--heads", "3-3", "--controls", "0", "-q"]
+    flags = ["--heads", "3-3", "--controls", "0", "-q", "--model", str(ready / "model")]
     assert run(["-b", str(other), "ablate", "two", *flags]) == 0
     assert run(["-b", str(other), "ablate", "own", *flags]) == 0
     (note,) = merge_banks(tmp_path / "merged.duckdb", [measured, other]).notes

@@ -13,6 +13,7 @@ from attnbank.ingest import (
     AblateOptions,
     HeadSet,
     IngestOptions,
+    LossOptions,
     ablate,
     import_export,
     ingest,
@@ -43,7 +44,7 @@ def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory)
     pairs.write_text("good\tbad\nThe cat sleeps.\tThe cat sleep.\n", encoding="utf-8")
     bank = folder / "bank.duckdb"
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
-    options = AblateOptions(controls=1, agreement=True, pairs=(str(pairs),))
+    options = AblateOptions(controls=1, agreement=True, pairs=(str(pairs),), model=model)
     ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
     return bank
 
@@ -92,7 +93,7 @@ def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> Non
     """Words get other ids, since another corpus comes first; what two banks have is taken once."""
     first, out = tmp_path / "first.duckdb", tmp_path / "out.duckdb"
     ingest(IngestOptions((str(sample / "stories.conllu"),), first, model, limit=3))
-    surprisal(first)
+    surprisal(first, options=LossOptions(model=model))
     same = tmp_path / "same.duckdb"
     same.write_bytes(measured.read_bytes())
     merge_banks(out, [first, measured, same])
@@ -116,7 +117,7 @@ def test_what_was_measured_of_a_part_is_not_merged(
         shards.append(tmp_path / f"{number}.duckdb")
         options: dict[str, Any] = {"shard": f"{number}/2"}
         ingest(IngestOptions((str(sample),), shards[-1], model, name="sample", **options))
-    surprisal(shards[0])
+    surprisal(shards[0], options=LossOptions(model=model))
     done = merge_banks(tmp_path / "out.duckdb", shards)
     assert any("(surprisal) was not copied" in note for note in done.notes)
     assert _rows(tmp_path / "out.duckdb", "select count(*) from surprisal") == [(0,)]

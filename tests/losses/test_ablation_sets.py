@@ -11,6 +11,7 @@ import numpy as np
 import oracle_ablation
 import pytest
 import transformers
+from bank_rows import model_of
 
 from attnbank.cli.app import run
 from attnbank.ingest import (
@@ -22,6 +23,7 @@ from attnbank.ingest import (
     ingest,
     save_relation,
 )
+from attnbank.ingest.progress import Progress
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -59,7 +61,7 @@ def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
 
 
 def _ablate(bank: Path, *flags: str, name: str = "a") -> int:
-    return run(["-b", str(bank), "ablate", name, "-q", *flags])
+    return run(["-b", str(bank), "ablate", name, "-q", "--model", model_of(bank), *flags])
 
 
 @pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
@@ -240,7 +242,7 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     lines = [("The cat sleeps.", "The cat sleep."), ("He saw her now.", "He saw she now.")]
     pairs.write_text("good\tbad\n" + "".join(f"{a}\t{b}\n" for a, b in lines), encoding="utf-8")
-    options = AblateOptions(controls=1, pairs=(str(pairs),), agreement=True)
+    options = AblateOptions(controls=1, pairs=(str(pairs),), agreement=True, model=str(causal))
     done = ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
     assert done.pairs["pairs.tsv"] == 2 and (done.sets, done.controls) == (1, 1)
     tokenizer = transformers.AutoTokenizer.from_pretrained(causal)
@@ -274,3 +276,46 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
     pairs.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
     with pytest.raises(CallError, match=r"other pairs of pairs\.tsv"):
         ablate(bank, "b", [HeadSet("s", ((2, 2),), "hand")], options=options)
+
+
+def test_pairs_are_known_by_their_file(bank: Path, causal: Path, tmp_path: Path) -> None:
+    files = [tmp_path / "a" / "p.tsv", tmp_path / "b" / "p.tsv", tmp_path / "agreement"]
+    for each in files:
+        each.parent.mkdir(exist_ok=True)
+        each.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
+    for given, told in (((files[0], files[1]), "p.tsv is twice"), ((files[2],), "of the trees")):
+        options = AblateOptions(pairs=tuple(map(str, given)), model=str(causal))
+        with pytest.raises(CallError, match=told):
+            ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
+
+
+def test_where_no_verb_agrees_it_is_told(causal: Path, tmp_path: Path) -> None:
+    text, bank = tmp_path / "text.txt", tmp_path / "text.duckdb"
+    text.write_text("The dogs are here.\n", encoding="utf-8")
+    ingest(IngestOptions((str(text),), bank, str(causal)))
+    with pytest.raises(CallError, match="is known to agree with its subject"):
+        ablate(
+            bank, "a", [HeadSet("s", ((2, 2),), "hand")],
+            options=AblateOptions(agreement=True, model=str(causal)),
+        )  # fmt: skip
+
+
+def test_pairs_that_come_later_leave_it_unfinished_until_they_are_there(
+    bank: Path, causal: Path, tmp_path: Path
+) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("good\tbad\nThe cat sleeps.\tThe cat sleep.\n", encoding="utf-8")
+    heads = [HeadSet("s", ((2, 2),), "hand")]
+    ablate(bank, "a", heads, options=AblateOptions(controls=0, model=str(causal)))
+    later = AblateOptions(controls=0, model=str(causal), pairs=(str(pairs),))
+
+    def stop(progress: Progress) -> None:
+        if progress.stage == "judging":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ablate(bank, "a", heads, None, later, stop)
+    assert _rows(bank, "select finished is null from ablation_set") == [(True,)]
+    ablate(bank, "a", heads, options=later)
+    assert _rows(bank, "select finished is null from ablation_set") == [(False,)]
+    assert _rows(bank, "select count(*) from ablated_pair") == [(1,)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import oracle_words
 import pytest
+from bank_rows import model_of
 from oracle_words import Nats
 
 from attnbank.cli.app import run
@@ -52,7 +53,7 @@ def headed(tiny_causal_lm: Model, tiny_masked_lm: Model) -> Model:
 
 
 def _measured(bank: Path, *args: str) -> Nats:
-    assert run(["-b", str(bank), "surprisal", *args]) == 0
+    assert run(["-b", str(bank), "surprisal", "--model", model_of(bank), *args]) == 0
     return _nats(bank)
 
 
@@ -177,7 +178,7 @@ def test_a_changed_tokenizer_is_not_the_run_s(
     tokenizer["pre_tokenizer"]["add_prefix_space"] = True
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
     capfd.readouterr()
-    assert run(["-b", str(bank), "surprisal"]) == 2
+    assert run(["-b", str(bank), "surprisal", "--model", str(folder)]) == 2
     told = capfd.readouterr().err
     assert "The tokenizer of" in told and "are not those of the run" in told
     assert not _nats(bank)

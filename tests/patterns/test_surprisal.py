@@ -16,7 +16,7 @@ from judged import Judged, check, judged_bank
 from patterns.requests import SURPRISAL, draw
 
 from attnbank.cli.app import run
-from attnbank.ingest import IngestOptions, ingest, save_relation, surprisal
+from attnbank.ingest import IngestOptions, LossOptions, ingest, save_relation, surprisal
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import HitOptions, RequestError, listing, statement
 from attnbank.queries.patterns.scoring import SELECTED
@@ -33,7 +33,7 @@ def path(
     bank = tmp_path_factory.mktemp("surprisal") / "bank.duckdb"
     for options in ({"limit": 10}, {"limit": 60, "unit": "token"}):
         ingest(IngestOptions((str(sample),), bank, str(tiny_model("gpt2")), **options))
-    surprisal(bank, run=2)
+    surprisal(bank, run=2, options=LossOptions(model=str(tiny_model("gpt2"))))
     return bank
 
 

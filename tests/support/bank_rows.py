@@ -33,6 +33,16 @@ _OF_RUNS = {
 }
 
 
+def model_of(bank: Path, run: int = 1) -> str:
+    """The model of a run, which a command that reads a folder must be given."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        found = connection.execute(
+            "select model.name from run inner join model on model.id = run.model where run.id = ?",
+            [run],
+        ).fetchall()
+    return str(found[0][0])
+
+
 def rows(bank: Path) -> dict[str, Rows]:
     """The rows of each table in an order of their own, without times and numbers of batches.
 

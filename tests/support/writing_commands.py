@@ -113,11 +113,12 @@ def commands(corpus: Path, other: Path, model: Path, decoder: Path) -> dict[str,
             done="has a table own already",
         ),
         "surprisal": Command(
-            ("surprisal", "1", "--agreement", "--batch-tokens", "256"), (of_decoder,)
+            ("surprisal", "1", "--agreement", "--model", str(decoder), "--batch-tokens", "256"),
+            (of_decoder,),
         ),
         "ablate": Command(
             ("ablate", "a", "--heads", "1-2,3-1", "--with", "mean", "--controls", "2",
-             "--agreement", "--batch-tokens", "256"),
+             "--agreement", "--model", str(decoder), "--batch-tokens", "256"),
             (of_decoder,),
         ),
         "use": Command(("use", "1"), (one, two)),

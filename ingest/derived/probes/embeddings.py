@@ -36,7 +36,6 @@ _MOST_INFLATED = 200  # bytes from one byte of a compressed file; of vectors it 
 _SMALL = 64 * 2**20  # bytes; up to this size a compressed file may inflate by any factor
 _TEXT_FILE = "Give a GloVe or word2vec text file."
 _COUNTS = re.compile(r"([0-9]{1,12}) ([0-9]{1,12})")
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 class EmbeddingsError(AttnbankError):
@@ -235,16 +234,12 @@ def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) 
 def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
     """The trained model of a run, from where the options say that it is, else by its name."""
     need("Reading the embeddings of a model", "ingest", "transformers")
+    from attnbank.ingest.models.files import named_by
     from attnbank.ingest.models.loading import MINILM, load
 
-    name = run.model if options.model is None else options.model
-    is_hub_name = _HUB_NAME.fullmatch(name) is not None and not Path(name).exists()
-    if options.model is None and name != MINILM and not is_hub_name:
-        raise CallError(
-            f"The run {run.name} was made with a model in the folder {name}, and no folder is"
-            " opened because a bank names it.",
-            "Name it yourself (--model FOLDER), or give other word vectors (--embeddings FILE).",
-        )
+    name = named_by(
+        options.model, run.name, run.model, ", or give other word vectors (--embeddings FILE)"
+    )
     revision = None if name == MINILM or Path(name).is_dir() else run.revision
     trusts = options.trust_remote_code
     try:
