@@ -70,3 +70,12 @@
 -- column p_documents_corrected double: p_documents times the number of tests, at most 1
 -- column nearest double: share that the nearest earlier mention finds, in [0, 1]
 -- column name varchar: name of the run
+-- param ablation varchar = null: only this ablation (attnbank ablate NAME); null for all of the run
+-- column ablation varchar: name of the ablation; null for the whole model
+-- column number integer: number of the set of heads in its ablation; null for the whole model
+-- column replacement varchar: what became of the output of the heads: zero, mean or uniform
+-- column source varchar: where the pairs are from: agreement, or the name of a file
+-- column paradigm varchar: what the file calls it, or the relation of the subject
+-- column attractors integer: nouns of the other number between subject and verb; null for a pair of a file
+-- column distance integer: words from the subject to the verb; null for a pair of a file
+-- column margin double: ln P(good) − ln P(bad), in nats

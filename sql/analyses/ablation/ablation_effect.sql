@@ -16,13 +16,13 @@
 --   from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs with such a subject.
 -- note: intervals go by documents, at most 100 groups of them; by sentences where the run reads one document, and by pairs
 --   where they are from a file. Null where there is one.
--- param ablation varchar = null: only this ablation; null for all of the run
+-- param ablation
 -- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each paradigm
 -- param relation
--- column ablation varchar: name of the ablation (attnbank ablate NAME)
+-- column ablation
 -- column name varchar: name of the set
 -- column heads varchar: its heads, as layer-head
--- column replacement varchar: what became of their output: zero, mean or uniform
+-- column replacement
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
 -- column class varchar: the relation, part of speech, new or repeated; all for all words
 -- column n bigint: words, or pairs
@@ -56,15 +56,16 @@ outcome_sum as materialized (
         outcome.class,
         outcome.ablation,
         outcome.number,
-        sum(outcome.value) as total,
-        count(*) as n
+        sum(outcome.whole) as whole,
+        sum(outcome.without) as without,
+        cast(count(*) as double) as n
     from outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
         saved := as_saved($relation)
     ) as outcome
-    where outcome.ablation is null
-        or $ablation is null
-        or outcome.ablation = $ablation
+    inner join known_set
+        on known_set.ablation = outcome.ablation
+        and known_set.number = outcome.number
     group by outcome.outcome, outcome.cluster, outcome.class, outcome.ablation, outcome.number
 ),
 
@@ -84,7 +85,8 @@ classed as (
         unnest(case when outcome_sum.class = 'all' then ['all'] else ['all', outcome_sum.class] end) as class,
         outcome_sum.ablation,
         outcome_sum.number,
-        outcome_sum.total,
+        outcome_sum.whole,
+        outcome_sum.without,
         outcome_sum.n
     from outcome_sum
     inner join place
@@ -99,44 +101,25 @@ per_group as materialized (
         classed.group_number,
         classed.ablation,
         classed.number,
-        sum(classed.total) as total,
+        sum(classed.whole) as whole,
+        sum(classed.without) as without,
         sum(classed.n) as n
     from classed
     group by classed.outcome, classed.class, classed.group_number, classed.ablation, classed.number
 ),
 
-compared as materialized (
-    select
-        without.outcome,
-        without.class,
-        without.group_number,
-        without.ablation,
-        without.number,
-        without.total,
-        whole.total as whole_total,
-        cast(without.n as double) as n
-    from per_group as without
-    inner join per_group as whole
-        on whole.ablation is null
-        and whole.outcome = without.outcome
-        and whole.class = without.class
-        and whole.group_number = without.group_number
-        and whole.n = without.n
-    where without.ablation is not null
-),
-
 effect as materialized (
     select
-        compared.outcome,
-        compared.class,
-        compared.ablation,
-        compared.number,
-        cast(sum(compared.n) as bigint) as n,
-        sum(compared.whole_total) / sum(compared.n) as whole,
-        sum(compared.total) / sum(compared.n) as without,
-        (sum(compared.total) - sum(compared.whole_total)) / sum(compared.n) as difference
-    from compared
-    group by compared.outcome, compared.class, compared.ablation, compared.number
+        per_group.outcome,
+        per_group.class,
+        per_group.ablation,
+        per_group.number,
+        cast(sum(per_group.n) as bigint) as n,
+        sum(per_group.whole) / sum(per_group.n) as whole,
+        sum(per_group.without) / sum(per_group.n) as without,
+        (sum(per_group.without) - sum(per_group.whole)) / sum(per_group.n) as difference
+    from per_group
+    group by per_group.outcome, per_group.class, per_group.ablation, per_group.number
 ),
 
 -- The resamples of the groups of an outcome: how often each group is drawn.
@@ -200,23 +183,23 @@ in_groups as (
         values_of(list_sort(
             list({
                 'place': every_group.group_number,
-                'value': coalesce(compared.total - compared.whole_total, cast(0 as double))
+                'value': coalesce(per_group.without - per_group.whole, cast(0 as double))
             })
         )) as differences,
         values_of(list_sort(
-            list({'place': every_group.group_number, 'value': coalesce(compared.n, cast(0 as double))})
+            list({'place': every_group.group_number, 'value': coalesce(per_group.n, cast(0 as double))})
         )) as counts
     from effect
     inner join chosen
         on chosen.ablation = effect.ablation
         and chosen.number = effect.number
     inner join every_group on every_group.outcome = effect.outcome
-    left join compared
-        on compared.outcome = effect.outcome
-        and compared.class = effect.class
-        and compared.ablation = effect.ablation
-        and compared.number = effect.number
-        and compared.group_number = every_group.group_number
+    left join per_group
+        on per_group.outcome = effect.outcome
+        and per_group.class = effect.class
+        and per_group.ablation = effect.ablation
+        and per_group.number = effect.number
+        and per_group.group_number = every_group.group_number
     group by effect.outcome, effect.class, effect.ablation, effect.number
 ),
 

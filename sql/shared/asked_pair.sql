@@ -1,0 +1,32 @@
+-- title: The minimal pairs of some runs, with where they are from
+-- grain: one row per (source, pair)
+-- note: without the pairs that the model could not be asked for.
+-- param runs
+-- column run integer: run.id of the run
+-- column source, paradigm, attractors, distance, margin
+-- column pair integer: minimal_pair.number
+-- column word integer: word.id of the verb; null for a pair of a file
+-- column cluster bigint: the document of the verb, its sentence where the run reads one document; of a file the pair
+select
+    minimal_pair.run,
+    minimal_pair.source,
+    minimal_pair.number as pair,
+    minimal_pair.paradigm,
+    minimal_pair.word,
+    case
+        when placed.number is null then cast(minimal_pair.number as bigint)
+        when placed.is_single then cast(word.sentence as bigint)
+        else placed.number
+    end as cluster,
+    cast(minimal_pair.attractors as integer) as attractors,
+    cast(minimal_pair.distance as integer) as distance,
+    minimal_pair.bad_nats - minimal_pair.good_nats as margin
+from minimal_pair
+left join word on word.id = minimal_pair.word
+left join sentence on sentence.id = word.sentence
+left join corpus_document(runs := $runs) as placed
+    on placed.run = minimal_pair.run
+    and placed.document = sentence.document
+where list_contains($runs, minimal_pair.run)
+    and minimal_pair.good_nats is not null
+    and minimal_pair.bad_nats is not null
