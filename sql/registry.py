@@ -44,6 +44,13 @@ def script(name: str) -> str:
 
 
 @cache
+def tables() -> dict[str, str]:
+    """The statements of the schema that make tables, by the name of the table."""
+    parts = (part for text in schema() for part in reading.statements(text))
+    return {part.words[2]: part.text for part in parts if part.words[:2] == ("create", "table")}
+
+
+@cache
 def replaceable(*, temporary: bool = False) -> tuple[str, ...]:
     """The statements of the schema but those of tables; `temporary` ones for one connection."""
     parts = [part for text in schema() for part in reading.statements(text)]

@@ -219,9 +219,9 @@ def _connected_to_write(
 def upgrade(path: str | Path) -> Upgrade:
     """Bring a bank up to this version's format and analyses, in one transaction.
 
-    `sql/schema/migrations/N.sql` adds and fills what came with format N. Raises BankError if the
-    file is missing, is not a bank, has a newer format, is locked, or cannot be upgraded; then, or
-    if the process is killed, the bank is unchanged.
+    Tables that it lacks are made, and `sql/schema/migrations/N.sql` adds and fills the columns that
+    came with format N. Raises BankError if the file is missing, is not a bank, has a newer format,
+    is locked, or cannot be upgraded; then, or if the process is killed, the bank is unchanged.
     """
     path = Path(path)
     connection = _connected_to_write(existing(path), path)
@@ -233,6 +233,9 @@ def upgrade(path: str | Path) -> Upgrade:
         is_of_another = installed(connection) != macros.fingerprint()
         if before < registry.FORMAT or is_of_another:
             with transaction(connection):
+                for name, table in registry.tables().items() if before < registry.FORMAT else ():
+                    if name not in own:
+                        connection.execute(table)
                 for step in range(before + 1, registry.FORMAT + 1):
                     connection.execute(registry.migration(step))
                 now = types_of(connection)
