@@ -92,7 +92,7 @@ def read_pairs(path: Path) -> list[Pair]:
     UID or paradigm; without one there are two columns. The file may be gzip-compressed.
     """
     source = Source(str(path), path, compressed=path.suffix == ".gz")
-    stem = shown(source.stem)  # a file may be called by bytes that are no text
+    stem = shown(source.stem)  # the name of a file may be bytes that are not text
     pairs: list[Pair] = []
     try:
         for line, given in _given(source):
@@ -110,7 +110,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 class _Wrong(Exception):
-    """A line that is no pair: its number, why, and what to do."""
+    """A line that does not give a pair: its number, why, and what to do."""
 
     def __init__(self, line: int, fact: str, remedy: str = _FIX) -> None:
         super().__init__(line, fact, remedy)
@@ -229,7 +229,7 @@ def _pair(number: int, stem: str, given: _Given, line: int) -> Pair:
 
 
 def _check(role: str, text: Any, line: int) -> None:
-    """Raise _Wrong for what no text is: JSON may give any value, and escape any character."""
+    """Raise _Wrong for what is not a text: JSON may give any value, and escape any character."""
     if role == "paradigm" and text is None:
         return
     if not isinstance(text, str):

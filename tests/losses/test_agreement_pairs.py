@@ -56,7 +56,7 @@ sees see VERB S3 0 root
 
 see see VERB P3 0 root
 """
-"""Forms without a subject, so that there is no pair of them."""
+"""Forms without a subject: no pair is made of them."""
 
 CASES = {
     "attractor": (

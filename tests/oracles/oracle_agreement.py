@@ -15,7 +15,7 @@ OTHER = {"Sing": "Plur", "Plur": "Sing"}
 
 @dataclass
 class Word:
-    """A line of a sentence; `joined` says that it stands right after a word that is no sign."""
+    """A line of a sentence; `joined` says that a word that is not punctuation stands right before it."""
 
     index: int
     form: str

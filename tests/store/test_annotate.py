@@ -300,8 +300,8 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "lists.json": ('[{"sent_id": "s3", "index": 1, "x": [1, 2]}]', "column x of it is BIGINT[]"),
     "numbers.jsonl": ("1\n2\n", "cannot be read"),
     "deep.json": ("[" * 100_000, "cannot be read"),
-    "run_of_none.csv": ("sent_id,index,run\ns3,1,77\n", "column run of it has 77, which is no run"),
-    "head_of_none.csv": ("sent_id,index,head_word\ns3,1,77\n", "has 77, which is no word of"),
+    "run_of_none.csv": ("sent_id,index,run\ns3,1,77\n", "has 77, and the bank has no such run"),
+    "head_of_none.csv": ("sent_id,index,head_word\ns3,1,77\n", "has 77, and the bank has no such word"),
 }  # fmt: skip
 
 
@@ -396,7 +396,7 @@ def test_replacing(small: Path, tmp_path: Path) -> None:
     annotate(small, path)
     other = _put(tmp_path, "other.csv", "sent_id,index,rating\ns3,1,0.5\n")
     wrong = _put(tmp_path, "wrong.csv", "sent_id,index,run\ns3,1,99\n")
-    with pytest.raises(WordFileError, match="no run of the bank"):
+    with pytest.raises(WordFileError, match="the bank has no such run"):
         annotate(small, wrong, "mine", replace=True)
     assert _ask(small, "select word, rt from mine") == [(6, 1)]
     assert annotate(small, other, "mine", replace=True).columns == {"rating": "DOUBLE"}
