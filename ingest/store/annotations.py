@@ -251,8 +251,8 @@ def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> 
         ).fetchall()
         if rows:
             raise WordFileError(
-                f"The column {each.column} of {found.shown} has {_cut(rows[0][0])}, and the bank has"
-                f" no such {each.target}: a column of this name refers to one.",
+                f"The column {each.column} of {found.shown} has {_cut(rows[0][0])}, and the bank"
+                f" has no such {each.target}: a column of this name refers to one.",
                 "Give it another name.",
             )
     return tuple(each.column for each in known if each.column != "word")

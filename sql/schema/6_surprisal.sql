@@ -116,3 +116,28 @@ comment on column ablated_pair.source is 'minimal_pair.source.';
 comment on column ablated_pair.pair is 'minimal_pair.number.';
 comment on column ablated_pair.good_nats is 'As minimal_pair.good_nats.';
 comment on column ablated_pair.bad_nats is 'As minimal_pair.bad_nats.';
+
+create or replace view word_surprisal as
+select
+    surprisal.run,
+    sentence.name as sent_id,
+    word.index,
+    word.id as word,
+    word.form,
+    word.lemma,
+    word.upos,
+    word.deprel,
+    surprisal.nats
+from surprisal
+inner join word on word.id = surprisal.word
+inner join sentence on sentence.id = word.sentence;
+comment on view word_surprisal is 'The words of each run that has surprisals, with their sentence, and how improbable its model finds them.';
+comment on column word_surprisal.run is 'run.id of the run.';
+comment on column word_surprisal.sent_id is 'Name of the sentence in its source.';
+comment on column word_surprisal.index is '1-based place of the word in its sentence.';
+comment on column word_surprisal.word is 'word.id of the word.';
+comment on column word_surprisal.form is 'The word.';
+comment on column word_surprisal.lemma is 'Its lemma.';
+comment on column word_surprisal.upos is 'Its universal part of speech.';
+comment on column word_surprisal.deprel is 'Its relation to its head.';
+comment on column word_surprisal.nats is 'Surprisal in nats, as surprisal.nats.';

@@ -15,7 +15,7 @@ OTHER = {"Sing": "Plur", "Plur": "Sing"}
 
 @dataclass
 class Word:
-    """A line of a sentence; `joined` says that a word that is not punctuation stands right before it."""
+    """A line of a sentence; `joined`: a word, not punctuation, stands right before it."""
 
     index: int
     form: str
