@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,10 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         assert np.allclose(own, other, atol=1e-4, equal_nan=True)
         assert abs(np.nanmean(own) - np.nanmean(other)) < 1e-5
     assert len(_rows(bank, "select distinct nats from surprisal")) > 30
+    of_pieces = dict(_rows(bank, "select word, nats_of_pieces from surprisal"))
+    whole = oracle_ablation.causal(copy.deepcopy(model).double(), plain)
+    for word, nats in zip(words, whole, strict=True):
+        assert of_pieces[word] == (None if np.isnan(nats) else pytest.approx(nats, abs=1e-4))
 
 
 def test_ways_to_name_sets(bank: Path) -> None:
