@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command, guarded
-from attnbank.cli.humanize import size
+from attnbank.cli.humanize import counted, size
 from attnbank.cli.options import (
     BankCommand,
     Decorator,
@@ -74,21 +74,17 @@ def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
 
 def _told_of(done: Annotated) -> list[str]:
     columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
-    counted = f"{_counted(done.rows, 'row')} for {_counted(done.words, 'word')}"
+    counted = f"{counted(done.rows, 'row')} for {counted(done.words, 'word')}"
     told = [f"{done.name} has {counted}: {columns}."]
     if done.repeated:
         have = "have" if done.repeated > 1 else "has"
-        told.append(f"{_counted(done.repeated, 'word')} {have} several rows, up to {done.most:,}.")
-    told += [f"Left out: {_counted(n, 'row')} {reason}." for reason, n in done.left_out.items()]
+        told.append(f"{counted(done.repeated, 'word')} {have} several rows, up to {done.most:,}.")
+    told += [f"Left out: {counted(n, 'row')} {reason}." for reason, n in done.left_out.items()]
     told += [
         f"The values of {name} are those of the bank: a row goes where its {name} is deleted."
         for name in done.references
     ]
     return told
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _join(done: Annotated) -> str:
