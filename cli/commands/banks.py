@@ -74,8 +74,8 @@ def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
 
 def _told_of(done: Annotated) -> list[str]:
     columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
-    counted = f"{counted(done.rows, 'row')} for {counted(done.words, 'word')}"
-    told = [f"{done.name} has {counted}: {columns}."]
+    rows, words = counted(done.rows, "row"), counted(done.words, "word")
+    told = [f"{done.name} has {rows} for {words}: {columns}."]
     if done.repeated:
         have = "have" if done.repeated > 1 else "has"
         told.append(f"{counted(done.repeated, 'word')} {have} several rows, up to {done.most:,}.")
