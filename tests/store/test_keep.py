@@ -42,8 +42,8 @@ READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which t
 }
 OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
 NOT_HERE = {
-    "gradient_importance", "figure_3", "head_ablation", "head_agreement",
-    "special_tokens_by_measure", "table_2",
+    "ablation_effect", "agreement_accuracy", "figure_3", "gradient_importance", "head_ablation",
+    "head_agreement", "minimal_pair", "special_tokens_by_measure", "surprisal_by_class", "table_2",
 }  # fmt: skip
 REASON = "only its peaks and sums are kept"
 KEEPS = {
