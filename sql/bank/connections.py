@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from attnbank.sql.bank.error_messages import explain
+from attnbank.sql.bank.error_messages import explain, is_locked
 from attnbank.sql.bank.paths import check_is_duckdb
 from attnbank.sql.outputs.atomic import files_of_bank, part_names
 from attnbank.sql.quoting import literal
@@ -30,6 +31,11 @@ GUARDED = {
     "allow_persistent_secrets": "false",
 }
 """What keeps a statement from extensions, Python variables and stored secrets."""
+
+
+_LOCK_PATIENCE, _LOCK_STEP = 0.5, 0.02
+"""Seconds to wait for a lock, and between two tries: the process that worked for a command which
+was killed holds one for milliseconds longer."""
 
 
 class Reader(Protocol):
@@ -57,6 +63,23 @@ def connected(
     return connection
 
 
+def once_unlocked(open_file: Callable[[], DuckDBPyConnection]) -> DuckDBPyConnection:
+    """What `open_file` returns; it is tried again for a moment while another process has the file.
+
+    Raises DuckDB's error if the file stays locked, or cannot be opened for another reason.
+    """
+    import duckdb
+
+    ends = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            return open_file()
+        except duckdb.Error as error:
+            if not is_locked(error) or time.monotonic() > ends:
+                raise
+        time.sleep(_LOCK_STEP)
+
+
 def connect(
     place: Path,
     settings: Mapping[str, str] | None = None,
@@ -78,7 +101,8 @@ def connect(
         if reader.path.absolute().resolve() == place.resolve():
             reader.let_go()
     try:
-        connection = connected(str(place), STORAGE | WRITER | GUARDED | dict(settings or {}))
+        wanted = STORAGE | WRITER | GUARDED | dict(settings or {})
+        connection = once_unlocked(lambda: connected(str(place), wanted))
     except duckdb.Error as error:
         raise explain(error, named, *told) from error
     with closed_on_error(connection):

@@ -79,6 +79,11 @@ _AFTER_DAMAGE = {
 """The fact and the remedy for parts of messages that do not, and that may, come from damage."""
 
 
+def is_locked(error: BaseException) -> bool:
+    """Whether another process has the file open."""
+    return _HOLDER.search(str(error)) is not None
+
+
 def is_full_disk(error: BaseException) -> bool:
     """Whether an error of DuckDB, or one that caused it, says that the disk is full."""
     seen: list[BaseException] = []
@@ -123,9 +128,9 @@ def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
     if holder is not None:
+        program = Path(holder["program"]).name or "a program that is ending"
         return BankError(
-            f"The bank {path} is locked by another process: {Path(holder['program']).name}, "
-            f"process {holder['pid']}.",
+            f"The bank {path} is locked by another process: {program}, process {holder['pid']}.",
             f"Wait for it, close the bank there (in Python: bank.let_go()), or end it"
             f" (kill {holder['pid']}); only readers can share a bank.",
         )

@@ -17,6 +17,7 @@ from attnbank.sql.bank.connections import (
     closed_on_error,
     connect,
     connected,
+    once_unlocked,
     transaction,
 )
 from attnbank.sql.bank.error_messages import explain, explained
@@ -119,7 +120,7 @@ def _open(
     run = connection.execute
     with closed_on_error(connection):
         with explained(Path(path)):
-            run(f"attach {literal(str(place))} as {_ALIAS} (read_only)")
+            once_unlocked(lambda: run(f"attach {literal(str(place))} as {_ALIAS} (read_only)"))
             run(f"use {_ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:

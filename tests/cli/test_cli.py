@@ -19,6 +19,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.queries import analyses, open_bank
+from attnbank.sql.bank.connections import once_unlocked
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 GOOD = """\
@@ -80,13 +81,37 @@ def test_the_bank_is_named_before_or_after_the_command(
     assert "There is no bank attnbank.duckdb.\nFill one (" in both(capsys)[1]
 
 
+_HOLDS = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
+
+
+def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path) -> None:
+    bank = make_bank(tmp_path / "held.duckdb", {})
+    tries = []
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDS, str(bank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+
+        def open_file() -> duckdb.DuckDBPyConnection:
+            tries.append(holder.poll())
+            try:
+                return duckdb.connect(str(bank))
+            except duckdb.Error:
+                holder.kill()
+                holder.wait()
+                raise
+
+        once_unlocked(open_file).close()
+    assert tries == [None, -signal.SIGKILL]
+
+
 def test_a_bank_that_is_being_written_says_by_whom(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank = make_bank(tmp_path / "held.duckdb", {})
-    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(bank)],
+        [sys.executable, "-c", _HOLDS, str(bank)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -221,7 +221,8 @@ def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) 
     assert absent == {
         "figure-3": "ingest", "table-2": "ingest", "table-3": "probe", "probe-heads": "probe",
         "figure-6": "compute", "layers": "compute", "ablation": "ingest",
-        "effects": "ingest", "agreement": "ingest", "held-out-mentions": "ingest", "control": "ingest",
+        "effects": "ingest", "agreement": "ingest",
+        "held-out-mentions": "ingest", "control": "ingest",
     }  # fmt: skip
 
 
