@@ -31,13 +31,17 @@ MOST_IDS = 2**31 - 1
 Moved = tuple[dict[str, str], str]
 """The columns of a table, `own`, that change, as SQL, and the rest of its SELECT from FROM on."""
 
-TEXT = ("document", "sentence", "word", "mention", "enhanced_dependency", "departure")
+TEXT = (
+    "document", "sentence", "word", "mention", "enhanced_dependency", "constituent", "departure",
+)  # fmt: skip
 KIND_OF = {name: name for name in (*KINDS, "corpus", "document", "run", "sequence", "batch")}
 KIND_OF |= dict.fromkeys(("first_word", "last_word", "head_word"), "word")
 """What the columns of ids mean, by their names; `id` is that of the table."""
 _BY_SENTENCE = f"join {OF}sentence as inside on inside.id = own.sentence"
 _INSIDE = {
-    **dict.fromkeys(("word", "enhanced_dependency", "departure", "skipped"), _BY_SENTENCE),
+    **dict.fromkeys(
+        ("word", "enhanced_dependency", "constituent", "departure", "skipped"), _BY_SENTENCE
+    ),
     "position": f"join {OF}sequence as inside on inside.id = own.sequence",
     **dict.fromkeys(
         ("saved_pair", "surprisal", "ablated_surprisal", "minimal_pair"),

@@ -11,6 +11,7 @@ MOST_BLANK = 1_000_000  # blank lines that follow one another
 MOST_PARAGRAPH = 128 * 2**20  # bytes of plain text: a file of sentences may have no blank line
 MOST_ROWS = 100_000  # lines of a sentence, comments and empty nodes counted
 MOST_WORDS = 32_767  # of a sentence: word.index is a SMALLINT
+MOST_CONSTITUENTS = 32_767  # of a sentence: constituent.number is a SMALLINT
 MOST_CHARACTERS = 32_767  # of a word
 MOST_COVERED = 1_000_000  # words in a sentence's mentions, those in several counted several times
 MOST_DIGITS = 9  # of an id or a head: Python refuses to read more than 4,300

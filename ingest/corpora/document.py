@@ -58,6 +58,16 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Constituent:
+    """A phrase of a bracketed tree; its number is its place in `Sentence.constituents`, from 1."""
+
+    label: str
+    first: int  # index of its first word
+    last: int  # index of its last word
+    parent: int | None = None  # number of the constituent that it is a part of; None for a root
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentStart:
     """The document that begins with a sentence."""
 
@@ -95,6 +105,7 @@ class Sentence:
     line: int = 0  # 1-based line where the sentence starts
     departures: tuple[Departure, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)  # beside its name and its text
+    constituents: tuple[Constituent, ...] = ()  # in the order of their opening brackets
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ _TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
 _SHORT = re.compile(r"([a-z]{2})-(train|dev|test)\b")
 """A name such as fr-dev.conllu. Three letters would be too many: gum-dev is no Guambiano."""
 _TABLES = (
-    "document", "sentence", "word", "enhanced_dependency", "mention", "skipped", "departure",
+    "document", "sentence", "word", "enhanced_dependency", "constituent", "mention", "skipped",
+    "departure",
 )  # fmt: skip
 _ROWS_AT_ONCE = 10_000
 
@@ -392,6 +393,10 @@ def write_corpus(
             (sentence, at, head, relation)
             for at, each in enumerate(item.words, 1)
             for head, relation in each.edges
+        )
+        tables["constituent"].extend(
+            (sentence, number, each.parent, each.label, each.first, each.last)
+            for number, each in enumerate(item.constituents, 1)
         )
         for each in item.mentions:
             if each.entity not in entities:

@@ -36,7 +36,9 @@ _MEASURED = (
 )  # fmt: skip
 _SAVED = ("saved_relation", "saved_pair")
 _RUNS = ("run", "preferred_run", "model", "corpus")
-_TEXT = ("corpus", "document", "sentence", "word", "enhanced_dependency", "mention")
+_TEXT = (
+    "corpus", "document", "sentence", "word", "enhanced_dependency", "constituent", "mention",
+)  # fmt: skip
 _FREQUENCIES = ("word_frequency",)
 _OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_sight"})
 """Macros that read only which run is chosen, and its facts: an answer is found by that run."""

@@ -43,6 +43,7 @@ _OF_RUNS = {
     "sentence": "document in (select id from document where corpus in ({corpora}))",
     "word": _IN_SENTENCES,
     "enhanced_dependency": _IN_SENTENCES,
+    "constituent": _IN_SENTENCES,
     "mention": "document in (select id from document where corpus in ({corpora}))",
     "departure": "corpus in ({corpora})",
     "model": "id in (select model from run where id in ({runs}))",

@@ -122,6 +122,22 @@ comment on column enhanced_dependency.dependent_index is 'word.index of the depe
 comment on column enhanced_dependency.head_index is 'word.index of a head of it in the same sentence; 0 for the root.';
 comment on column enhanced_dependency.relation is 'The relation, subtype included (nsubj:xsubj, conj:and).';
 
+create table constituent (
+    sentence integer not null,
+    number smallint not null,
+    parent smallint,
+    label varchar not null,
+    first_index smallint not null,
+    last_index smallint not null
+);
+comment on table constituent is 'The bracketed trees: one row per phrase. Only corpora in CoNLL-2012 whose parse column has brackets have any.';
+comment on column constituent.sentence is 'sentence.id of the sentence.';
+comment on column constituent.number is '1-based place in the sentence, in the order of the opening brackets: a phrase comes before its parts.';
+comment on column constituent.parent is 'constituent.number of the phrase that it is a part of; null for a root.';
+comment on column constituent.label is 'Its label, as the source writes it (TOP, NP, VP).';
+comment on column constituent.first_index is 'word.index of its first word.';
+comment on column constituent.last_index is 'word.index of its last word.';
+
 create table mention (
     id integer not null,
     document integer not null,

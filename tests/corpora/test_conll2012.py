@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
+import new_banks
 import pytest
 
+from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
 from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
+from attnbank.ingest.merge.merging import merge_banks
+from attnbank.ingest.store.deleting import delete
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
 
 
 def document(name: str, *sentences: str, part: str = "000") -> str:
@@ -119,3 +128,124 @@ def test_litbank(corpora: Path) -> None:
 @pytest.mark.parametrize("coreference", ["-", "_", "*"])
 def test_no_coreference(coreference: str) -> None:
     assert sentences(document("x", f"a/NN/{coreference}"))[0].mentions == ()
+
+
+# OntoNotes gives each word its part of the brackets.
+PARSE = ["(TOP(S(NP(NP*", "*)", "(PP*", "(NP*)))", "(VP*", "(NP*))", "*))"]
+PHRASES = [
+    ("TOP", 1, 7, None), ("S", 1, 7, 1), ("NP", 1, 4, 2), ("NP", 1, 2, 3), ("PP", 3, 4, 3),
+    ("NP", 4, 4, 5), ("VP", 5, 6, 2), ("NP", 6, 6, 7),
+]  # fmt: skip
+
+
+def parsed(*cells: str, name: str = "x", strict: bool = False) -> list[Sentence | Problem]:
+    rows = "".join(f"{name} 0 {at} w{at} NN {cell} - - - - * -\n" for at, cell in enumerate(cells))
+    text = f"#begin document ({name}); part 000\n{rows}\n#end document\n"
+    return list(read_conll2012(text.encode().splitlines(keepends=True), strict=strict))
+
+
+def phrases(*cells: str) -> list[tuple[str, int, int, int | None]]:
+    (read,) = parsed(*cells)
+    assert isinstance(read, Sentence) and not read.departures
+    return [(each.label, each.first, each.last, each.parent) for each in read.constituents]
+
+
+def test_constituents() -> None:
+    assert phrases(*PARSE) == PHRASES
+    assert phrases("*", "*") == phrases("-", "_") == []
+    assert phrases("(TOP*)", "(FRAG*)") == [("TOP", 1, 1, None), ("FRAG", 2, 2, None)]
+
+
+def _grown(rng: random.Random, words: list[str], parent: int | None, found: list[object]) -> None:
+    """Grow a random phrase after `words`, whose brackets are written where they belong."""
+    number, first = len(found) + 1, len(words) + 1
+    label = rng.choice(("NP", "VP-TMP", "S|<x>", "-NONE-"))
+    found.append(None)
+    opening = "(" + label
+    for _ in range(rng.randint(1, 3)):
+        if rng.random() < 0.5 and len(words) < 60:
+            before = len(words)
+            _grown(rng, words, number, found)
+            words[before] = opening + words[before]
+        else:
+            words.append(opening + "*")
+        opening = ""
+    words[-1] += ")"
+    found[number - 1] = (label, first, len(words), parent)
+
+
+def test_any_tree_is_read() -> None:
+    for seed in range(200):
+        rng, words, found = random.Random(seed), list[str](), list[object]()
+        for _ in range(rng.randint(1, 2)):
+            _grown(rng, words, None, found)
+        assert phrases(*words) == found
+
+
+@pytest.mark.parametrize(
+    ("cells", "line", "fact"),
+    [
+        (("(TOP(NP*)", "*"), 2, "TOP is not closed"),
+        (("(TOP(NP*)", "(VP*"), 3, "VP is not closed"),
+        (("(TOP*)", "*)"), 3, "a word stands outside of every constituent"),
+        (("(TOP*)", "*"), 3, "a word stands outside of every constituent"),
+        (("*", "(TOP*)"), 2, "a word stands outside of every constituent"),
+        (("(TOP*))", "*"), 2, ") closes a constituent that is not open"),
+        (("(TOP*", "-)"), 3, "cannot read '-)'"),
+        (("(TOP*", "*)("), 3, "cannot read '*)('"),
+        (("(TOP*", "(*)"), 3, "cannot read '(*)'"),
+        (("(TOP", "*)"), 2, "cannot read '(TOP'"),
+        (("(TOP" + "(X" * 40_000 + "*", "*)"), 2, "over 32,767 constituents"),
+    ],
+)
+def test_a_parse_that_is_not_a_tree(cells: tuple[str, ...], line: int, fact: str) -> None:
+    (read,) = parsed(*cells)
+    assert isinstance(read, Sentence) and len(read.words) == 2 and read.constituents == ()
+    assert [(each.id, each.fact, each.line) for each in read.departures] == [
+        ("bad-parse", fact, line)
+    ]
+    (problem,) = parsed(*cells, strict=True)
+    assert isinstance(problem, Problem) and (problem.id, problem.line) == ("bad-parse", line)
+
+
+def test_the_last_of_six_columns_is_no_parse() -> None:
+    text = "#begin document (x); part 0\nx 0 0 a NN (1)\n\n#end document\n"
+    (sentence,) = sentences(text)
+    assert sentence.constituents == () and mentions(sentence) == [("1", 1, 1)]
+
+
+def _stored(bank: Path | str, table: str = "constituent") -> list[tuple[object, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(
+            f"select document.name, label, first_index, last_index, parent from {table} as own"
+            " inner join sentence on sentence.id = own.sentence"
+            " inner join document on document.id = sentence.document"
+            " order by own.sentence, number"
+        ).fetchall()
+
+
+def test_constituents_are_stored_merged_exported_and_deleted(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    corpus, model = tmp_path / "c.conll", str(tiny_model("bert"))
+    rows = "\n".join(f"NAME 0 {at} w NN {cell} - - - - * -" for at, cell in enumerate(PARSE))
+    corpus.write_text(
+        "".join(f"#begin document (d{at}); part 0\n{rows}\n\n#end document\n" for at in range(4))
+    )
+    every = [(f"d{at}", *phrase) for at in range(4) for phrase in PHRASES]
+    shards = []
+    for shard in ("1/2", "2/2"):
+        shards.append(new_banks.put(tmp_path / f"{shard[0]}.duckdb"))
+        ingest(IngestOptions((str(corpus),), shards[-1], model, shard=shard))
+    assert _stored(shards[0]) == [row for row in every if row[0] in ("d0", "d2")]
+    merged = tmp_path / "merged.duckdb"
+    merge_banks(merged, shards)
+    assert _stored(merged) == every
+    ingest(IngestOptions((str(corpus),), merged, model, name="other"))
+    assert len(_stored(merged)) == 2 * len(every)
+    with open_bank(merged) as opened:
+        (first, _) = opened.runs()["name"]
+        export(opened, tmp_path / "out", run=first)
+    assert _stored(merged, f"'{tmp_path / 'out' / 'constituent.parquet'}'") == every
+    delete(merged, [first], ["c"])
+    assert _stored(merged) == every

@@ -25,6 +25,7 @@ MADE = {f"{format}/{id}": make for (format, id), make in made_faults.MADE.items(
 LINES = {
     "conll2012/bad-begin": 1,
     "conll2012/bad-coreference": 6,
+    "conll2012/bad-parse": 5,
     "conll2012/column-count": 5,
     "conll2012/control-character": 6,
     "conll2012/duplicate-document": 6,

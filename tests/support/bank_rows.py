@@ -14,6 +14,7 @@ _TEXT = (
     "sentence",
     "word",
     "enhanced_dependency",
+    "constituent",
     "mention",
     "departure",
     "model",

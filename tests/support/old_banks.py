@@ -23,6 +23,7 @@ BEFORE = (
     "alter table sentence drop column metadata",
     "drop table preferred_run",
     "drop table enhanced_dependency",
+    "drop table constituent",
     "comment on column word.lemma is 'Something else.'",
     "update bank set format = 0, analyses = 'of format 0'",
 )

@@ -1,6 +1,6 @@
 """Reads the columns of the CoNLL-2012 shared task: OntoNotes and, with tabs, LitBank.
 
-Words, parts of speech and coreference are read. There are no dependency trees in it.
+Words, parts of speech, constituents and coreference are read. It has no dependency trees.
 """
 
 from __future__ import annotations
@@ -9,8 +9,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from attnbank.ingest.corpora.bounds import MOST_WORDS
-from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
+from attnbank.ingest.corpora.bounds import MOST_CONSTITUENTS, MOST_WORDS
+from attnbank.ingest.corpora.document import (
+    Constituent,
+    Departure,
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+    Word,
+)
 from attnbank.ingest.corpora.format import Format
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mention_of
 from attnbank.ingest.corpora.source import BOM, blocks, decode, rows
@@ -20,16 +28,20 @@ _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}
 _LONGEST_MARK = 1000  # characters of a line that begins a document
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
+_PARSE, _LEAF = 5, "*"
+"""The column of the parse, and what stands in it for the word."""
+_OPENING = re.compile(r"(?:\([^()*\s]++)*+")
 
 
-def read_conll2012(lines: Iterable[bytes]) -> Iterator[Sentence | Problem]:
+def read_conll2012(lines: Iterable[bytes], *, strict: bool = False) -> Iterator[Sentence | Problem]:
     """Read documents between `#begin document (NAME); part 000` and `#end document`.
 
     Lines are in UTF-8; columns stand between tabs or, if there is none, spaces. Yields a `Sentence`
     for each sound sentence and a `Problem` for each faulty one, in order. The first part of a
-    document has its name, part 1 and later ones NAME_1, NAME_2, ...
+    document has its name, part 1 and later ones NAME_1, NAME_2, ... A parse that is not a tree is a
+    departure, and the sentence has no constituents; if it is `strict`, that is a problem.
     """
-    reader = _Reader()
+    reader = _Reader(strict)
     for line, block in blocks(lines):
         yield from reader.read(line, block)
     if reader.document is not None and reader.begun:
@@ -38,7 +50,8 @@ def read_conll2012(lines: Iterable[bytes]) -> Iterator[Sentence | Problem]:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
         self.document: str | None = None  # the document that is being read
         self.line = 0  # the last line read
         self.pending = False  # its start is not handed over yet
@@ -103,19 +116,37 @@ class _Reader:
                 raise FaultError("missing-begin", "words outside any document", line)
             if len(rows) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(rows):,} words", line)
-            words, cells = _words(rows, line)
+            words, cells, parse = _words(rows, line)
             spans = _spans(cells, line)
+            constituents, departures = self.tree(parse, line)
         except FaultError as fault:
             return fault.problem
         start = DocumentStart(self.document) if self.pending else None
         self.pending = False
         mentions = tuple(mention_of(words, span) for span in spans)
-        return Sentence(words, mentions=mentions, document=start, line=line)
+        return Sentence(
+            words, mentions=mentions, document=start, line=line, departures=departures,
+            constituents=constituents,
+        )  # fmt: skip
+
+    def tree(
+        self, cells: list[str], line: int
+    ) -> tuple[tuple[Constituent, ...], tuple[Departure, ...]]:
+        """The constituents of a sentence, or the departure that leaves it without any."""
+        try:
+            return _constituents(cells, line), ()
+        except FaultError as fault:
+            if self.strict:
+                raise
+            found = fault.problem
+            return (), (Departure(found.id, found.fact, found.line),)
 
 
-def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str]]:
+def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], list[str]]:
+    """The words of a sentence, and for each its coreference and its part of the parse."""
     words = []
     coreference = []
+    parse = []
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t") if "\t" in row else row.split()
         if len(cells) < 6:
@@ -126,7 +157,42 @@ def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str]]:
             raise FaultError("empty-form", "the word has no form", at)
         words.append(Word(form, xpos=None if pos in _NONE else pos))
         coreference.append(coreferring)
-    return tuple(words), coreference
+        parse.append(cells[_PARSE].strip() if len(cells) > _PARSE + 1 else "")
+    return tuple(words), coreference, parse
+
+
+def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
+    """The phrases that are opened, `(NP*`, and closed, `*)`, around the words of a sentence."""
+    if all(cell in _NONE for cell in cells):
+        return ()
+    found: list[tuple[str, int, int | None]] = []  # label, first word, parent
+    last: dict[int, int] = {}
+    open_: list[int] = []
+    for index, cell in enumerate(cells, start=1):
+        at = line + index - 1
+        opening = _OPENING.match(cell)
+        start = opening.end() if opening else 0
+        closing = cell[start + 1 :]
+        if cell[start : start + 1] != _LEAF or closing.strip(")"):
+            raise FaultError("bad-parse", f"cannot read {cell[:100]!r}", at)
+        if len(found) + cell.count("(") > MOST_CONSTITUENTS:
+            raise FaultError("bad-parse", f"over {MOST_CONSTITUENTS:,} constituents", at)
+        for label in cell[1:start].split("(") if start else ():
+            found.append((label, index, open_[-1] if open_ else None))
+            open_.append(len(found))
+        if not open_:
+            raise FaultError("bad-parse", "a word stands outside of every constituent", at)
+        if len(closing) > len(open_):
+            raise FaultError("bad-parse", ") closes a constituent that is not open", at)
+        for _ in closing:
+            last[open_.pop()] = index
+    if open_:
+        label, first, _ = found[open_[-1] - 1]
+        raise FaultError("bad-parse", f"{label} is not closed", line + first - 1)
+    return tuple(
+        Constituent(label, first, last[number], parent)
+        for number, (label, first, parent) in enumerate(found, start=1)
+    )
 
 
 def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
@@ -158,5 +224,5 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
 FORMAT = Format(
     "conll2012", "CoNLL-2012", (".conll", "_conll"), 1,
     lambda start: start.is_text and any(each.startswith("#begin document") for each in start.lines),
-    lambda source, how: read_conll2012(source.lines()),
+    lambda source, how: read_conll2012(source.lines(), strict=how.strict),
 )  # fmt: skip

@@ -54,4 +54,8 @@ union all
 select 'its table enhanced_dependency has rows that belong to no sentence'
 from source.main.enhanced_dependency
 where enhanced_dependency.sentence not in (select sentence.id from source.main.sentence)
+union all
+select 'its table constituent has rows that belong to no sentence'
+from source.main.constituent
+where constituent.sentence not in (select sentence.id from source.main.sentence)
 limit 1
