@@ -72,10 +72,11 @@ def once_unlocked(open_file: Callable[[], DuckDBPyConnection]) -> DuckDBPyConnec
 
     ends = time.monotonic() + _LOCK_PATIENCE
     while True:
+        is_last = time.monotonic() > ends
         try:
             return open_file()
         except duckdb.Error as error:
-            if not is_locked(error) or time.monotonic() > ends:
+            if is_last or not is_locked(error):
                 raise
         time.sleep(_LOCK_STEP)
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import psutil
@@ -19,7 +20,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run
 from attnbank.queries import analyses, open_bank
-from attnbank.sql.bank.connections import once_unlocked
+from attnbank.sql.bank.opening import open_to_write
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 GOOD = """\
@@ -84,26 +85,16 @@ def test_the_bank_is_named_before_or_after_the_command(
 _HOLDS = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
 
 
-def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("opened", [open_bank, lambda bank: open_to_write(bank, "test")])
+def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path, opened: Callable[..., Any]) -> None:
     bank = make_bank(tmp_path / "held.duckdb", {})
-    tries = []
+    held = _HOLDS.replace("input()", "import os, time; time.sleep(0.15); os._exit(0)")
     with subprocess.Popen(
-        [sys.executable, "-c", _HOLDS, str(bank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", held, str(bank)], stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-
-        def open_file() -> duckdb.DuckDBPyConnection:
-            tries.append(holder.poll())
-            try:
-                return duckdb.connect(str(bank))
-            except duckdb.Error:
-                holder.kill()
-                holder.wait()
-                raise
-
-        once_unlocked(open_file).close()
-    assert tries == [None, -signal.SIGKILL]
+        opened(bank).close()
 
 
 def test_a_bank_that_is_being_written_says_by_whom(

@@ -149,8 +149,7 @@ def test_a_cut_after_the_projection_is_seen(family: str, made: Made) -> None:
     (wrong,) = Scorer(model).score(texts)
     for hook in hooks:
         hook.remove()
-    # Word by word, as above: in a mean over so few the differences may cancel.
-    assert not np.allclose(wrong.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
+    # Word by word: in a mean over so few the differences may cancel.
     assert np.nanmax(np.abs(wrong.words - np.array(expected))) > 1e-2
 
 
