@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import of_measure, reading_lines, size, unknown_lines
+from attnbank.cli.humanize import counted, of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.options import conduct_lines
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 READING = 2
 """The value of run.reading in runs whose words all carry the white space before them."""
+_TEXT = ("document", "sentence", "word", "mention")
 _OLD_READING = (
     "ingested by an older attnbank: unless its tokenizer is WordPiece or byte-level, words were"
     " given spaces that the text does not have; ingest it again"
@@ -191,8 +192,7 @@ def _corpus(row: dict[str, Any]) -> list[str]:
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
-        f"{row['documents']:,} documents, {row['sentences']:,} sentences,"
-        f" {row['words']:,} words, {row['mentions']:,} mentions{shard}",
+        ", ".join(counted(row[f"{each}s"], each) for each in _TEXT) + shard,
         f"sha256 {row['sha256']}",
         *([", ".join(odd)] if odd else []),
         *([f"pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []),
