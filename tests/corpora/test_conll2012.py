@@ -17,6 +17,7 @@ from attnbank.ingest.merge.merging import merge_banks
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
+from attnbank.sql.errors import AttnbankError
 
 
 def document(name: str, *sentences: str, part: str = "000") -> str:
@@ -249,3 +250,7 @@ def test_constituents_are_stored_merged_exported_and_deleted(
     assert _stored(merged, f"'{tmp_path / 'out' / 'constituent.parquet'}'") == every
     delete(merged, [first], ["c"])
     assert _stored(merged) == every
+    with duckdb.connect(str(shards[1])) as connection:
+        connection.execute("insert into constituent values (999, 1, null, 'X', 1, 1)")
+    with pytest.raises(AttnbankError, match="constituent has rows that belong to no sentence"):
+        merge_banks(tmp_path / "damaged.duckdb", shards)
