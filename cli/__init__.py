@@ -25,6 +25,9 @@ def main() -> NoReturn:
         sys.exit(1)
     finally:
         _ignore_interrupts()
+        # Python remembers an interrupt of source that ran as a string, as dataclasses make it, and
+        # at its end `python -m` would kill itself in place of exiting. Other source clears that.
+        exec("")
 
 
 def _ignore_interrupts() -> None:

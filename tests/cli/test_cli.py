@@ -366,6 +366,19 @@ def test_an_interrupted_query_ends_in_one_line(sample_bank: Path) -> None:
     assert (process.returncode, error) == (1, "Interrupted.\n")
 
 
+def test_an_interrupt_of_source_in_a_string_keeps_the_exit_status(tmp_path: Path) -> None:
+    """As while a dataclass is made: Python itself would then end by SIGINT."""
+    (tmp_path / "stopped.py").write_text(
+        "import attnbank.cli, attnbank.cli.app\n"
+        "attnbank.cli.app.main = lambda: exec('raise KeyboardInterrupt')\n"
+        "attnbank.cli.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "stopped"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (1, b"Interrupted.\n")
+
+
 @pytest.mark.usual("table", "parquet")
 @pytest.mark.parametrize("format_", ["table", "csv", "jsonl", "parquet"])
 def test_a_reader_who_has_had_enough_ends_it_quietly(format_: str, sample_bank: Path) -> None:
