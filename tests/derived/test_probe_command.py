@@ -83,8 +83,11 @@ def test_the_same_probe_is_not_trained_twice(
     assert run([*given, *options]) == 0
     first = capsys.readouterr()
     before = bank.read_bytes()
+    part = bank.with_name(f".{bank.name}.99999999-1.part")  # of one that was killed at its end
+    part.mkdir()
     assert run([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
     again = capsys.readouterr()
+    assert not part.exists()
     assert again.out == first.out and "in the bank already" in again.err
     assert "Epoch" not in again.err and bank.read_bytes() == before
     assert run([*given, *options, "--replace"]) == 0

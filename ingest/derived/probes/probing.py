@@ -39,6 +39,7 @@ from attnbank.sql.bank.error_messages import explain
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.bank.references import references
 from attnbank.sql.errors import QueryError
+from attnbank.sql.outputs.atomic import remove_parts
 
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
@@ -75,6 +76,7 @@ def train_probe(
         task = read_task(connection, kind, learns_from, str(test_run), options)
         same = [] if replace else _find_same(connection, task)
         if same:
+            remove_parts(path.resolve())  # of a process that was killed when it had only to compact
             return _report(connection, task, same[0])
     began, started = time.perf_counter(), provenance.now()
     # Opened for writing before the training, so that a bank in use is refused now and not after it.
