@@ -20,6 +20,8 @@ OWN = "own"
 
 _ONCE = frozenset({"title", "paper", "grain", "run", "weights", "plot", "empty"})
 _RUN_CHOICE = ("unit", "contexts", "needs", "usual", "favours")
+_OF_TEXT = ("trees", "mentions", "constituents", "shares", "sums")
+"""What a run needs that need not be said where it is one over the usual inputs."""
 _INPUTS = {
     "sentence": "single sentences", "document": "documents", "pair": "pairs of segments",
     "pair/token": "token pairs", "sentence/word": "single sentences of words",
@@ -109,9 +111,10 @@ class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, gradients, losses, surprisals, ablations, pairs, shares: maps that are not norms, or
-    sums: rows that sum to 1). One that is not named must have the `usual` context, and those that
-    the analysis `favours` (context/unit) come first.
+    mentions, constituents, gradients, losses, surprisals, ablations, pairs, ensembles,
+    decoded_trees, spans, shares: maps that are not norms, or sums: rows that sum to 1). One that is
+    not named must have the `usual` context, and those that the analysis `favours` (context/unit)
+    come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.
     """
@@ -143,8 +146,8 @@ class RunChoice:
         told += " one of trained weights"
         if self.usual is not None:
             told += f" over {_INPUTS.get(self.usual, self.usual)}"
-        elif self.needs in ("gradients", "losses", "surprisals", "ablations", "pairs"):
-            told += f" with {self.needs}"
+        elif self.needs is not None and self.needs not in _OF_TEXT:
+            told += f" with {self.needs.replace('_', ' ')}"
         else:
             told += " that fits"
         if self.favours is not None:

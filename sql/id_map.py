@@ -40,7 +40,16 @@ KIND_OF |= dict.fromkeys(("first_word", "last_word", "head_word"), "word")
 _BY_SENTENCE = f"join {OF}sentence as inside on inside.id = own.sentence"
 _INSIDE = {
     **dict.fromkeys(
-        ("word", "enhanced_dependency", "constituent", "departure", "skipped"), _BY_SENTENCE
+        (
+            "word",
+            "enhanced_dependency",
+            "constituent",
+            "departure",
+            "skipped",
+            "attention_tree",
+            "attention_span",
+        ),
+        _BY_SENTENCE,
     ),
     "position": f"join {OF}sequence as inside on inside.id = own.sequence",
     **dict.fromkeys(

@@ -28,6 +28,7 @@ for not choosing one by itself."""
 
 _INGESTED = {
     "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
+    "constituents": ("CORPUS (with bracketed trees: CoNLL-2012)", ""),
     "shares": ("CORPUS", " --measure weights"),
     "sums": ("CORPUS --model MODEL (without attention sinks)", ""),
     "mentions": ("CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)", ""),
@@ -39,6 +40,9 @@ _MEASURED = {
     "surprisals": "surprisal RUN",
     "ablations": "ablate NAME --heads LAYER-HEAD",
     "pairs": "surprisal RUN --agreement",
+    "ensembles": "compute tree_ensemble --run RUN",
+    "decoded_trees": "compute attention_tree --run RUN",
+    "spans": "compute attention_span --run RUN",
 }
 """What to type where a run is to have what an analysis needs."""
 

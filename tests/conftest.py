@@ -314,9 +314,22 @@ def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
     """A bank in which every analysis has something to say, not to be written to.
 
     A tiny random model over the sample: sentences, documents, and token pairs with gradients,
-    ablation and what is computed from them, and with norms; a probe; heads that are disabled.
+    ablation and what is computed from them, and with norms; trees and phrases that are decoded; a
+    probe; heads that are disabled.
     """
     return once("full", lambda folder: _fill_full(folder, sample, sample_text)) / "full.duckdb"
+
+
+def _bracket(bank: Path) -> None:
+    """Give every sentence of more than two words a phrase of the first two."""
+    import duckdb
+
+    with duckdb.connect(str(bank)) as connection:
+        for number, label, last in ((1, "TOP", "words"), (2, "NP", "2")):
+            connection.execute(
+                f"insert into constituent select id, {number}, nullif({number} - 1, 0), '{label}',"
+                f" 1, {last} from sentence where words > 2"
+            )
 
 
 def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
@@ -337,6 +350,10 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     normed: dict[str, Any] = {"unit": "token", "limit": 12, "measure": "norms"}
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
+    _bracket(bank)
+    for run in (1, 3):
+        compute(bank, "attention_tree", run)
+        compute(bank, "attention_span", run)
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
     options = AblateOptions(controls=2, agreement=True, model=model)
     ablate(bank, "two heads", [HeadSet("chosen", ((1, 1), (2, 3)), "hand")], 1, options)

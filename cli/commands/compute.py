@@ -72,8 +72,8 @@ def _of_step(step: Step) -> click.Command:
         option(
             f"--{each.name}",
             f"{each.help[0].upper()}{each.help[1:]}. Default: {each.default}.",
-            type=type(each.default),
-            metavar="N",
+            type=click.Choice(each.choices) if each.choices else type(each.default),
+            metavar=None if each.choices else "N",
         )
         for each in step.options
     )

@@ -38,7 +38,7 @@ def head_distance(
     ).fetchone() or (0,)
     done = 0
     for group in maps(connection, run):
-        distances.add(group)
+        distances.add(group.values())
         done += len(group)
         on_progress(Progress("computing", done, total))
     first, second = np.triu_indices(heads, 1)
@@ -126,8 +126,8 @@ def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) ->
     return np.log(values, out=out)  # type: ignore[no-any-return]
 
 
-def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[list[np.ndarray]]:
-    """The maps of every sequence of the run, in order, in groups of at most AT_ONCE weights.
+def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, np.ndarray]]:
+    """The maps of every sequence of the run by its id, in groups of at most AT_ONCE weights.
 
     Those of n positions are [layers * heads, n, n] float32, from row to column. Raises BankError
     if the distribution of a position and head is missing.
@@ -151,8 +151,8 @@ def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[list[np.ndarray]]
 
 def _read(
     connection: DuckDBPyConnection, run: Run, group: list[tuple[int, int]]
-) -> list[np.ndarray]:
-    """The maps of consecutive sequences, given as ids and numbers of positions."""
+) -> dict[int, np.ndarray]:
+    """The maps of consecutive sequences, given as ids and numbers of positions, by id."""
     table = connection.query(
         registry.statement("derived/maps_of_sequences"),
         params={"first": group[0][0], "last": group[-1][0], "run": run.id},
@@ -166,7 +166,10 @@ def _read(
             "Ingest the corpus again with --replace.",
         )
     parts = np.split(values, ends[:-1])
-    return [part.reshape(heads, n, n) for part, (_, n) in zip(parts, group, strict=True)]
+    return {
+        sequence: part.reshape(heads, n, n)
+        for part, (sequence, n) in zip(parts, group, strict=True)
+    }
 
 
 def head_embedding(

@@ -1,6 +1,6 @@
 """What `attnbank compute` writes: tables that SQL cannot fill fast enough, and kept answers.
 
-A step is an entry in STEPS and a function of its name in `heads`, which returns the rows for a
+A step is an entry in STEPS and a function of its name in a module, which returns the rows for a
 table of that name. Rows with the same run and values of the key options are replaced together.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,17 +28,25 @@ _SETTINGS = {"memory_limit": "1GB"}
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a step. With `is_key` the table can have rows of several values at once."""
+    """An option of a step: a number, or one of its `choices`.
+
+    With `is_key` the table can have rows of several values at once.
+    """
 
     name: str
-    default: int | float
+    default: int | float | str
     help: str
     is_key: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`."""
+    """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`.
+
+    `made_in` is the module of its function. What it reads of a run, beside the weights, is `reads`
+    (trees, ...); None for what its analysis needs.
+    """
 
     name: str
     title: str
@@ -45,11 +54,14 @@ class Step:
     needs: tuple[str, ...] = ()
     extra: str = ""
     modules: tuple[str, ...] = ()
+    made_in: str = "heads"
+    reads: str | None = None
 
 
 _SMOOTHING = Option(
     "smoothing", 0.001, "share of a uniform distribution that is mixed into every one", is_key=True
 )
+_ENSEMBLE = Option("ensemble", 4, "the most heads that find one relation together")
 
 STEPS = {
     "head_distance": Step(
@@ -68,6 +80,55 @@ STEPS = {
         needs=("head_distance",),
         extra="cluster",
         modules=("sklearn",),
+    ),
+    "tree_ensemble": Step(
+        "tree_ensemble",
+        "The heads that find each relation together, chosen on half of the documents",
+        (_ENSEMBLE,),
+        made_in="trees",
+        reads="trees",
+    ),
+    "attention_tree": Step(
+        "attention_tree",
+        "The tree with the largest weights over each sentence: of heads, of their means, and of an"
+        " ensemble",
+        (
+            Option(
+                "root",
+                "none",
+                "what is known of the root: none, or gold, for the one of the annotation",
+                is_key=True,
+                choices=("none", "gold"),
+            ),
+            Option(
+                "decoder",
+                "spanning",
+                "any tree (spanning), or one whose arcs do not cross (projective)",
+                is_key=True,
+                choices=("spanning", "projective"),
+            ),
+            _ENSEMBLE,
+        ),
+        needs=("tree_ensemble",),
+        extra="trees",
+        modules=("ufal.chu_liu_edmonds",),
+        made_in="trees",
+        reads="trees",
+    ),
+    "attention_span": Step(
+        "attention_span",
+        "Phrases by how unlike the attention of neighbouring words is (Kim et al. 2020)",
+        (
+            Option(
+                "distance",
+                "jensen_shannon",
+                "how unlike two distributions are",
+                is_key=True,
+                choices=("jensen_shannon", "hellinger"),
+            ),
+        ),
+        made_in="trees",
+        reads="constituents",
     ),
 }
 
@@ -88,7 +149,7 @@ def compute(
     on_progress: OnProgress = unheard,
     *,
     replace: bool = False,
-    **options: int | float,
+    **options: int | float | str,
 ) -> Computed:
     """Compute a step for a run and keep its rows, unless the bank has them, or with `replace` anew.
 
@@ -108,7 +169,8 @@ def compute(
     need(f"Computing {chosen.name}", chosen.extra, *chosen.modules)
     analysis = registry.find(chosen.name)
     assert analysis.run is not None
-    analysis = replaced(analysis, run=replaced(analysis.run, weights="true"))
+    needs = chosen.reads or analysis.run.needs
+    analysis = replaced(analysis, run=replaced(analysis.run, weights="true", needs=needs))
     path, kept = Path(bank), "what was computed before is unchanged"
     with changing(path, kept, _SETTINGS, has_deleted=True) as connection:
         found = choose_run(connection, path, analysis, {} if run is None else {"run": str(run)})
@@ -124,23 +186,25 @@ def compute(
         return Computed(found.name, _compute(connection, chosen, found, values, on_progress))
 
 
-def _values(step: Step, given: Mapping[str, Any]) -> dict[str, int | float]:
-    known = {each.name: each.default for each in step.options}
-    for name in given:
+def _values(step: Step, given: Mapping[str, Any]) -> dict[str, int | float | str]:
+    known = {each.name: each for each in step.options}
+    for name, value in given.items():
         if name not in known:
             raise CallError(f"{step.name} has no option {name}.", f"It takes: {', '.join(known)}.")
-    return {name: type(default)(given.get(name, default)) for name, default in known.items()}
+        choices = known[name].choices
+        if choices and value not in choices:
+            raise CallError(f"{name} cannot be {value}.", f"Use one of: {', '.join(choices)}.")
+    return {name: type(each.default)(given.get(name, each.default)) for name, each in known.items()}
 
 
 def _compute(
     connection: DuckDBPyConnection,
     step: Step,
     run: Run,
-    values: dict[str, int | float],
+    values: dict[str, int | float | str],
     on_progress: OnProgress,
 ) -> dict[str, int]:
     """Compute what the step needs, then the step; the number of rows put into each table."""
-    from attnbank.ingest.derived import heads
     from attnbank.ingest.store.arrow import insert
     from attnbank.ingest.store.writer import insert_row
     from attnbank.sql.bank.connections import transaction
@@ -151,7 +215,8 @@ def _compute(
         shared = {option.name: values[option.name] for option in needed.options}
         if _stored(connection, needed, run, shared) is None:
             rows |= _compute(connection, needed, run, shared, on_progress)
-    table = getattr(heads, step.name)(connection, run, on_progress, **values)
+    module = import_module(f"attnbank.ingest.derived.{step.made_in}")
+    table = getattr(module, step.name)(connection, run, on_progress, **values)
     keys = {option.name: values[option.name] for option in step.options if option.is_key}
     own = "".join(f" and {name} = ?" for name in keys)
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
@@ -170,7 +235,7 @@ def _compute(
 
 
 def _stored(
-    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float]
+    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float | str]
 ) -> int | None:
     """The number of rows that the step put into the bank with these options; None if it did not."""
     rows = connection.execute(
@@ -179,7 +244,7 @@ def _stored(
     return next((int(count) for options, count in rows if options == _text(values)), None)
 
 
-def _text(values: dict[str, int | float]) -> dict[str, str]:
+def _text(values: Mapping[str, int | float | str]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 

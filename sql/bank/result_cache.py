@@ -29,7 +29,10 @@ CREATE = (
     " seconds double not null, code_version varchar not null, finished timestamp not null)",
 )
 _PROBES = ("probe", "probe_score", "probe_weight")
-_STEPS = ("head_distance", "head_embedding", "computation")
+_STEPS = (
+    "head_distance", "head_embedding", "tree_ensemble", "attention_tree", "attention_span",
+    "computation",
+)  # fmt: skip
 _MEASURED = (
     "surprisal", "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair",
     "ablated_pair",
@@ -39,6 +42,7 @@ _RUNS = ("run", "preferred_run", "model", "corpus")
 _TEXT = (
     "corpus", "document", "sentence", "word", "enhanced_dependency", "constituent", "mention",
 )  # fmt: skip
+_LARGE = ("attention_tree", "attention_span")
 _FREQUENCIES = ("word_frequency",)
 _OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_sight"})
 """Macros that read only which run is chosen, and its facts: an answer is found by that run."""
@@ -98,9 +102,10 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
 def _contents(connection: DuckDBPyConnection, table: str) -> str:
     """What is in a table, whatever the order of its rows.
 
-    A text does not change once it is in the bank, so of its large tables only the rows are counted.
+    A text does not change once it is in the bank, and table computation says when decoded trees
+    were: so of these large tables only the rows are counted.
     """
-    if table in _TEXT and table != "corpus":
+    if table in (*_TEXT, *_LARGE) and table != "corpus":
         select = f"select count(*) from main.{table}"
     else:
         select = f"select count(*), bit_xor(hash(each)), sum(hash(each)) from main.{table} as each"

@@ -55,6 +55,36 @@ comment on macro runs_with_ablations is 'The runs with a finished ablation of se
 create or replace macro runs_with_pairs() as coalesce((select list(distinct minimal_pair.run) from minimal_pair), []);
 comment on macro runs_with_pairs is 'The runs whose model was asked for minimal pairs.';
 
+create or replace macro runs_with_ensembles() as coalesce(
+    (select list(distinct tree_ensemble.run) from tree_ensemble), []
+);
+comment on macro runs_with_ensembles is 'The runs for which attnbank compute tree_ensemble chose heads.';
+
+create or replace macro runs_with_decoded_trees() as coalesce(
+    (select list(distinct attention_tree.run) from attention_tree), []
+);
+comment on macro runs_with_decoded_trees is 'The runs whose attention was decoded to trees.';
+
+create or replace macro runs_with_constituents() as coalesce(
+    (
+        select list(run.id)
+        from run
+        where run.corpus in (
+            select document.corpus
+            from document
+            inner join sentence on sentence.document = document.id
+            inner join constituent on constituent.sentence = sentence.id
+        )
+    ),
+    []
+);
+comment on macro runs_with_constituents is 'The runs over a corpus with bracketed trees.';
+
+create or replace macro runs_with_spans() as coalesce(
+    (select list(distinct attention_span.run) from attention_span), []
+);
+comment on macro runs_with_spans is 'The runs whose attention was decoded to phrases.';
+
 create or replace macro runs_with_shares() as coalesce(
     (
         select list(run.id)

@@ -75,6 +75,9 @@ where ($asked <> '' or $asked is null) and refuse_unless(
             when $needs = 'surprisals' then '. Type: attnbank surprisal RUN'
             when $needs = 'ablations' then '. Type: attnbank ablate NAME --heads LAYER-HEAD'
             when $needs = 'pairs' then '. Type: attnbank surprisal RUN --agreement'
+            when $needs = 'ensembles' then '. Type: attnbank compute tree_ensemble --run RUN'
+            when $needs = 'decoded_trees' then '. Type: attnbank compute attention_tree --run RUN'
+            when $needs = 'spans' then '. Type: attnbank compute attention_span --run RUN'
             when $needs = 'shares' then '. Type: attnbank ingest CORPUS --measure weights'
             when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(

@@ -36,6 +36,10 @@ select
         when $needs = 'losses' then 'it was ingested without --ablate'
         when $needs = 'surprisals' then 'its words have no surprisal'
         when $needs = 'ablations' then 'it has no finished ablation'
+        when $needs = 'ensembles' then 'it has no ensembles of heads'
+        when $needs = 'decoded_trees' then 'no trees were decoded from it'
+        when $needs = 'constituents' then 'its corpus has no bracketed trees'
+        when $needs = 'spans' then 'no phrases were decoded from it'
         when $needs in ('shares', 'sums') and run.measure in ('norms', 'residual-norms')
             then concat('its measure is ', run.measure, ', which are not shares')
         when $needs = 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'

@@ -59,7 +59,7 @@ def main() -> None:
         assert run is not None
         heads = run.layers * run.heads
         found: list[np.ndarray] = []
-        for one in chain.from_iterable(maps(connection, run)):
+        for one in chain.from_iterable(each.values() for each in maps(connection, run)):
             found.append(one.copy())
             if sum(weights.size for weights in found) >= arguments.weights:
                 break

@@ -80,10 +80,12 @@ def test_relations_tables_and_values(bank: Path) -> None:
     assert _plain("query", "best_head", "--relation", "n", bank=bank) == found[1:4]
     tables = _plain("schema", "", bank=bank)
     assert {"word", "dependency", "paper.table_1", "best_head"} <= set(tables)
-    assert _plain("schema", "atten", bank=bank)[:4] == [
+    assert _plain("schema", "atten", bank=bank)[:6] == [
         "attention",
         "attention_map",
+        "attention_span",
         "attention_top",
+        "attention_tree",
         "attention_weight",
     ]
     assert _plain("query", "best_head_held_out", "--choose", "") == ["half", "train"]

@@ -128,7 +128,7 @@ def test_the_command_says_what_it_made(
     bank = tmp_path / "new.duckdb"
     assert run(["-b", str(bank), "import", str(exported)]) == 0
     told = capsys.readouterr().err
-    assert "rows in 37 tables" in told and f"Next: attnbank -b {bank} info" in told
+    assert "rows in 40 tables" in told and f"Next: attnbank -b {bank} info" in told
     content = bank.read_bytes()
     assert run(["-b", str(bank), "import", str(exported)]) == 2
     assert capsys.readouterr().err == (

@@ -19,8 +19,9 @@ from attnbank.sql.header import Analysis
 CASES = Path(__file__).parents[1] / "cases"
 DRAWN = [each for each in analyses().values() if each.plot is not None]
 NOT_DRAWN = {
-    "coreference_baseline_prediction", "coreference_candidate", "coreference_mention",
-    "coreference_prediction", "gold_dependency", "table_1", "table_2", "table_3",
+    "attention_span", "attention_tree", "coreference_baseline_prediction", "coreference_candidate",
+    "coreference_mention", "coreference_prediction", "gold_dependency", "table_1", "table_2",
+    "table_3",
 }  # fmt: skip
 MARKS = {
     "grid": "rect", "matrix": "rect", "bars": "rect",

@@ -92,7 +92,7 @@ def test_what_reads_a_probe_goes_with_it(own: Path) -> None:
         before = _held(bank)
     train_probe(own, "attention", 1, 2, ProbeOptions(epochs=1, resamples=10, seed=5))
     with open_bank(own) as bank:
-        assert before - _held(bank) == {"probe_accuracy", "probe_heads", "table_3"}
+        assert before - _held(bank) == {"best_tree", "probe_accuracy", "probe_heads", "table_3"}
 
 
 def test_a_new_run_leaves_the_answers_of_the_others(

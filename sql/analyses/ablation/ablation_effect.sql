@@ -122,28 +122,12 @@ effect as materialized (
     group by per_group.outcome, per_group.class, per_group.ablation, per_group.number
 ),
 
--- The resamples of the groups of an outcome: how often each group is drawn.
+-- How many groups the resamples of an outcome draw from.
 size as materialized (
     select place.outcome, max(place.group_number) as groups
     from place
     group by place.outcome
     having max(place.group_number) > 1
-),
-
-draw as (
-    select
-        size.outcome,
-        resample.resample,
-        1 + drawn(resample.resample, each.draw) % size.groups as group_number
-    from size
-    cross join (select unnest(range(1, 1001)) as resample) as resample
-    inner join (select unnest(range(1, 101)) as draw) as each on each.draw <= size.groups
-),
-
-times as (
-    select draw.outcome, draw.resample, draw.group_number, cast(count(*) as double) as times
-    from draw
-    group by draw.outcome, draw.resample, draw.group_number
 ),
 
 every_group as (
@@ -153,19 +137,8 @@ every_group as (
 ),
 
 resample as materialized (
-    select
-        every_group.outcome,
-        each.resample,
-        values_of(list_sort(
-            list({'place': every_group.group_number, 'value': coalesce(times.times, cast(0 as double))})
-        )) as times
-    from every_group
-    cross join (select unnest(range(1, 1001)) as resample) as each
-    left join times
-        on times.outcome = every_group.outcome
-        and times.resample = each.resample
-        and times.group_number = every_group.group_number
-    group by every_group.outcome, each.resample
+    select each.*
+    from resampled(sizes := (select list(size.groups) from size)) as each
 ),
 
 chosen as materialized (
@@ -212,7 +185,8 @@ resampled as (
         list_inner_product(in_groups.differences, resample.times) as total,
         list_inner_product(in_groups.counts, resample.times) as n
     from in_groups
-    inner join resample on resample.outcome = in_groups.outcome
+    inner join size on size.outcome = in_groups.outcome
+    inner join resample on resample.size = size.groups
 ),
 
 sorted as (

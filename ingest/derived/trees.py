@@ -1,0 +1,401 @@
+"""Trees decoded from attention, without training: of dependencies, and of phrases.
+
+After Raganato and Tiedemann 2018, Htut et al. 2019 (single heads), Limisiewicz et al. 2020
+(ensembles of heads for each relation) and Kim et al. 2020 (phrases). The words of a tree are the
+positions of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from numpy.typing import NDArray
+
+from attnbank.ingest.derived.heads import maps
+from attnbank.ingest.derived.probes.sentences import PUNCTUATION
+from attnbank.ingest.derived.tree_decoding import (
+    ROOT,
+    Floats,
+    Ints,
+    arborescences,
+    projective_trees,
+    spanning_trees,
+    split_spans,
+)
+from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.sql import registry
+from attnbank.sql.errors import QueryError
+from attnbank.sql.runs import Run
+
+DIRECTIONS = ("dependent_to_head", "head_to_dependent")
+BOTH = "both"
+OF_CAUSAL = "later_to_earlier"
+"""The only direction of a causal model, in which a word sees no later one."""
+
+_MOST_SENTENCES = 1_000
+_MOST_WEIGHTS = 128_000_000
+"""What an ensemble is chosen on: at most so many sentences (as in the paper), and weights."""
+_FEWEST = 10
+"""Dependents of a relation below which no heads are chosen for it."""
+
+
+def tree_ensemble(
+    connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, ensemble: int
+) -> pa.Table:
+    """The heads that find each relation together, as rows of table tree_ensemble.
+
+    For each relation and direction the head that finds most, and then, up to `ensemble` heads, the
+    one whose weights, added to theirs, find most, as long as that is more. Chosen on half of the
+    documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
+    direction that finds more of the relation (of equals dependent_to_head).
+    """
+    inputs = _sentences(connection, run)
+    chosen = _sample(inputs, run.layers * run.heads)
+    found: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
+    for own, attention in _each(connection, run, inputs, on_progress):
+        if (own.sequence, own.sentence) not in chosen:
+            continue
+        between = attention[:, own.positions[:, None], own.positions]
+        for dependent, head, relation in own.pairs:
+            for direction, seen in zip(
+                DIRECTIONS, (between, between.transpose(0, 2, 1)), strict=True
+            ):
+                row = seen[:, dependent].copy()
+                row[:, dependent] = -1
+                found[relation, direction].append((row, head))
+    together = {
+        key: list(_together(pairs, ensemble))
+        for key, pairs in sorted(found.items())
+        if key[0] not in PUNCTUATION and len(pairs) >= _FEWEST
+    }
+    finds = {key: heads[-1][1] if heads else 0 for key, heads in together.items()}
+    rows = [
+        (
+            *(relation, direction, rank, *divmod(head, run.heads), correct),
+            len(found[relation, direction]),
+            direction == max(DIRECTIONS, key=lambda each: finds[relation, each]),
+        )
+        for (relation, direction), heads in together.items()
+        for rank, (head, correct) in enumerate(heads, 1)
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * 8
+    layers = np.array(run.numbers)[np.array(columns[3], dtype=np.int64)]
+    return pa.table(
+        {
+            "run": np.full(len(rows), run.id),
+            "relation": pa.array(columns[0], pa.string()),
+            "direction": pa.array(columns[1], pa.string()),
+            "rank": pa.array(columns[2], pa.int16()),
+            "layer": layers,
+            "head": np.array(columns[4], dtype=np.int64) + 1,
+            "correct": pa.array(columns[5], pa.int64()),
+            "n": pa.array(columns[6], pa.int64()),
+            "in_tree": pa.array(columns[7], pa.bool_()),
+        }
+    )
+
+
+def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[int, int]]:
+    """The sentences that an ensemble is chosen on, evenly spread over the half."""
+    half = [own for each in inputs.values() for own in each if own.is_chosen_on and own.pairs]
+    most = min(len(half), _MOST_SENTENCES)
+    size = sum(2 * maps_of_each * len(own.pairs) * len(own.positions) for own in half)
+    if size * most > _MOST_WEIGHTS * len(half):
+        most = max(1, _MOST_WEIGHTS * len(half) // size)
+    taken = np.linspace(0, len(half), most, endpoint=False).astype(int)
+    return {(half[at].sequence, half[at].sentence) for at in taken}
+
+
+def _together(pairs: list[tuple[NDArray[np.float32], int]], most: int) -> Iterator[tuple[int, int]]:
+    """The heads that find most gold places together, each with how many they find up to it.
+
+    `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
+    """
+    width = max(row.shape[1] for row, _ in pairs)
+    every = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
+    for at, (row, _) in enumerate(pairs):
+        every[at, :, : row.shape[1]] = row
+    gold = np.array([place for _, place in pairs])
+    total, before = np.zeros((len(pairs), 1, width), dtype=np.float32), 0
+    for _ in range(most):
+        counts = ((total + every).argmax(axis=2) == gold[:, None]).sum(axis=0)
+        best = int(counts.argmax())
+        if counts[best] <= before:
+            return
+        before = int(counts[best])
+        total = total + every[:, best : best + 1]
+        yield best, before
+
+
+def attention_tree(
+    connection: DuckDBPyConnection,
+    run: Run,
+    on_progress: OnProgress,
+    root: str,
+    decoder: str,
+    ensemble: int,
+) -> pa.Table:
+    """The trees over every sentence of a run, as rows of table attention_tree.
+
+    `root` is none or gold, `decoder` spanning or projective; `ensemble` is what tree_ensemble took,
+    whose rows this reads. Raises BankError for incomplete attention maps, QueryError for special
+    tokens between the words of a sentence.
+    """
+    inputs = _sentences(connection, run)
+    trees = _Trees(connection, run, is_projective=decoder == "projective")
+    rows = _Rows(run)
+    for own, attention in _each(connection, run, inputs, on_progress):
+        between = attention[:, own.positions[:, None], own.positions].astype(np.float64)
+        found, weight = trees.decoded(between, own.root if root == "gold" else None)
+        rows.add(own, heads=np.where(found == ROOT, ROOT, own.positions[found]), weight=weight)
+    source, layer, head, direction = zip(*trees.labels, strict=True)
+    return rows.table(
+        {"root": root, "decoder": decoder},
+        {"source": source, "layer": layer, "head": head, "direction": direction},
+    )
+
+
+def attention_span(
+    connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, distance: str
+) -> pa.Table:
+    """The phrases of every sentence of a run, as rows of table attention_span.
+
+    `distance` is jensen_shannon or hellinger, of what two neighbours attend to among all positions.
+    Raises as attention_tree does.
+    """
+    inputs = _sentences(connection, run, kinds=("word", "first"))
+    sources = _Sources(run)
+    rows = _Rows(run)
+    for own, attention in _each(connection, run, inputs, on_progress):
+        seen = sources.with_means(attention[:, own.positions].astype(np.float64))
+        first, last = split_spans(neighbour_distances(seen, distance))
+        rows.add(own, firsts=own.positions[first], lasts=own.positions[last])
+    source, layer, head = zip(*sources.labels, strict=True)
+    return rows.table({"distance": distance}, {"source": source, "layer": layer, "head": head})
+
+
+def neighbour_distances(attention: Floats, distance: str) -> Floats:
+    """How unlike the distributions [T, n, m] of neighbours are [T, n - 1], by Kim et al. 2020.
+
+    `distance` is jensen_shannon (a divergence, in nats) or hellinger. Rows are scaled to sum to 1.
+    """
+    total = attention.sum(axis=2, keepdims=True)
+    shares = np.divide(attention, total, out=np.zeros_like(attention), where=total > 0)
+    one, other = shares[:, :-1], shares[:, 1:]
+    if distance == "hellinger":
+        found = np.sqrt(((np.sqrt(one) - np.sqrt(other)) ** 2).sum(axis=2) / 2)
+    else:
+        found = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
+    return np.asarray(found)
+
+
+def _entropy(shares: Floats) -> Floats:
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-(shares * logs).sum(axis=2))
+
+
+class _Sources:
+    """Whose attention a tree is decoded from: each head, the mean of each layer, that of all.
+
+    `labels` are the source, the layer and the head of each of them.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._heads = run.heads
+        self.labels: list[tuple[str, int | None, int | None]] = [
+            ("head", layer, head) for layer in run.numbers for head in range(1, run.heads + 1)
+        ]
+        if run.heads > 1:
+            self.labels += [("layer", layer, None) for layer in run.numbers]
+        self.labels.append(("all", None, None))
+
+    def with_means(self, attention: Floats) -> Floats:
+        """Attention [H, n, m] of all heads, followed by the means."""
+        means = [attention.mean(axis=0, keepdims=True)]
+        if self._heads > 1:
+            shape = (-1, self._heads, *attention.shape[1:])
+            means.insert(0, attention.reshape(shape).mean(axis=1))
+        return np.concatenate([attention, *means])
+
+
+class _Trees:
+    """The trees of one sentence after the other.
+
+    `labels` say of each of T trees its source, layer, head and direction.
+    """
+
+    def __init__(self, connection: DuckDBPyConnection, run: Run, *, is_projective: bool) -> None:
+        self._is_projective = is_projective
+        self._ensemble = _weights_of_ensemble(connection, run)
+        ((is_causal,),) = connection.execute(
+            "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
+            " where run.id = ?",
+            [run.id],
+        ).fetchall()
+        self._directions = (OF_CAUSAL,) if is_causal else (*DIRECTIONS, BOTH)
+        self._sources = _Sources(run)
+        self.labels = [(*each, way) for way in self._directions for each in self._sources.labels]
+        if self._ensemble.any():
+            self.labels.append(("ensemble", None, None, self._directions[-1]))
+
+    def decoded(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
+        """The heads [T, n] for attention [H, n, n], and the sums [T] of the scores of their arcs.
+
+        `root` is the place of the root, if it is known.
+        """
+        every = self._sources.with_means(attention)
+        turned = every.transpose(0, 2, 1)
+        scores_of = {
+            DIRECTIONS[0]: every,
+            DIRECTIONS[1]: turned,
+            BOTH: (every + turned) / 2,
+            OF_CAUSAL: every + turned,  # one of the two is 0
+        }
+        scores = [scores_of[each] for each in self._directions]
+        found = [
+            self._tree(own, root, way) for own, way in zip(scores, self._directions, strict=True)
+        ]
+        if self._ensemble.any():
+            seen, seeing = np.tensordot(self._ensemble, attention, axes=1)
+            scores.append((seen + seeing.T)[None])
+            found.append(self._tree(scores[-1], root))
+        heads, weights = np.concatenate(found), np.concatenate(scores)
+        arcs = np.take_along_axis(weights, np.maximum(heads, 0)[..., None], axis=2)[..., 0]
+        return heads, (arcs * (heads != ROOT)).sum(axis=1)
+
+    def _tree(self, scores: Floats, root: int | None, direction: str = "") -> Ints:
+        if self._is_projective:
+            return projective_trees(scores, root)
+        if direction in (BOTH, OF_CAUSAL):
+            return spanning_trees(scores, root or 0)
+        return arborescences(scores, root)
+
+
+def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
+    """The weight of each map in each direction [2, H]; they add up to 1, or are all 0.
+
+    A relation counts as often as it occurs, and its heads share that. (If all relations counted
+    alike, in both directions, a tree of minilm had 43 % of the edges of GUM dev, and not 59 %.)
+    """
+    rows = connection.execute(registry.statement("derived/heads_of_trees"), {"run": run.id})
+    weights = np.zeros((len(DIRECTIONS), run.layers * run.heads))
+    for direction, layer, head, weight in rows.fetchall():
+        place = run.numbers.index(layer) * run.heads + head - 1
+        weights[DIRECTIONS.index(direction), place] += weight
+    return weights
+
+
+class _Rows:
+    """Gathers what was found of each sentence, several rows of it, into one table."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run.id
+        self._sentences: list[_Sentence] = []
+        self._found: dict[str, list[NDArray[Any]]] = defaultdict(list)
+
+    def add(self, sentence: _Sentence, **found: NDArray[Any]) -> None:
+        """Add the rows of a sentence: each column has a number [T], or a list [T, n], per row."""
+        self._sentences.append(sentence)
+        for name, values in found.items():
+            self._found[name].append(values)
+
+    def table(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
+        """The rows, with columns that are the `same` in all, and the `labels` of the T rows."""
+        times, count = len(self._sentences), len(next(iter(labels.values())))
+        columns: dict[str, Any] = {"run": pa.repeat(self._run, times * count)}
+        columns |= {name: pa.repeat(value, times * count) for name, value in same.items()}
+        for name, values in labels.items():
+            one = pa.array(values, pa.string() if isinstance(values[0], str) else pa.int16())
+            columns[name] = one.take(pa.array(np.tile(np.arange(count), times)))
+        for name, each in (
+            ("sequence", [own.sequence for own in self._sentences]),
+            ("sentence", [own.sentence for own in self._sentences]),
+            ("first_position", [int(own.positions[0]) for own in self._sentences]),
+        ):
+            columns[name] = np.repeat(np.array(each, dtype=np.int64), count)
+        columns |= {name: _column(values) for name, values in self._found.items()}
+        return pa.table(columns)
+
+
+def _column(found: list[NDArray[Any]]) -> pa.Array:
+    """Arrays [T], or [T, n] with n of their own, one after the other; ROOT is null in a list."""
+    if found[0].ndim == 1:
+        return pa.array(np.concatenate(found))
+    sizes = np.repeat([each.shape[1] for each in found], found[0].shape[0])
+    flat = np.concatenate([each.ravel() for each in found])
+    offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array(flat.astype(np.int16), mask=flat == ROOT))
+
+
+@dataclass
+class _Sentence:
+    """A sentence of an input: its `positions` [n], ascending, and its gold pairs of places.
+
+    `root` is the place of the word that the annotation has for the root. If that is not one of the
+    words (it is set apart), it is the first that has no head among them.
+    """
+
+    sequence: int
+    sentence: int
+    positions: Ints
+    is_chosen_on: bool = False
+    pairs: list[tuple[int, int, str]] = field(default_factory=list)
+    root: int = 0
+
+
+def _each(
+    connection: DuckDBPyConnection,
+    run: Run,
+    inputs: dict[int, list[_Sentence]],
+    on_progress: OnProgress,
+) -> Iterator[tuple[_Sentence, NDArray[np.float32]]]:
+    """Every sentence of some inputs in their order, with the maps [H, m, m] of its input."""
+    done = 0
+    for group in maps(connection, run):
+        for sequence, attention in group.items():
+            for own in inputs.get(sequence, ()):
+                yield own, attention
+        done += len(group)
+        on_progress(Progress("computing", min(done, len(inputs)), len(inputs)))
+
+
+def _sentences(
+    connection: DuckDBPyConnection, run: Run, kinds: tuple[str, ...] = ("word",)
+) -> dict[int, list[_Sentence]]:
+    """The sentences of a run that have words, by their input."""
+    statement = registry.statement("derived/tree_words")
+    words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
+    of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
+    new = np.flatnonzero((np.diff(of_word, axis=0, prepend=-1) != 0).any(axis=1))
+    found: dict[tuple[int, int], _Sentence] = {}
+    for positions in np.split(np.arange(len(of_word)), new[1:]) if len(new) else ():
+        sequence, sentence = of_word[positions[0]].tolist()
+        own = words["position"][positions].astype(np.int64)
+        if own[-1] - own[0] != len(own) - 1:
+            raise QueryError(
+                f"The run {run.name} has special tokens between the words of a sentence.",
+                "No trees can be decoded from it.",
+            )
+        found[sequence, sentence] = _Sentence(sequence, sentence, own)
+    without: dict[tuple[int, int], set[int]] = defaultdict(set)
+    gold = connection.execute(registry.statement("derived/tree_pairs"), {"run": run.id}).fetchall()
+    for sequence, sentence, position, head, relation, is_root, is_chosen_on in gold:
+        own_sentence = found[sequence, sentence]
+        own_sentence.is_chosen_on = is_chosen_on
+        start = int(own_sentence.positions[0])
+        if is_root:
+            without[sequence, sentence].add(position - start)
+        else:
+            own_sentence.pairs.append((position - start, head - start, relation))
+    by_input: dict[int, list[_Sentence]] = defaultdict(list)
+    for key, each in found.items():
+        headless = {*range(len(each.positions))} - {dependent for dependent, _, _ in each.pairs}
+        each.root = min(without[key] or headless, default=0)
+        by_input[each.sequence].append(each)
+    return by_input

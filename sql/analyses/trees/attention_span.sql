@@ -1,0 +1,103 @@
+-- title: The phrases that are split from attention, and whether they are bracketed
+-- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
+-- grain: one row per phrase of a sentence, outer ones first
+-- formula: split after argmax_i δ(α(w_i, ·), α(w_{i+1}, ·)), and so on in both parts, where δ is the distance
+-- run: unit=word needs=spans usual=sentence
+-- empty: no phrases were split in this way (attnbank compute attention_span --distance DISTANCE)
+-- note: by default of the mean of all heads; constituent_accuracy says which source finds most.
+-- param sentence integer = null: sentence.id; by default every sentence
+-- param distance varchar = 'jensen_shannon' {jensen_shannon, hellinger}: how unlike two distributions are
+-- param source varchar = 'all' {head, layer, all}: whose attention
+-- param layer smallint = null: layer of a head, or of the mean of one
+-- param head smallint = null: head in its layer
+-- param run
+-- column sentence
+-- column first_position smallint: position of its first word
+-- column last_position smallint: position of its last word
+-- column phrase varchar: its words, as the positions have them
+-- column is_constituent boolean: whether the annotation has a phrase of the same words
+-- column source varchar: head, layer (mean) or all (mean)
+-- column layer smallint: 1-based layer; null for all
+-- column head smallint: 1-based head; null unless the source is one
+-- column run
+with
+
+split as (
+    select
+        each.sequence,
+        each.sentence,
+        each.source,
+        each.layer,
+        each.head,
+        cast(list_extract(each.firsts, each.at) as smallint) as first_position,
+        cast(list_extract(each.lasts, each.at) as smallint) as last_position
+    from (
+        select span.*, unnest(range(1, len(span.firsts) + 1)) as at
+        from attention_span as span
+        inner join chosen_run on chosen_run.id = span.run
+        where span.distance = $distance
+            and span.source = $source
+            and ($layer is null or span.layer = $layer)
+            and ($head is null or span.head = $head)
+            and ($sentence is null or span.sentence = $sentence)
+    ) as each
+),
+
+bracketed as (
+    select distinct
+        first_place.sequence,
+        constituent.sentence,
+        first_place.position as first_position,
+        last_place.position as last_position
+    from constituent
+    inner join word as first_word
+        on first_word.sentence = constituent.sentence
+        and first_word.index = constituent.first_index
+    inner join word as last_word
+        on last_word.sentence = constituent.sentence
+        and last_word.index = constituent.last_index
+    inner join word_position as first_place on first_place.word = first_word.id
+    inner join word_position as last_place
+        on last_place.word = last_word.id
+        and last_place.sequence = first_place.sequence
+    inner join sequence on sequence.id = first_place.sequence
+    inner join chosen_run on chosen_run.id = sequence.run
+),
+
+spelled as (
+    select
+        split.sequence,
+        split.sentence,
+        split.source,
+        split.layer,
+        split.head,
+        split.first_position,
+        split.last_position,
+        string_agg(position.text, ' ' order by position.position) as phrase
+    from split
+    inner join position
+        on position.sequence = split.sequence
+        and position.position between split.first_position and split.last_position
+    group by
+        split.sequence, split.sentence, split.source, split.layer, split.head, split.first_position,
+        split.last_position
+)
+
+select
+    spelled.sentence,
+    spelled.first_position,
+    spelled.last_position,
+    spelled.phrase,
+    bracketed.sentence is not null as is_constituent,
+    spelled.source,
+    spelled.layer,
+    spelled.head,
+    (select chosen_run.name from chosen_run) as run
+from spelled
+left join bracketed
+    on bracketed.sequence = spelled.sequence
+    and bracketed.sentence = spelled.sentence
+    and bracketed.first_position = spelled.first_position
+    and bracketed.last_position = spelled.last_position
+order by
+    spelled.sentence, spelled.layer, spelled.head, spelled.first_position, spelled.last_position desc

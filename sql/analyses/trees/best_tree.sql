@@ -1,0 +1,345 @@
+-- title: How many gold dependencies the best trees of attention have, beside chains, random weights and probes
+-- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
+-- grain: one row per (tree, class), the trees in a fixed order
+-- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
+-- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half; uas of d → g
+--   alone
+-- formula: low, high: 95 % Wilson interval, where n is the number of independent dependencies that tell as much (by
+--   documents); bootstrap_low, bootstrap_high: 95 % of 1,000 resamples of the documents
+-- run: unit=word needs=decoded_trees usual=sentence
+-- plot: bars x=uuas y=tree,class low=low high=high label=layer,head domain=0,1
+-- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
+-- note: halves are every second document of the corpus, or every second sentence where the run reads one document. All trees
+--   but those of probes are scored on the half that chose nothing; the ensemble took its heads from the other half too.
+-- note: random weights is the best head of the newest run of random weights of the same build over the corpus, if its trees
+--   were decoded (attnbank compute attention_tree --run CONTROL).
+-- note: adjacent words is a chain; in a right-branching one each word's head is the next word, in a left-branching one the
+--   word before.
+-- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its uas counts
+--   roots; its intervals go by sentences. With a class of length it has no row.
+-- note: with classification := 'relation' uuas is the recall of each relation.
+-- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param measure varchar = 'uuas' {uuas, uas}: by what the best head and layer are chosen
+-- param classification varchar = null {relation, length}: also one row for each relation, or range of sentence lengths
+-- param punctuation boolean = false: judge dependencies of punctuation too
+-- param run
+-- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, right-branching,
+--   left-branching, or probe: and its kind
+-- column layer smallint: 1-based layer; null where it is not of one
+-- column head smallint: 1-based head; null where it is not of one
+-- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
+-- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
+-- column n bigint: gold dependencies that are judged
+-- column uuas double: share of them that the tree has in either direction, in [0, 1]
+-- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
+-- column high double: upper end of the 95 % interval of uuas
+-- column bootstrap_low double: lower end of its bootstrap interval
+-- column bootstrap_high double: upper end of its bootstrap interval
+-- column uas double: share of them that the tree has, in [0, 1]; null for adjacent words
+-- column uas_low double: lower end of the 95 % interval of uas
+-- column uas_high double: upper end of the 95 % interval of uas
+-- column chosen_uuas double: its uuas on the half that it was chosen on; null where nothing was chosen
+-- column run varchar: name of the run whose attention it is; of chains, of the run whose text it is
+with
+
+read_run as materialized (
+    select max(chosen_run.name) as name, coalesce(list(chosen_run.id), []) as ids from chosen_run
+),
+
+control_run as materialized (
+    select coalesce(list(control.id), []) as ids
+    from corpus_run(run := (select read_run.name from read_run), is_control := true) as control
+    inner join run on run.id = control.id
+    inner join chosen_run on chosen_run.corpus = run.corpus
+    where list_contains(runs_with_decoded_trees(), control.id)
+),
+
+hit as materialized (
+    select each.*, list_contains((select control_run.ids from control_run), each.run) as is_control
+    from tree_hit(
+        runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
+        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification
+    ) as each
+),
+
+named as (
+    select
+        case
+            when hit.is_control then 'random weights'
+            when hit.source = 'head' then 'best head'
+            when hit.source = 'layer' then 'best layer'
+            when hit.source = 'all' then 'all heads'
+            else hit.source
+        end as tree,
+        hit.*
+    from hit
+    where hit.source = 'head'
+        or not hit.is_control
+),
+
+best as (
+    select each.tree, each.run, each.source, each.layer, each.head, each.direction, each.chosen_uuas
+    from (
+        select
+            named.tree,
+            named.run,
+            named.source,
+            named.layer,
+            named.head,
+            named.direction,
+            ratio(sum(named.found), sum(named.n)) as chosen_uuas,
+            row_number() over (
+                partition by named.tree
+                order by
+                    sum(case when $measure = 'uas' then named.correct else named.found end) desc,
+                    named.layer, named.head, named.direction
+            ) as place
+        from named
+        where named.cluster % 2 = 1
+        group by named.tree, named.run, named.source, named.layer, named.head, named.direction
+    ) as each
+    where each.place = 1
+),
+
+of_attention as (
+    select
+        best.tree,
+        best.layer,
+        best.head,
+        best.direction,
+        best.chosen_uuas,
+        best.run,
+        named.cluster,
+        named.class,
+        named.n,
+        named.found,
+        named.correct
+    from best
+    inner join named
+        on named.tree = best.tree
+        and named.run = best.run
+        and named.layer is not distinct from best.layer
+        and named.head is not distinct from best.head
+        and named.direction = best.direction
+    where named.cluster % 2 = 0
+),
+
+chain as (
+    select
+        gold.run,
+        gold.cluster,
+        gold.class,
+        count(*) as n,
+        sum(case when abs(gold.position - gold.head_position) = 1 then 1 else 0 end) as found,
+        sum(case when gold.head_position - gold.position = 1 then 1 else 0 end) as to_next,
+        sum(case when gold.position - gold.head_position = 1 then 1 else 0 end) as to_previous
+    from tree_gold(
+        runs := (select read_run.ids from read_run), punctuation := $punctuation, classification := $classification
+    ) as gold
+    where gold.cluster % 2 = 0
+        and exists (select hit.run from hit)
+    group by gold.run, gold.cluster, gold.class
+),
+
+counted as (
+    select of_attention.*
+    from of_attention
+    union all
+    select
+        kind.tree,
+        null as layer,
+        null as head,
+        null as direction,
+        null as chosen_uuas,
+        chain.run,
+        chain.cluster,
+        chain.class,
+        chain.n,
+        chain.found,
+        case kind.tree
+            when 'right-branching' then chain.to_next
+            when 'left-branching' then chain.to_previous
+        end as correct
+    from chain
+    cross join (select unnest(['adjacent words', 'right-branching', 'left-branching']) as tree) as kind
+),
+
+classed as (
+    select
+        counted.*,
+        unnest(case when counted.class = 'all' then ['all'] else ['all', counted.class] end) as counted_as
+    from counted
+),
+
+cluster_sum as materialized (
+    select
+        classed.tree,
+        classed.layer,
+        classed.head,
+        classed.direction,
+        classed.chosen_uuas,
+        classed.run,
+        classed.counted_as as class,
+        classed.cluster,
+        sum(classed.n) as n,
+        sum(classed.found) as found,
+        sum(classed.correct) as correct
+    from classed
+    group by
+        classed.tree, classed.layer, classed.head, classed.direction, classed.chosen_uuas, classed.run,
+        classed.counted_as, classed.cluster
+),
+
+document_place as materialized (
+    select each.cluster, row_number() over (order by each.cluster) as place
+    from (select distinct cluster_sum.cluster from cluster_sum) as each
+),
+
+in_documents as (
+    select
+        each.tree,
+        each.class,
+        values_of(list_sort(
+            list({'place': document_place.place, 'value': cast(coalesce(own.found, 0) as double)})
+        )) as found,
+        values_of(list_sort(
+            list({'place': document_place.place, 'value': cast(coalesce(own.n, 0) as double)})
+        )) as n
+    from (select distinct cluster_sum.tree, cluster_sum.class from cluster_sum) as each
+    cross join document_place
+    left join cluster_sum as own
+        on own.tree = each.tree
+        and own.class = each.class
+        and own.cluster = document_place.cluster
+    group by each.tree, each.class
+),
+
+resample as materialized (
+    select each.times
+    from resampled(sizes := [(select max(document_place.place) from document_place)]) as each
+),
+
+resampled_share as (
+    select
+        in_documents.tree,
+        in_documents.class,
+        list_inner_product(in_documents.found, resample.times) as found,
+        list_inner_product(in_documents.n, resample.times) as n
+    from in_documents
+    cross join resample
+),
+
+sorted as (
+    select
+        resampled_share.tree,
+        resampled_share.class,
+        list_sort(list(resampled_share.found / resampled_share.n)) as shares
+    from resampled_share
+    where resampled_share.n > 0
+    group by resampled_share.tree, resampled_share.class
+),
+
+scored as (
+    select
+        cluster_sum.tree,
+        cluster_sum.layer,
+        cluster_sum.head,
+        cluster_sum.direction,
+        cluster_sum.chosen_uuas,
+        cluster_sum.run,
+        cluster_sum.class,
+        sum(cluster_sum.n) as n,
+        ratio(sum(cluster_sum.found), sum(cluster_sum.n)) as uuas,
+        clustered_n(cluster_sum.found, cluster_sum.n) as effective,
+        ratio(sum(cluster_sum.correct), sum(cluster_sum.n)) as uas,
+        clustered_n(cluster_sum.correct, cluster_sum.n) as uas_effective
+    from cluster_sum
+    group by
+        cluster_sum.tree, cluster_sum.layer, cluster_sum.head, cluster_sum.direction, cluster_sum.chosen_uuas,
+        cluster_sum.run, cluster_sum.class
+),
+
+every_tree as (
+    select
+        scored.tree,
+        scored.layer,
+        scored.head,
+        scored.direction,
+        scored.class,
+        cast(scored.n as bigint) as n,
+        scored.uuas,
+        wilson_low(scored.uuas * scored.effective, scored.effective) as low,
+        wilson_high(scored.uuas * scored.effective, scored.effective) as high,
+        list_extract(sorted.shares, cast(greatest(1, len(sorted.shares) // 40) as bigint)) as bootstrap_low,
+        list_extract(
+            sorted.shares, cast(len(sorted.shares) + 1 - greatest(1, len(sorted.shares) // 40) as bigint)
+        ) as bootstrap_high,
+        scored.uas,
+        case
+            when scored.uas is not null
+                then wilson_low(scored.uas * scored.uas_effective, scored.uas_effective)
+        end as uas_low,
+        case
+            when scored.uas is not null
+                then wilson_high(scored.uas * scored.uas_effective, scored.uas_effective)
+        end as uas_high,
+        scored.chosen_uuas,
+        run.name as run
+    from scored
+    inner join run on run.id = scored.run
+    left join sorted
+        on sorted.tree = scored.tree
+        and sorted.class = scored.class
+    union all
+    select
+        concat('probe: ', probe.kind) as tree,
+        null as layer,
+        null as head,
+        null as direction,
+        probe_score.relation as class,
+        probe_score.edges as n,
+        probe_score.uuas,
+        probe_score.uuas_low as low,
+        probe_score.uuas_high as high,
+        probe_score.uuas_low as bootstrap_low,
+        probe_score.uuas_high as bootstrap_high,
+        probe_score.uas,
+        probe_score.uas_low,
+        probe_score.uas_high,
+        null as chosen_uuas,
+        chosen_run.name as run
+    from probe_score
+    inner join probe on probe.id = probe_score.probe
+    inner join chosen_run on chosen_run.id = probe.test_run
+    where probe_score.edges > 0
+        and exists (select hit.run from hit)
+        and (probe_score.relation = 'all' or $classification = 'relation')
+)
+
+select every_tree.*
+from every_tree
+order by
+    case every_tree.class when 'all' then 0 else 1 end,
+    case when $classification = 'relation' then every_tree.class end,
+    case every_tree.class
+        when '1-10 words' then 1
+        when '11-20 words' then 2
+        when '21-30 words' then 3
+        when '31-40 words' then 4
+        else 5
+    end,
+    case every_tree.tree
+        when 'best head' then 1
+        when 'best layer' then 2
+        when 'all heads' then 3
+        when 'ensemble' then 4
+        when 'random weights' then 5
+        when 'adjacent words' then 6
+        when 'right-branching' then 7
+        when 'left-branching' then 8
+        else 9
+    end,
+    every_tree.tree,
+    every_tree.n desc,
+    every_tree.uuas desc

@@ -1,0 +1,86 @@
+-- title: How many gold dependencies are in the trees that are decoded from each head
+-- paper: Htut et al. 2019 (Do attention heads in BERT track syntactic dependencies?); Raganato and Tiedemann 2018; beside
+--   Clark et al. 2019, section 5
+-- grain: one row per (source, layer, head, direction), the best first
+-- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
+-- formula: uas = |{(d, g) : the tree has g as the head of d}| / |{(d, g)}|
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the number
+--   of independent dependencies that tell as much (by documents)
+-- run: unit=word needs=decoded_trees usual=sentence
+-- plot: grid color=uuas panel=direction domain=0,1
+-- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
+-- note: roots are left out, which uas would count if the tree knew them. Punctuation is a word of the tree, and is not
+--   judged unless punctuation := true.
+-- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they point away
+--   from the root, and is worth little without root := 'gold'.
+-- note: adjacent is what a chain of neighbouring words finds. best_tree picks on one half of the documents and scores on
+--   the other; here a row is scored on all, and the best of many rows is flattered.
+-- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param source varchar = 'head' {head, layer, all, ensemble}: whose attention; null for every one
+-- param punctuation boolean = false: judge dependencies of punctuation too
+-- param run
+-- column source varchar: whose attention it is: head, layer (mean), all (mean) or ensemble (tree_ensemble)
+-- column layer, head
+-- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
+-- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
+-- column low double: lower end of the 95 % interval of uuas; null, like high, where all are in one document
+-- column high double: upper end of the 95 % interval of uuas
+-- column found bigint: those that it has in either direction
+-- column uas double: share of the dependencies that the tree has, in [0, 1]
+-- column correct bigint: those that it has
+-- column n bigint: gold dependencies between two words
+-- column adjacent double: share of them that join neighbouring words
+-- column gain double: uuas minus adjacent
+-- column run
+with
+
+read_run as materialized (
+    select coalesce(list(chosen_run.id), []) as ids from chosen_run
+),
+
+hit as (
+    select each.*
+    from tree_hit(
+        runs := (select read_run.ids from read_run), root := $root, decoder := $decoder, punctuation := $punctuation
+    ) as each
+    where $source is null or each.source = $source
+),
+
+chain as (
+    select share_of(abs(gold.position - gold.head_position) = 1) as adjacent
+    from tree_gold(runs := (select read_run.ids from read_run), punctuation := $punctuation) as gold
+),
+
+scored as (
+    select
+        hit.source,
+        hit.layer,
+        hit.head,
+        hit.direction,
+        sum(hit.found) as found,
+        sum(hit.correct) as correct,
+        sum(hit.n) as n,
+        clustered_n(hit.found, hit.n) as effective
+    from hit
+    group by hit.source, hit.layer, hit.head, hit.direction
+)
+
+select
+    scored.source,
+    scored.layer,
+    scored.head,
+    scored.direction,
+    ratio(scored.found, scored.n) as uuas,
+    wilson_low(ratio(scored.found, scored.n) * scored.effective, scored.effective) as low,
+    wilson_high(ratio(scored.found, scored.n) * scored.effective, scored.effective) as high,
+    cast(scored.found as bigint) as found,
+    ratio(scored.correct, scored.n) as uas,
+    cast(scored.correct as bigint) as correct,
+    cast(scored.n as bigint) as n,
+    chain.adjacent,
+    ratio(scored.found, scored.n) - chain.adjacent as gain,
+    (select chosen_run.name from chosen_run) as run
+from scored
+cross join chain
+order by scored.found desc, scored.source, scored.layer, scored.head, scored.direction

@@ -1,0 +1,131 @@
+-- title: How many gold dependencies the trees of one head have in each corpus, chosen there or in the others
+-- paper: beside Htut et al. 2019, and Chi, Hewitt and Manning 2020 (multilingual BERT)
+-- grain: one row per corpus
+-- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
+-- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other corpora e ≠ c
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the number
+--   of independent dependencies that tell as much (by documents)
+-- run: unit=word needs=decoded_trees usual=sentence
+-- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head domain=0,1
+-- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those whose trees
+--   were decoded count. The corpora count alike, however large they are.
+-- note: uuas is that of a head which the corpus had no say in choosing; best_uuas is picked on the words that it is scored on.
+-- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param punctuation boolean = false: judge dependencies of punctuation too
+-- param corpora
+-- param run
+-- column corpus, language
+-- column n bigint: gold dependencies between two words
+-- column layer, head
+-- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent, both or
+--   later_to_earlier
+-- column uuas double: share of the dependencies that its trees have here in either direction, in [0, 1]
+-- column low double: lower end of the 95 % interval of uuas; null, like high, where all are in one document
+-- column high double: upper end of the 95 % interval of uuas
+-- column uas double: share that they have
+-- column best_layer smallint: 1-based layer of the head that is best here
+-- column best_head smallint: 1-based number of that head in its layer
+-- column best_direction varchar: its direction
+-- column best_uuas double: its share
+-- column ensemble_uuas double: share that the trees of the ensemble have, whose heads half of the documents chose; null
+--   without one
+-- column adjacent double: share of the dependencies that join neighbouring words
+-- column run varchar: name of the run over the corpus
+with
+
+read_run as materialized (
+    select max(chosen_run.name) as name from chosen_run
+),
+
+corpus_run as materialized (
+    select each.*
+    from corpus_run(run := (select read_run.name from read_run), corpora := $corpora) as each
+),
+
+scored as materialized (
+    select
+        hit.run,
+        hit.source,
+        hit.layer,
+        hit.head,
+        hit.direction,
+        sum(hit.n) as n,
+        sum(hit.found) as found,
+        ratio(sum(hit.found), sum(hit.n)) as uuas,
+        ratio(sum(hit.correct), sum(hit.n)) as uas,
+        clustered_n(hit.found, hit.n) as effective
+    from tree_hit(
+        runs := (select list(corpus_run.id) from corpus_run),
+        root := $root, decoder := $decoder, punctuation := $punctuation
+    ) as hit
+    where hit.source in ('head', 'ensemble')
+    group by hit.run, hit.source, hit.layer, hit.head, hit.direction
+),
+
+of_head as (
+    select scored.*
+    from scored
+    where scored.source = 'head'
+),
+
+best as (
+    select of_head.*
+    from of_head
+    qualify row_number() over (
+        partition by of_head.run
+        order by of_head.found desc, of_head.layer, of_head.head, of_head.direction
+    ) = 1
+),
+
+chosen as (
+    select held_out.run, chooser.layer, chooser.head, chooser.direction
+    from best as held_out
+    inner join of_head as chooser on chooser.run <> held_out.run
+    group by held_out.run, chooser.layer, chooser.head, chooser.direction
+    qualify row_number() over (
+        partition by held_out.run
+        order by round(sum(chooser.uuas), 12) desc, chooser.layer, chooser.head, chooser.direction
+    ) = 1
+),
+
+chain as (
+    select gold.run, share_of(abs(gold.position - gold.head_position) = 1) as adjacent
+    from tree_gold(
+        runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation
+    ) as gold
+    group by gold.run
+)
+
+select
+    corpus_run.corpus,
+    corpus_run.language,
+    cast(of_head.n as bigint) as n,
+    chosen.layer,
+    chosen.head,
+    chosen.direction,
+    of_head.uuas,
+    wilson_low(of_head.uuas * of_head.effective, of_head.effective) as low,
+    wilson_high(of_head.uuas * of_head.effective, of_head.effective) as high,
+    of_head.uas,
+    best.layer as best_layer,
+    best.head as best_head,
+    best.direction as best_direction,
+    best.uuas as best_uuas,
+    ensemble.uuas as ensemble_uuas,
+    chain.adjacent,
+    corpus_run.name as run
+from chosen
+inner join corpus_run on corpus_run.id = chosen.run
+inner join of_head
+    on of_head.run = chosen.run
+    and of_head.layer = chosen.layer
+    and of_head.head = chosen.head
+    and of_head.direction = chosen.direction
+inner join best on best.run = chosen.run
+inner join chain on chain.run = chosen.run
+left join scored as ensemble
+    on ensemble.run = chosen.run
+    and ensemble.source = 'ensemble'
+order by corpus_run.corpus

@@ -1,0 +1,53 @@
+-- title: The gold dependencies that a decoded tree can have, in the inputs of some runs
+-- grain: one row per word that has a head among the words of its tree, in the inputs of each run
+-- note: left out are roots, pairs of words that share a position, and pairs with a first word that is set apart.
+-- param runs
+-- param punctuation boolean = false: keep dependencies of which either word is punctuation
+-- param classification varchar = null {relation, length}: how they are classed; null for one class, all
+-- column run integer: run.id of the run
+-- column sequence, sentence, dependent
+-- column position smallint: position of the dependent
+-- column head_position
+-- column relation
+-- column cluster bigint: its document, or its sentence where the run reads one document, modulo 100; the odd ones are the
+--   half that is chosen on
+-- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
+with
+
+word_count as (
+    select
+        sentence.id as sentence,
+        case
+            when sentence.words <= 10 then '1-10 words'
+            when sentence.words <= 20 then '11-20 words'
+            when sentence.words <= 30 then '21-30 words'
+            when sentence.words <= 40 then '31-40 words'
+            else 'over 40 words'
+        end as class
+    from sentence
+)
+
+select
+    pair.run,
+    pair.sequence,
+    pair.sentence,
+    pair.dependent,
+    pair.position,
+    pair.head_position,
+    pair.relation,
+    pair.cluster,
+    case
+        when $classification = 'relation' then pair.relation
+        when $classification = 'length' then word_count.class
+        else 'all'
+    end as class
+from gold_pair(runs := $runs, subtypes := false, possessive := false) as pair
+inner join word_count on word_count.sentence = pair.sentence
+inner join word as head_word on head_word.id = pair.head
+where pair.side is not null
+    and not pair.is_root
+    and pair.head_position is not null
+    and (
+        $punctuation
+        or not (pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))
+    )
