@@ -361,6 +361,7 @@ class Bank(Requests):
         direction: str = "dependent_to_head",
         coreference: bool = False,
         tree: bool = False,
+        decoded: str | None = None,
         special: bool = True,
         words: tuple[int, int] | None = None,
         before: int = 0,
@@ -376,9 +377,11 @@ class Bank(Requests):
         `layer` is all heads of one. The gold arcs of a `relation` (obj, all, or a saved one) are
         drawn in colour, with the `direction` head_to_dependent from the head, with later_to_earlier
         from the later of the two. `coreference` colours the mentions of each entity, `tree` adds
-        the tree, without `special` special tokens are left out. `words` are the first and the last
-        index to show, `before` is how many sentences of the same input are drawn above, the words
-        of `matched` are marked, and weights under `least` are not drawn. The run is chosen as for
+        the tree; `decoded` (head, layer, all or ensemble) adds that and the trees that `compute
+        attention_tree` made of each head that is shown, its layer, all heads, or an ensemble.
+        Without `special` special tokens are left out. `words` are the first and the last index to
+        show, `before` is how many sentences of the same input are drawn above, the words of
+        `matched` are marked, and weights under `least` are not drawn. The run is chosen as for
         an analysis, among those over the sentence's corpus.
 
         Raises CallError for a sentence, head, relation or run that is not there, QueryError where
@@ -390,8 +393,9 @@ class Bank(Requests):
 
         asked = ShowOptions(
             sentence, head, layer=layer, run=run, corpus=corpus, relation=relation,
-            direction=direction, coreference=coreference, tree=tree, special=special, words=words,
-            before=before, matched=matched, hits=hits, least=least, timeout=timeout,
+            direction=direction, coreference=coreference, tree=tree, decoded=decoded,
+            special=special, words=words, before=before, matched=matched, hits=hits, least=least,
+            timeout=timeout,
         )  # fmt: skip
         return show(self, asked)
 

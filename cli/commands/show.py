@@ -176,6 +176,12 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @option("--coreference", "Show the mentions of each entity.", False)
 @option("--tree", "Add the tree to a picture (by spaCy's displaCy).", False)
+@option(
+    "--decoded",
+    "Add the tree to a picture, and the ones that attnbank compute attention_tree decoded from each"
+    " head shown, its layer, all heads, or an ensemble.",
+    choices=["head", "layer", "all", "ensemble"],
+)
 @option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
 @option("--words", "Only these words, as 1-20.", callback=_words, metavar="FROM-TO")
 @option(
@@ -197,8 +203,8 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "Format of the result: rows, or a picture (svg, png, pdf, html).",
 )
 def show(
-    ctx: click.Context, /, sentence: str, heads: tuple[str, ...], tree: bool, theme: str,
-    **options: Any,
+    ctx: click.Context, /, sentence: str, heads: tuple[str, ...], tree: bool, decoded: str | None,
+    theme: str, **options: Any,
 ) -> None:  # fmt: skip
     """Show what heads look at in one sentence.
 
@@ -210,15 +216,16 @@ def show(
     chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested(ctx)[1]
     if chosen not in PICTURES.values():
         output.check_output(ctx)
-        if tree:
-            raise click.UsageError("--tree is only for pictures: add -o FILE.svg.", ctx)
+        if tree or decoded:
+            which = "--tree" if tree else "--decoded"
+            raise click.UsageError(f"{which} is only for pictures: add -o FILE.svg.", ctx)
     else:
         if chosen in ("png", "pdf"):
             need(f"A {chosen}", "plot", "vl_convert")
         if file is not None:
             atomic.check_output(file, bank_path(ctx))
     with open_named_bank(ctx) as bank:
-        shown = bank.show(sentence, heads, tree=tree, **options)
+        shown = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
     if chosen in PICTURES.values():
         _write_picture(ctx, shown, chosen, theme)
     elif chosen in output.FOR_PEOPLE:

@@ -120,6 +120,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
         "direction": context.chosen("direction", DIRECTIONS),
         "coreference": context.flag("coreference"),
         "tree": context.flag("tree"),
+        "decoded": context.text("decoded") or None,
         "special": not context.flag("plain"),
         "before": context.number("before", 0, 0, 20),
     }

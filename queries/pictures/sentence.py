@@ -58,19 +58,25 @@ class Panel:
 
 @dataclass(frozen=True)
 class Tree:
-    """The words in order, and the place of each one's head (None: the root, or not here)."""
+    """The words in order, and the place of each one's head (None: the root, or not here).
+
+    Of a tree that was decoded, `wrong` has the places of the words whose arc joins two that no gold
+    dependency joins: it is dashed.
+    """
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     heads: tuple[int | None, ...]
     relations: tuple[str | None, ...]
+    wrong: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
 class Facts:
     """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
 
-    It is a share of the largest one where norms are drawn (`measure`, as table `run` has it).
+    It is a share of the largest one where norms are drawn (`measure`, as table `run` has it). The
+    `trees` have a title each.
     """
 
     run: str
@@ -302,8 +308,9 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            y += _NOTE
-            parts.append(_text(f"The tree of {written(name)}", MARGIN, y, _NOTE, colours.faint))
+            for line in wrapped(shown(name), wide - 2 * MARGIN, _NOTE):
+                y += _NOTE * 1.4
+                parts.append(_text(line, MARGIN, y, _NOTE, colours.faint))
             y += _NOTE * 0.5
         drawn, height = drawn_tree(tree, MARGIN, y, wide - 2 * MARGIN, colours)
         parts.append(drawn)
@@ -523,6 +530,7 @@ def _plain(text: str) -> str:
     return escape("".join(each if each.isprintable() else " " for each in text))
 
 
+_ARC, _LINE = '<g class="displacy-arrow">', '<path class="displacy-arc"'
 LEAST = 0.55
 """A tree is made no smaller than this share of displaCy's size, so that it can be read."""
 
@@ -543,12 +551,13 @@ def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) ->
     need("A tree", "spacy", "spacy")
     from spacy import displacy
 
-    arcs = []
+    arcs, drawn_words = [], []
     for at, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
         if head is not None and head != at:
             way = "left" if at < head else "right"
             label = escape(written(relation or ""))
             arcs.append({"start": min(at, head), "end": max(at, head), "label": label, "dir": way})
+            drawn_words.append(at)
     start, distance = _tree_sizes(tree)
     options: dict[str, Any] = {
         "compact": True, "distance": distance, "word_spacing": 34,
@@ -564,6 +573,7 @@ def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) ->
         {"words": words, "arcs": arcs}, style="dep", manual=True, jupyter=False, options=options
     )
     drawn = re.sub(r"[0-9a-f]{32}(?=-)", f"tree{y:.0f}", drawn)  # the same picture every time
+    drawn = _dashed(drawn, [at in tree.wrong for at in drawn_words], colours)
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', drawn)
     assert size is not None, "displaCy gives an SVG with its size"
     wide, bottom = float(size[1]), float(size[2])
@@ -578,6 +588,20 @@ def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) ->
         1,
     )
     return element, high * scale
+
+
+def _dashed(drawn: str, wrong: Sequence[bool], colours: Palette) -> str:
+    """What displaCy drew, with the wrong ones of its arcs, which are in order, faint and dashed."""
+    before, *arcs = drawn.split(_ARC)
+    marked = [
+        each.replace(_LINE, f'{_LINE} stroke-dasharray="{_DASHED}"').replace(
+            "currentColor", colours.faint
+        )
+        if is_wrong
+        else each
+        for each, is_wrong in zip(arcs, wrong, strict=True)
+    ]
+    return _ARC.join([before, *marked])
 
 
 def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:

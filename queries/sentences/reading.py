@@ -14,13 +14,16 @@ from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel, Tree
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
 from attnbank.sql import registry, runs
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.runs import Run
 
 MOST = 150
 """Positions of a sentence that are shown at most."""
 _KINDS = ("word", "token")
 DIRECTIONS = ("dependent_to_head", "head_to_dependent", "later_to_earlier")
+SOURCES = ("head", "layer", "all", "ensemble")
+"""Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those
+that were chosen for each relation."""
 MOST_HITS = 50
 
 
@@ -37,6 +40,7 @@ class ShowOptions:
     direction: str = DIRECTIONS[0]
     coreference: bool = False
     tree: bool = False
+    decoded: str | None = None
     special: bool = True
     words: tuple[int, int] | None = None
     before: int = 0
@@ -48,6 +52,10 @@ class ShowOptions:
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
             raise CallError(f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}.")
+        if self.decoded not in (None, *SOURCES):
+            raise CallError(
+                f"decoded cannot be {self.decoded}.", f"Say whose tree: {', '.join(SOURCES)}."
+            )
         if not 1 <= self.hits <= MOST_HITS:
             raise CallError(
                 f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."
@@ -70,11 +78,15 @@ class ShowOptions:
 
 @dataclass(frozen=True)
 class Read:
-    """Rows (a word and head), panels (a head) and tree of a sentence, and sentences about them."""
+    """Rows (a word and head), panels (a head) and trees of a sentence, and sentences about them.
+
+    `decoded` are the trees that were decoded, by what their titles say of them.
+    """
 
     rows: pl.DataFrame
     panels: tuple[Panel, ...]
     tree: Tree | None
+    decoded: dict[str, Tree]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -84,7 +96,7 @@ def needs(bank: AnyBank, asked: ShowOptions) -> str | None:
     if asked.coreference:
         return "mentions"
     is_gold = asked.relation is not None and not _is_saved_relation(bank, asked.relation)
-    return "trees" if asked.tree or is_gold else None
+    return "trees" if asked.tree or asked.decoded or is_gold else None
 
 
 def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
@@ -175,7 +187,11 @@ def read(
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    return Read(rows, tuple(panels), _tree_of(of_shown), tuple(left_out), tuple(notes))
+    tree = _tree_of(of_shown)
+    decoded = {} if tree is None else _decoded(bank, run, chosen, heads, asked, of_shown, tree)
+    if decoded:
+        notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
+    return Read(rows, tuple(panels), tree, decoded, tuple(left_out), tuple(notes))
 
 
 def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
@@ -399,9 +415,13 @@ def _mentions_of(bank: AnyBank, shown: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
 
 
-def _tree_of(shown: pl.DataFrame) -> Tree | None:
+def _tree_words(shown: pl.DataFrame) -> pl.DataFrame:
     words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
-    words = words.sort("position", "index")
+    return words.sort("position", "index")
+
+
+def _tree_of(shown: pl.DataFrame) -> Tree | None:
+    words = _tree_words(shown)
     if words["head_index"].null_count() == words.height:
         return None
     place = {word: at for at, word in enumerate(words["word"])}
@@ -411,3 +431,66 @@ def _tree_of(shown: pl.DataFrame) -> Tree | None:
         heads=tuple(place.get(head) for head in words["head_word"]),
         relations=tuple(words["relation"]),
     )
+
+
+def _decoded(
+    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions,
+    shown: pl.DataFrame, gold: Tree,
+) -> dict[str, Tree]:  # fmt: skip
+    """The trees of `asked.decoded` over the words of a gold one, by what each is.
+
+    Raises QueryError if none was decoded from the run.
+    """
+    if asked.decoded is None:
+        return {}
+    if not bank.connection.execute(
+        "select 1 from main.attention_tree where run = ? and sentence = ? and source = ? limit 1",
+        [run.id, chosen.id, asked.decoded],
+    ).fetchall():
+        raise QueryError(
+            f"No trees of this kind were decoded from the run {run.name}.",
+            f"Type: attnbank compute attention_tree --run {run.id}",
+        )
+    parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
+    found = {}
+    for layer, head in dict.fromkeys(parts.get(asked.decoded, [(None, None)])):
+        rows = _frame(
+            bank, "decoded", run=str(run.id), sentence=chosen.id, source=asked.decoded,
+            layer=layer, head=head,
+        )  # fmt: skip
+        words = _tree_words(shown)
+        arcs = words.join(
+            rows, left_on="word", right_on="dependent", how="left", maintain_order="left"
+        )
+        place: dict[int, int] = {}
+        for at, position in enumerate(words["position"]):
+            place.setdefault(position, at)  # of several words in one position the first
+        joins = arcs["is_found"].fill_null(False).to_list()
+        right, all_arcs = sum(joins), int(arcs["is_found"].is_not_null().sum())
+        name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
+        told = (
+            f"{name.get(asked.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
+        )
+        tree_heads = tuple(place.get(each) for each in arcs["found_position"])
+        edges = {(at, head) for at, head in enumerate(gold.heads) if head is not None}
+        found[f"by {told}: {right} of {all_arcs} gold dependencies"] = Tree(
+            words=gold.words,
+            tags=gold.tags,
+            heads=tree_heads,
+            relations=tuple(_relation_of(at, head, gold) for at, head in enumerate(tree_heads)),
+            wrong=frozenset(
+                at
+                for at, head in enumerate(tree_heads)
+                if head is not None and not edges & {(at, head), (head, at)}
+            ),
+        )
+    return found
+
+
+def _relation_of(dependent: int, head: int | None, gold: Tree) -> str | None:
+    """The gold relation of two words, whichever of them depends on the other."""
+    if head is None:
+        return None
+    if gold.heads[dependent] == head:
+        return gold.relations[dependent]
+    return gold.relations[head] if gold.heads[head] == dependent else None

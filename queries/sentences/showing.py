@@ -101,10 +101,11 @@ def show(bank: Requests, asked: ShowOptions) -> Shown:
         warnings.warn(told, AttnbankWarning, stacklevel=3)
     notes = (*left_out, *dict.fromkeys(told for each in found for told in each.notes))
     trees: dict[str, Any] = {}
-    if asked.tree:
-        trees = {one.name: each.tree for one, each in zip(chosen, found, strict=True)}
-        if None in trees.values():
-            raise QueryError("The sentence has no tree.", "Leave --tree out.")
+    for one, each in zip(chosen, found, strict=True) if asked.tree or asked.decoded else ():
+        if each.tree is None:
+            raise QueryError("The sentence has no tree.", "Leave --tree and --decoded out.")
+        trees[f"The {'gold ' if each.decoded else ''}tree of {one.name}"] = each.tree
+        trees |= {f"{one.name} {what}": tree for what, tree in each.decoded.items()}
     facts = pictures.Facts(
         **names, relation=asked.relation, direction=asked.direction, coreference=asked.coreference,
         least=asked.least, notes=notes, trees=trees,

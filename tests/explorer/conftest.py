@@ -68,6 +68,7 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     assert run(["-b", str(bank), "compute", "head_distance"]) == 0
     assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     assert run(["-b", str(bank), "compute", "entropy"]) == 0
+    assert run(["-b", str(bank), "compute", "attention_tree", "--run", "1"]) == 0
 
 
 @pytest.fixture(scope="session")

@@ -174,9 +174,10 @@ def test_a_sentence_has_the_lines_of_show(client: TestClient, explored: Path) ->
 def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
     client: TestClient, runs: dict[str, str]
 ) -> None:
-    page = _page(client, "/sentence", sentence="1", head="1-1", tree=1, coreference=1,
+    page = _page(client, "/sentence", sentence="1", head="1-1", decoded="head", coreference=1,
                  run=runs["odd"])  # fmt: skip
-    assert any(given.get("class") == "displacy" for _, given in page.tags)
+    drawn = [given for _, given in page.tags if given.get("class") == "displacy"]
+    assert len(drawn) == 2, "the gold one, and the one that was decoded"
     assert any(given.get("class") == "mention" for _, given in page.tags)
     assert not any("style" in given for _, given in page.tags)
 
@@ -271,6 +272,7 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         ("/sentences", {"pattern": REQUEST, "corpus": "<i>odd&'"}),
         ("/sentences", {"pattern": REQUEST, "by": "V.form, O.form, sentence.speaker, document.x"}),
         ("/sentence", {"sentence": name, "run": odd, "tree": 1, "coreference": 1}),
+        ("/sentence", {"sentence": name, "run": odd, "decoded": "all"}),
         ("/compare", {"run_a": odd, "run_b": odd}),
         ("/tables/gold_dependency", {"run": odd}),
         ("/sql", {"statement": "select form, '<b>x</b>' as \"<u>\" from word order by id limit 9"}),

@@ -37,6 +37,8 @@ PLAIN = """# sent_id = same
 def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
     """A bank of the sample's stories in four runs (see run_names), not to be written to.
 
+    Of odd, and of two of these runs, trees are decoded.
+
     Beside them corpora odd, whose words are hostile, and bare, which has no trees and a sentence
     of 200 words that only the model minilm can read.
     """
@@ -47,6 +49,7 @@ def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> P
 
 def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     from attnbank.ingest import IngestOptions, ingest
+    from attnbank.ingest.derived.steps import compute
 
     bank = new_banks.put(folder / "bank.duckdb")
     stories = str(sample / "stories.conllu")
@@ -64,6 +67,8 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         (stories, bert, {}),
     ):
         ingest(IngestOptions((str(corpus),), bank, model, **options))
+    for run in (1, 6, 7):
+        compute(bank, "attention_tree", run)
 
 
 @pytest.fixture(scope="session")

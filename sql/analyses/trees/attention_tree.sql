@@ -18,6 +18,7 @@
 --   arc is; by default the one that finds most
 -- param run
 -- column sentence
+-- column dependent integer: word.id of the word
 -- column position smallint: position of the word
 -- column form varchar: the word
 -- column found_head varchar: its head in the tree; null for the root
@@ -91,6 +92,7 @@ gold as (
 
 select
     arc.sentence,
+    arc.word as dependent,
     arc.position,
     word.form,
     found.text as found_head,
