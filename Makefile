@@ -1,5 +1,6 @@
 # make demo: a first look.  make test: everything CI runs.  Both set up .venv first.
 # make docs: the documentation, as a site in site/.
+# make checkpoints: a small decoder at thirty steps of its training, in checkpoints/.
 # make corpora: the real text that some tests need.  make bench [CORPUS=FILE]: how fast it is.
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ STAMP := $(VENV)/.installed
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow soak lint docs bench corpora clean
+.PHONY: demo test slow soak lint docs bench checkpoints corpora clean
 
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
@@ -41,6 +42,10 @@ docs: $(STAMP) $(MERMAID)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@$(BIN)/python docs/offline.py site
 	@echo "Read it: $(BIN)/python -m http.server --directory site, or open site/index.html"
+
+checkpoints: $(STAMP)
+	@echo "Training a small decoder (about 5 minutes on 2 cores)"
+	@$(BIN)/python docs/checkpoints.py checkpoints
 
 corpora:
 	@echo "Fetching the real text of the README, of the tour and of some tests into corpora/"

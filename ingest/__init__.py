@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.run import add_text, estimate, ingest
+    from attnbank.ingest.series import estimate_series, ingest_series
     from attnbank.ingest.store.annotations import annotate
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
     "AblateOptions", "HeadSet", "IngestOptions", "LossOptions", "ablate", "add_run", "add_text",
-    "annotate", "estimate", "import_export", "import_exports", "ingest", "ingest_to_export",
+    "annotate", "estimate", "estimate_series", "import_export", "import_exports", "ingest",
+    "ingest_series", "ingest_to_export",
     "merge_banks", "save_relation", "surprisal",
 ]  # fmt: skip
 
@@ -41,6 +43,7 @@ _MODULES = {
     **dict.fromkeys(("ablate", "surprisal"), "losses.measuring"),
     **dict.fromkeys(("AblateOptions", "HeadSet", "LossOptions"), "losses.sets"),
     **dict.fromkeys(("add_text", "estimate", "ingest"), "run"),
+    **dict.fromkeys(("estimate_series", "ingest_series"), "series"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
     "ingest_to_export": "engines.filling",
 }

@@ -122,6 +122,12 @@ class IngestOptions:
     revision: str | None = _of_model(
         None, "Commit, branch or tag of the model on the hub.", metavar="COMMIT"
     )
+    series: str | None = _of_model(
+        None,
+        "Make a run of each checkpoint of a training whose name fits this pattern ('step*'), by its"
+        " step: of the folders in the folder --model, or the branches of a model of the hub.",
+        metavar="PATTERN",
+    )
     trust_remote_code: bool = _of_model(False, TRUST_HELP)
     random_weights: int | None = _of_model(
         None, "Give the model random weights from this seed: a control.", least=0, metavar="SEED"

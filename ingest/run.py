@@ -19,7 +19,7 @@ from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.inputs.drafts import asking
-from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.inputs.plan import Planner, Shared
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone, memory
@@ -37,6 +37,7 @@ from attnbank.ingest.options import (
     conduct_lines,
 )
 from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
+from attnbank.ingest.series import Series, step_of
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -75,6 +76,8 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     options that do not fit, ModelError for a model that does not return its attention, BankError if
     the bank cannot be written; KeyboardInterrupt, with what is kept, for an interrupt.
     """
+    if options.series is not None:
+        raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
     return fill(options, on_progress, run_batches)
 
 
@@ -91,14 +94,23 @@ def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
     return corpus.facts.name
 
 
-def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRunner) -> Report:
-    """Do what `ingest` does, with another way to run the batches: see `run_batches`."""
+def fill(
+    options: IngestOptions,
+    on_progress: OnProgress,
+    runs_batches: BatchRunner,
+    series: Series | None = None,
+) -> Report:
+    """Do what `ingest` does, with another way to run the batches: see `run_batches`.
+
+    The model may be the checkpoint of a `series`, which the run then shares its plan with.
+    """
     check_run(options)
     problems: list[Problem] = []
     if options.repeat is None:
         corpus = corpora.find(options)
         problems = corpora.check_before(options.bank, corpus, on_progress)
     model, masked = load_model(options)
+    model.facts = _of_series(model.facts, options, series)
     if options.repeat is not None:
         corpus = corpora.make(options, model.input_tokenizer)
         options = corpus.options
@@ -112,10 +124,17 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
             model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
         )  # fmt: skip
         run = runs.find_run(connection, wanted)
+        plans = None if series is None else series.plans
         if run is None:
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
-            counting = planner_of(options, opened, max_tokens)
-            _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
+            counting = planner_of(options, opened, max_tokens, plans)
+            if series is None:
+                _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
+            elif not series.is_told:
+                counting = replace(counting, batching=model.batching)
+                size = _size(connection, corpus_id, counting, maps, options, on_progress)
+                series.is_told = True
+                series.tell(*(each * series.left for each in size))
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
@@ -129,7 +148,7 @@ def fill(options: IngestOptions, on_progress: OnProgress, runs_batches: BatchRun
                 return _kept(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
-            planner_of(options, opened, max_tokens),
+            planner_of(options, opened, max_tokens, plans),
             batch_tokens=run.batch_tokens,
             batching=model.batching,
             earlier_batch_tokens=run.earlier_batch_tokens,
@@ -295,17 +314,43 @@ def _tell_if_large(
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
-    found, positions, kept = _counted(connection, corpus, planner, [], options.largest, on_progress)
-    sums = _expect(found, positions, kept, maps, options)
-    if found.bytes < large:
+    size, sums = _size(connection, corpus, planner, maps, options, on_progress)
+    if size < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
     warnings.warn(
-        f"The run will take about {found.bytes / 1e9:,.1f} GB ({found.weights:,} weights); the disk"
-        f" has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of memory.{less}",
+        f"The run will take about {size / 1e9:,.1f} GB; the disk has {free / 1e9:,.1f} GB free, the"
+        f" machine {memory() / 1e9:,.1f} GB of memory.{less}",
         AttnbankWarning,
         stacklevel=2,
     )
+
+
+def _size(
+    connection: DuckDBPyConnection,
+    corpus: int,
+    planner: Planner,
+    maps: int,
+    options: IngestOptions,
+    on_progress: OnProgress,
+) -> tuple[int, int]:
+    """About how many bytes a run takes, and its peaks and sums alone."""
+    found, positions, kept = _counted(connection, corpus, planner, [], options.largest, on_progress)
+    sums = _expect(found, positions, kept, maps, options)
+    return found.bytes, sums
+
+
+def _of_series(
+    facts: models.ModelFacts, options: IngestOptions, series: Series | None
+) -> models.ModelFacts:
+    """The facts of a model with its step, if it is a checkpoint: of a series, or of a revision."""
+    if series is not None and series.checkpoint is not None:
+        each = series.checkpoint
+        return replace(facts, series=series.name, step=each.step, tokens_seen=each.tokens_seen)
+    told = None if options.revision is None else step_of(options.revision)
+    if told is None:
+        return facts
+    return replace(facts, series=options.model, step=told[0], tokens_seen=told[1])
 
 
 def _counted(
@@ -424,6 +469,19 @@ def check_options(options: IngestOptions) -> None:
             "--seed chooses samples and pairs, and nothing is drawn at random.",
             "Give --limit, --repeat or --context pair too, or leave --seed out.",
         ),
+        *(
+            (
+                options.series is not None and is_given,
+                f"--series makes a run of each checkpoint, and {flag} is about one model.",
+                leave_out,
+            )
+            for flag, is_given in (
+                ("--revision", options.revision is not None),
+                ("--random-weights", options.random_weights is not None),
+                ("--replace", options.replace),
+                (f"--model {models.MINILM}", options.model == models.MINILM),
+            )
+        ),
         (
             options.revision is not None and not of_hub,
             f"--revision is for models of the hub, and {options.model} is not from the hub.",
@@ -492,11 +550,14 @@ def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
             raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
 
 
-def planner_of(options: IngestOptions, opened: InputTokenizer, max_tokens: int) -> Planner:
-    """What makes the batches of a run with these options."""
+def planner_of(
+    options: IngestOptions, opened: InputTokenizer, max_tokens: int, shared: Shared | None = None
+) -> Planner:
+    """What makes the batches of a run with these options; runs may share their plans."""
     return Planner(
         opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
         options.limit, options.seed, options.multiword, edges=options.edges,
+        shared=shared,
     )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ _NEEDED = {
 _USUAL = {"grid": {"x": ("head",), "y": ("layer",)}, "points": {"x": ("layer",)}}
 _SINGLE = ("low", "high", "rule")
 _SCALES = ("linear", "sqrt")
+_ALONG = ("values", "log")
 _SEVERAL = ("x", "y", "color", "panel", "beside", "label")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
@@ -112,9 +113,9 @@ class RunChoice:
 
     A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
     mentions, constituents, gradients, losses, surprisals, ablations, pairs, ensembles,
-    decoded_trees, spans, shares: maps that are not norms, or sums: rows that sum to 1). One that is
-    not named must have the `usual` context, and those that the analysis `favours` (context/unit)
-    come first.
+    decoded_trees, spans, series, shares: maps that are not norms, or sums: rows that sum to 1). One
+    that is not named must have the `usual` context, and those that the analysis `favours`
+    (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.
     """
@@ -181,7 +182,8 @@ class Plot:
     every pair of `x` and `y`, similar ones next to each other. There is a panel per value of
     `panel`. Each of several columns of `color` (or of `y`, for lines and points) is drawn, `rule`
     as a dashed line. `domain` is the first and the last value of the scale (None for the range of
-    the rows), of which sqrt shows small amounts better.
+    the rows), of which sqrt shows small amounts better. Lines go `along` the values of `x`, one
+    beside the other, or (log) along a logarithmic axis of amounts, on which 0 has its place.
     """
 
     kind: str
@@ -196,6 +198,7 @@ class Plot:
     rule: str | None = None
     domain: tuple[float, float] | None = None
     scale: str = "linear"
+    along: str = "values"
 
 
 @dataclass(frozen=True)
@@ -388,6 +391,7 @@ def _plot(name: str, text: str, columns: list[Column]) -> Plot:
         values = tuple(value.split(","))
         is_of_columns = key in (*_SINGLE, *_SEVERAL)
         is_readable = is_of_columns or key == "domain" or (key == "scale" and value in _SCALES)
+        is_readable |= key == "along" and value in _ALONG
         if not value or key in found or not is_readable:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'plot'.")
         if is_of_columns and (set(values) - set(known) or (key in _SINGLE and values[1:])):

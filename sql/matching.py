@@ -50,6 +50,7 @@ _SAME = {
         "sinks": "whether its attention has sinks",
         "sliding_window": "its sliding window",
         "layer_numbers": "the layers that have attention",
+        "step": "the step of its training",
     },
 }
 """The columns in which two rows must agree to be the same corpus or model, in words."""

@@ -29,6 +29,7 @@ for not choosing one by itself."""
 _INGESTED = {
     "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
     "constituents": ("CORPUS (with bracketed trees: CoNLL-2012)", ""),
+    "series": ("CORPUS --model FOLDER --series 'step*'", ""),
     "shares": ("CORPUS", " --measure weights"),
     "sums": ("CORPUS --model MODEL (without attention sinks)", ""),
     "mentions": ("CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from shlex import quote
@@ -93,6 +93,10 @@ def ingest(
         _check_losses(options, dry_run=dry_run, to=to)
     if dry_run:
         _estimate(options)
+    elif options.series is not None:
+        if to is not None:
+            raise CallError("--series fills a bank, not an export.", "Leave --to out.")
+        _fill_series(options, losses=losses)
     elif options.model == NO_MODEL and to is None:
         with resumable_progress() as display:
             from attnbank.ingest import add_text
@@ -110,14 +114,42 @@ def ingest(
     else:
         print_report(report := fill(options), options.bank)
         if losses:
-            asked = LossOptions(
-                model=options.model,
-                device=options.device,
-                trust_remote_code=options.trust_remote_code,
-            )
-            measure(options.bank, report.run, asked)
+            _measure_losses(options, report)
         if not is_quiet():
             notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
+
+
+def _measure_losses(options: IngestOptions, report: Report) -> None:
+    asked = LossOptions(
+        model=options.model, device=options.device, trust_remote_code=options.trust_remote_code
+    )
+    measure(options.bank, report.run, asked)
+
+
+def _fill_series(options: IngestOptions, *, losses: bool) -> None:
+    """Make the runs of a series, and say how large they will be, and what each of them is."""
+    from attnbank.ingest import ingest_series
+    from attnbank.ingest.run import check_run
+    from attnbank.ingest.series import checkpoints
+
+    check_run(options)
+    assert options.series is not None
+    models = [each.name for each in checkpoints(options.model, options.series)]
+
+    def tell(count: int, total: int, peaks: int) -> None:
+        less = f" (--keep peaks takes about {size(peaks)})" if options.keep == "weights" else ""
+        notify(f"At most {counted(count, 'run')} to make, about {size(total)}{less}")
+
+    report = None
+    with resumable_progress() as display:
+        found = ingest_series(options, display, tell)
+        for at, report in enumerate(found, start=1):
+            notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(models)})")
+            if losses:
+                _measure_losses(replace(options, model=models[at - 1]), report)
+    assert report is not None
+    if not is_quiet():
+        notify(f"Next: {typed_for(options.bank)} query head_history --run {quote(report.run)}")
 
 
 def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
@@ -135,10 +167,11 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
         )
     from attnbank.ingest.models.loading import describe
 
-    describe(
-        options.model, revision=options.revision, trust_remote_code=options.trust_remote_code,
-        with_head=True,
-    )  # fmt: skip
+    if options.series is None:
+        describe(
+            options.model, revision=options.revision, trust_remote_code=options.trust_remote_code,
+            with_head=True,
+        )  # fmt: skip
 
 
 def measure(
@@ -209,12 +242,17 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
 
 
 def _estimate(options: IngestOptions) -> None:
+    runs = 1
     with resumable_progress() as display:
-        from attnbank.ingest import estimate
+        from attnbank.ingest import estimate, estimate_series
 
-        found = estimate(options, display)
+        if options.series is None:
+            found = estimate(options, display)
+        else:
+            runs, found = estimate_series(options, display)
     _print_problems(found.problems, "would be skipped")
     safe_echo(
+        *([f"runs       {runs:,}  (what follows is of one of them)"] if runs > 1 else []),
         f"documents  {found.documents:,}",
         f"sentences  {found.sentences:,}",
         f"words      {found.words:,}",

@@ -46,6 +46,12 @@ class Plan:
     batches: Iterator[Batch]
 
 
+Key = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
+Shared = dict[Key, tuple[int, list[Batch]]]
+_MOST_SHARED = 3_000_000
+"""Tokens of a plan that is kept for the next run: some hundred megabytes."""
+
+
 @dataclass(frozen=True)
 class Planner:
     """Makes the batches of a run from the corpus in the bank."""
@@ -63,6 +69,8 @@ class Planner:
     edges: Edges = "cut"
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
     """Up to which batch other budgets held before `batch_tokens`, in order: (batch, tokens)."""
+    shared: Shared | None = field(default=None, compare=False)
+    """The batches that runs with the same plan share, kept from the first of them on."""
 
     @property
     def is_part(self) -> bool:
@@ -77,6 +85,16 @@ class Planner:
         A part of the corpus must be counted, and a sample drawn, before the first batch: then
         `looked(inputs)` tells how many inputs were gone through so far.
         """
+        if self.shared is None:
+            return self._planned(ask, corpus, looked)
+        key = (corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
+        if key in self.shared:
+            sentences, batches = self.shared[key]
+            return Plan(sentences, iter(batches))
+        plan = self._planned(ask, corpus, looked)
+        return Plan(plan.sentences, _kept(plan, self.shared, key))
+
+    def _planned(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
         if not self.is_part:
             (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
@@ -136,6 +154,19 @@ class Planner:
         budget = next(earlier, self.batch_tokens)
         padded = draft.tokens * (len(batch.inputs) + 1)
         return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
+
+
+def _kept(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
+    """The batches of a plan, which are shared from their end on, if there are not too many."""
+    kept: list[Batch] = []
+    tokens = 0
+    for batch in plan.batches:
+        tokens += sum(len(each.encoded.ids) for each in batch.inputs)
+        if tokens <= _MOST_SHARED:
+            kept.append(batch)
+        yield batch
+    if tokens <= _MOST_SHARED:
+        shared[key] = plan.sentences, kept
 
 
 def _effort(draft: Draft) -> int:

@@ -75,6 +75,9 @@ class ModelFacts:
     causal: bool = False
     sliding_window: int | None = None
     kv_heads: int | None = None  # None where it is not known
+    series: str | None = None  # the training that it is a checkpoint of
+    step: int | None = None
+    tokens_seen: int | None = None
 
 
 @dataclass
@@ -252,6 +255,7 @@ class Described:
     layers: int
     heads: int
     max_positions: int | None
+    tokenizer_sha256: str
 
 
 def describe(
@@ -270,7 +274,8 @@ def describe(
             _own_head(name, opened.config, opened.tokenizer)
         _layout(name, opened.config, measure)
         layers, heads = _shape(name, opened.blank, opened.config)
-    return Described(opened.input_tokenizer, layers, heads, opened.max_positions)
+        digest_ = tokenizer_digest(opened.tokenizer)
+    return Described(opened.input_tokenizer, layers, heads, opened.max_positions, digest_)
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,14 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     own = {name: value for name, value in columns.items() if name not in told}
     if found := _found(connection, "model", own):
         return int(found[0]["id"])
+    if facts.series is not None:  # it may be there, ingested before by itself
+        alone = own | dict.fromkeys(("series", "step", "tokens_seen"))
+        if found := _found(connection, "model", alone):
+            connection.execute(
+                "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
+                [facts.series, facts.step, facts.tokens_seen, found[0]["id"]],
+            )
+            return int(found[0]["id"])
     new = next_ids(connection)["model"]
     insert_row(connection, "model", id=new, **columns)
     return new
@@ -243,6 +251,8 @@ def _model_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
     """
     facts = wanted.facts
     name = short_name(facts.name)
+    if facts.series is not None and wanted.options.revision is None:
+        name = f"{short_name(facts.series)}@{name}"
     named = "select name from model where id != ?"
     others = connection.execute(named, [wanted.model_id]).fetchall()
     if any(other != facts.name and short_name(other) == name for (other,) in others):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -180,9 +181,10 @@ def lines(scene: Scene) -> Drawn:
     )
     layers, notes = [line, dots, *_rules(scene, x, y)], []
     if plot.low and plot.high:
+        own = {"color": colors["color"]} if plot.color else {}
         interval = layer(
             {"type": "rule", "strokeWidth": 1.5, "color": scene.theme.palette[0]},
-            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}},
+            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **own},
         )
         layers.insert(0, interval)
         notes = [f"Vertical lines: interval of {plot.y[0].replace('_', ' ')}"]
@@ -198,9 +200,12 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     """What lines and points have alike: colours, the fields of these, both axes, and folding."""
     plot = scene.plot
     domain, _ = scene.mark(plot.x, plot.x)
-    across = scene.names_axis(domain, scene.caption(plot.x), X)
-    across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
-    across["scale"] |= {"type": "point", "padding": 0.5}
+    if plot.along == "log":
+        across = _logarithmic(scene)
+    else:
+        across = scene.names_axis(domain, scene.caption(plot.x), X)
+        across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
+        across["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
@@ -214,6 +219,20 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     source, values = clean(scene.rows, plot.color[0])
     shown = labels(scene.here, plot.color[:1])
     return scene.kind_colors(source, values, None, shown), [source], across, y, []
+
+
+def _logarithmic(scene: Scene) -> Spec:
+    """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
+    column = scene.plot.x[0]
+    most = max((abs(each) for each in finite(scene.rows, (column,))), default=1.0)
+    ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
+    return {
+        "field": column,
+        "type": "quantitative",
+        "scale": {"type": "symlog", "constant": 1, "nice": False},
+        "axis": {"title": scene.caption(scene.plot.x), "values": ticks, "grid": False,
+                 "domain": True, "tickColor": scene.theme.ink},
+    }  # fmt: skip
 
 
 def _folded(columns: tuple[str, ...]) -> Spec:

@@ -16,7 +16,10 @@ create table model (
     sinks boolean,
     causal boolean,
     sliding_window integer,
-    kv_heads smallint
+    kv_heads smallint,
+    series varchar,
+    step bigint,
+    tokens_seen bigint
 );
 comment on table model is 'A transformer whose attention is in the bank.';
 comment on column model.id is 'Number of the model in this bank.';
@@ -35,6 +38,9 @@ comment on column model.sinks is 'Whether its heads can also attend to something
 comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
 comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, take no account of it.';
 comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
+comment on column model.series is 'The training that it is a checkpoint of: the folder of checkpoints, or the model of the hub, as they were named. Null where it is not known to be one.';
+comment on column model.step is 'The step of that training, from the name of its folder or revision (step1000, checkpoint-2000).';
+comment on column model.tokens_seen is 'The tokens that it had seen by then, where that name says it (tokens4B).';
 
 create table run (
     id integer primary key,

@@ -85,6 +85,18 @@ create or replace macro runs_with_spans() as coalesce(
 );
 comment on macro runs_with_spans is 'The runs whose attention was decoded to phrases.';
 
+create or replace macro runs_with_series() as coalesce(
+    (
+        select list(run.id)
+        from run
+        inner join model on model.id = run.model
+        where model.series is not null
+            and model.step is not null
+    ),
+    []
+);
+comment on macro runs_with_series is 'The runs of a checkpoint of a training whose step is known.';
+
 create or replace macro runs_with_shares() as coalesce(
     (
         select list(run.id)

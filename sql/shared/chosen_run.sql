@@ -78,6 +78,7 @@ where ($asked <> '' or $asked is null) and refuse_unless(
             when $needs = 'ensembles' then '. Type: attnbank compute tree_ensemble --run RUN'
             when $needs = 'decoded_trees' then '. Type: attnbank compute attention_tree --run RUN'
             when $needs = 'spans' then '. Type: attnbank compute attention_span --run RUN'
+            when $needs = 'series' then '. Type: attnbank ingest CORPUS --model FOLDER --series ''step*'''
             when $needs = 'shares' then '. Type: attnbank ingest CORPUS --measure weights'
             when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(

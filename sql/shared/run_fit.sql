@@ -40,6 +40,7 @@ select
         when $needs = 'decoded_trees' then 'no trees were decoded from it'
         when $needs = 'constituents' then 'its corpus has no bracketed trees'
         when $needs = 'spans' then 'no phrases were decoded from it'
+        when $needs = 'series' then 'its model is not known to be a checkpoint of a training'
         when $needs in ('shares', 'sums') and run.measure in ('norms', 'residual-norms')
             then concat('its measure is ', run.measure, ', which are not shares')
         when $needs = 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'

@@ -1,0 +1,96 @@
+-- title: From which step of a training on each head does something
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); Chen et al. 2024 (Sudden drops in the loss)
+-- grain: one row per (layer, head, direction), the earliest first
+-- formula: onset = min {s : low(t) > baseline(t) for all checkpoints t ≥ s}
+-- run: needs=series
+-- weights: $measure in ('duplicate_token', 'induction')
+-- plot: grid color=onset panel=direction
+-- empty: the run has no such figure (accuracy needs trees and a run of words)
+-- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset, or even attention.
+--   Onset is null where the head is not above it at the last step.
+-- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that are far apart
+--   say little. Intervals are those of one head: of many some are above by chance.
+-- param measure varchar = 'accuracy' {accuracy, previous_token, duplicate_token, induction}: which figure
+-- param relation varchar = null: of accuracy the relation; by default all dependents
+-- param run
+-- column layer, head
+-- column direction varchar: of accuracy the direction that is judged; else null
+-- column onset bigint: the first step from which on it stays above its baseline; null for never
+-- column before bigint: the step of the last checkpoint at which it is not above; null for none
+-- column tokens_seen bigint: tokens that the model had seen at the onset; null where that is not known
+-- column value double: its figure at the last step
+-- column baseline double: what that is compared with
+-- column checkpoints bigint: checkpoints that have the figure
+-- column run varchar: name of the run of the last checkpoint
+with
+
+checkpoint as materialized (
+    select each.*
+    from series_run(anchor := (select chosen_run.id from chosen_run)) as each
+),
+
+measured as materialized (
+    select
+        checkpoint.step,
+        checkpoint.tokens_seen,
+        checkpoint.name as run_name,
+        found.*,
+        coalesce(found.low > found.baseline, false) as is_above
+    from head_measure(
+        runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
+    ) as found
+    inner join checkpoint on checkpoint.id = found.run
+),
+
+lasting as (
+    select
+        measured.layer,
+        measured.head,
+        measured.direction,
+        max(case when not measured.is_above then measured.step end) as before,
+        count(*) as checkpoints
+    from measured
+    group by measured.layer, measured.head, measured.direction
+),
+
+onset as (
+    select
+        lasting.layer,
+        lasting.head,
+        lasting.direction,
+        lasting.before,
+        lasting.checkpoints,
+        min(case when lasting.before is null or measured.step > lasting.before then measured.step end) as onset
+    from lasting
+    inner join measured
+        on measured.layer = lasting.layer
+        and measured.head = lasting.head
+        and measured.direction is not distinct from lasting.direction
+    group by lasting.layer, lasting.head, lasting.direction, lasting.before, lasting.checkpoints
+)
+
+select
+    onset.layer,
+    onset.head,
+    onset.direction,
+    onset.onset,
+    onset.before,
+    checkpoint.tokens_seen,
+    measured.value,
+    measured.baseline,
+    onset.checkpoints,
+    measured.run_name as run
+from onset
+inner join measured
+    on measured.layer = onset.layer
+    and measured.head = onset.head
+    and measured.direction is not distinct from onset.direction
+    and measured.step = (select max(each.step) from checkpoint as each)
+left join checkpoint on checkpoint.step = onset.onset
+order by
+    case when onset.onset is null then 1 else 0 end,
+    onset.onset,
+    measured.value desc,
+    onset.layer,
+    onset.head,
+    onset.direction
