@@ -24,6 +24,7 @@ from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.models.training import Series, step_of
 from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
     INPUTS,
@@ -37,7 +38,6 @@ from attnbank.ingest.options import (
     conduct_lines,
 )
 from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
-from attnbank.ingest.series import Series, step_of
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -132,9 +132,9 @@ def fill(
                 _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
             elif not series.is_told:
                 counting = replace(counting, batching=model.batching)
-                size = _size(connection, corpus_id, counting, maps, options, on_progress)
+                size, sums = _sized(connection, corpus_id, counting, maps, options, on_progress)
                 series.is_told = True
-                series.tell(*(each * series.left for each in size))
+                series.tell(size.bytes * series.left, sums * series.left)
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
@@ -314,30 +314,29 @@ def _tell_if_large(
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
-    size, sums = _size(connection, corpus, planner, maps, options, on_progress)
-    if size < large:
+    found, sums = _sized(connection, corpus, planner, maps, options, on_progress)
+    if found.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
     warnings.warn(
-        f"The run will take about {size / 1e9:,.1f} GB; the disk has {free / 1e9:,.1f} GB free, the"
-        f" machine {memory() / 1e9:,.1f} GB of memory.{less}",
+        f"The run will take about {found.bytes / 1e9:,.1f} GB ({found.weights:,} weights); the disk"
+        f" has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of memory.{less}",
         AttnbankWarning,
         stacklevel=2,
     )
 
 
-def _size(
+def _sized(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
     maps: int,
     options: IngestOptions,
     on_progress: OnProgress,
-) -> tuple[int, int]:
-    """About how many bytes a run takes, and its peaks and sums alone."""
+) -> tuple[Estimate, int]:
+    """About how much a run takes, and how many bytes its peaks and sums alone."""
     found, positions, kept = _counted(connection, corpus, planner, [], options.largest, on_progress)
-    sums = _expect(found, positions, kept, maps, options)
-    return found.bytes, sums
+    return found, _expect(found, positions, kept, maps, options)
 
 
 def _of_series(

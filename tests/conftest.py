@@ -320,11 +320,12 @@ def full_bank(once: Once, sample: Path, sample_text: list[str]) -> Path:
     return once("full", lambda folder: _fill_full(folder, sample, sample_text)) / "full.duckdb"
 
 
-def _bracket(bank: Path) -> None:
-    """Give every sentence of more than two words a phrase of the first two."""
+def _equip(bank: Path) -> None:
+    """Give every sentence of more than two words a phrase of the first two; the model a step."""
     import duckdb
 
     with duckdb.connect(str(bank)) as connection:
+        connection.execute("update model set series = 'tiny', step = 10")
         for number, label, last in ((1, "TOP", "words"), (2, "NP", "2")):
             connection.execute(
                 f"insert into constituent select id, {number}, nullif({number} - 1, 0), '{label}',"
@@ -350,7 +351,7 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     normed: dict[str, Any] = {"unit": "token", "limit": 12, "measure": "norms"}
     ingest(IngestOptions((str(sample),), bank, model, context="pair", **normed))
     compute(bank, "head_embedding")
-    _bracket(bank)
+    _equip(bank)
     for run in (1, 3):
         compute(bank, "attention_tree", run)
         compute(bank, "attention_span", run)

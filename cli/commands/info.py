@@ -166,10 +166,13 @@ def _model(row: dict[str, Any]) -> list[str]:
     revision = f", revision {row['revision']}" if row["revision"] else ""
     kept = row["kv_heads"]
     shared = "" if kept in (None, row["heads"]) else f" ({kept} of keys and values)"
+    seen = "" if row["tokens_seen"] is None else f", {row['tokens_seen']:,} tokens seen"
+    step = [] if row["step"] is None else [f"step {row['step']:,} of {row['series']}{seen}"]
     return [
         f"model {row['id']}  {row['name']}{revision}",
         f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each{shared},"
         f" {weights}{', causal' if row['causal'] else ''}",
+        *step,
         *conduct_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",
         f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",

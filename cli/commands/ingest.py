@@ -129,8 +129,8 @@ def _measure_losses(options: IngestOptions, report: Report) -> None:
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
     """Make the runs of a series, and say how large they will be, and what each of them is."""
     from attnbank.ingest import ingest_series
+    from attnbank.ingest.models.training import checkpoints
     from attnbank.ingest.run import check_run
-    from attnbank.ingest.series import checkpoints
 
     check_run(options)
     assert options.series is not None

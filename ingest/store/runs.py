@@ -84,18 +84,16 @@ class Wanted:
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     """The row of a model, made where there is none."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
-    told = ("architecture", "tokenizer", "max_positions", "kv_heads")
+    told = ("architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen")
     own = {name: value for name, value in columns.items() if name not in told}
     if found := _found(connection, "model", own):
         return int(found[0]["id"])
-    if facts.series is not None:  # it may be there, ingested before by itself
-        alone = own | dict.fromkeys(("series", "step", "tokens_seen"))
-        if found := _found(connection, "model", alone):
-            connection.execute(
-                "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
-                [facts.series, facts.step, facts.tokens_seen, found[0]["id"]],
-            )
-            return int(found[0]["id"])
+    if facts.step is not None and (found := _found(connection, "model", own | {"step": None})):
+        connection.execute(  # it was ingested before, as no checkpoint of anything
+            "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
+            [facts.series, facts.step, facts.tokens_seen, found[0]["id"]],
+        )
+        return int(found[0]["id"])
     new = next_ids(connection)["model"]
     insert_row(connection, "model", id=new, **columns)
     return new

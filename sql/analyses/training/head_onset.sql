@@ -1,7 +1,7 @@
 -- title: From which step of a training on each head does something
 -- paper: Olsson et al. 2022 (In-context learning and induction heads); Chen et al. 2024 (Sudden drops in the loss)
 -- grain: one row per (layer, head, direction), the earliest first
--- formula: onset = min {s : low(t) > baseline(t) for all checkpoints t ≥ s}
+-- formula: onset = min {s : low(t) > baseline(t) + margin for all checkpoints t ≥ s}
 -- run: needs=series
 -- weights: $measure in ('duplicate_token', 'induction')
 -- plot: grid color=onset panel=direction
@@ -9,9 +9,11 @@
 -- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset, or even attention.
 --   Onset is null where the head is not above it at the last step.
 -- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that are far apart
---   say little. Intervals are those of one head: of many some are above by chance.
+--   say little. Intervals are those of one head: of many some are above by chance, and with many inputs a difference that is of
+--   no use is above, too. margin asks for more.
 -- param measure varchar = 'accuracy' {accuracy, previous_token, duplicate_token, induction}: which figure
 -- param relation varchar = null: of accuracy the relation; by default all dependents
+-- param margin double = 0.0: by how much low must be above the baseline
 -- param run
 -- column layer, head
 -- column direction varchar: of accuracy the direction that is judged; else null
@@ -35,7 +37,7 @@ measured as materialized (
         checkpoint.tokens_seen,
         checkpoint.name as run_name,
         found.*,
-        coalesce(found.low > found.baseline, false) as is_above
+        coalesce(found.low > found.baseline + $margin, false) as is_above
     from head_measure(
         runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
     ) as found

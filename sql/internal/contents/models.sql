@@ -15,6 +15,9 @@ select
     model.sinks,
     model.causal,
     model.sliding_window,
-    model.kv_heads
+    model.kv_heads,
+    model.series,
+    model.step,
+    model.tokens_seen
 from model
 order by model.id
