@@ -10,6 +10,7 @@ import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
@@ -143,6 +144,19 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         colouring = Colouring("previous", colouring.relation, colouring.direction)
         made = grid(context, context.run, colouring)
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
+    shown |= _steps(context, made.run)
+
+
+def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
+    """The checkpoints of the training that the run is of, and the place of its own among them."""
+    rows = context.bank.connection.execute(
+        registry.statement("contents/steps"), {"run": run}
+    ).fetchall()
+    if len(rows) < 2:
+        return {}
+    asked = {key: value for key, value in context.given.items() if key != "run"}
+    steps = [{"step": step, "href": link("/", run=name, **asked)} for step, name in rows]
+    return {"steps": steps, "at_step": [name for _, name in rows].index(run)}
 
 
 def view_map(context: RequestContext, shown: dict[str, Any]) -> None:

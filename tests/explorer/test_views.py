@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
+import duckdb
 import pytest
 from explored_pages import Read
 from starlette.testclient import TestClient
 
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.sql.registry import every
 
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
 REQUEST = "pattern { V -[obj]-> O }"
 
 
@@ -50,6 +57,36 @@ def test_the_grid_has_the_rows_of_the_analysis(
     assert all(told[name] == pytest.approx(expected[name], abs=5e-4) for name in told)
     assert f"Run: {frame['run'][0]}" in page.text
     assert sum(link.startswith("/head/") for link in page.links) == len(told) + 1
+
+
+def test_a_run_of_a_training_has_a_slider_over_its_steps(
+    explored: Path, tmp_path: Path, client: TestClient
+) -> None:
+    assert not any("step" in str(given.get("class")) for _, given in _page(client, "/").tags)
+    own = Path(shutil.copy(explored, tmp_path / "bank.duckdb"))
+    with duckdb.connect(str(own)) as connection:  # a second run like the newest, a step earlier
+        connection.execute("create temporary table newest as from run order by id desc limit 1")
+        connection.execute(
+            "insert into model select * replace (99 as id, 'b' as sha256, 't' as series, 5 as step)"
+            " from model where id = (select model from newest)"
+        )
+        connection.execute(
+            "update model set series = 't', step = 2000 where id = (select model from newest)"
+        )
+        connection.execute(
+            "insert into run select * replace (99 as id, 'early' as name, 99 as model,"
+            " timestamp '2020-01-01' as started) from newest"
+        )
+        ((newest,),) = connection.execute("select name from newest").fetchall()
+    cache = BankCache(own, 30.0, 1_000_000_000)
+    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as opened:
+        assert opened.get(f"/?token={TOKEN}").status_code == 200
+        page = _page(opened, "/", run=newest, by="entropy")
+    cache.close()
+    slider = next(given for tag, given in page.tags if tag == "input" and given["class"] == "step")
+    assert (slider["min"], slider["max"], slider["value"]) == ("0", "1", "1")
+    steps = [link for link in page.links if link.startswith("/?") and "by=entropy" in link]
+    assert steps[0].startswith("/?run=early") and "Step 2,000" in " ".join(page.text.split())
 
 
 def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
@@ -284,7 +321,9 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         tags = {tag for tag, _ in page.tags}
         assert not tags & {"i", "u", "img"}, path
         scripts = [given for tag, given in page.tags if tag == "script"]
-        assert scripts == [{"src": "/static/hover.js", "defer": None}], path
+        assert scripts == [
+            {"src": f"/static/{each}.js", "defer": None} for each in ("hover", "steps")
+        ], path
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in found and "שלום" in found
