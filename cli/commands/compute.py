@@ -246,7 +246,7 @@ compute = Computations(
     _common_options,
     help=(
         "Compute what SQL alone cannot, or keep the answer of an analysis, in the bank.\n\n"
-        "head_distance and head_embedding fill the tables that the analyses of these names"
+        "The steps, such as head_distance, fill the tables that the analyses of their names"
         " read. Of every other analysis the rows are kept, for the run and the options that are"
         " given, so that they need not be computed again.\n\n"
         "\b\nExample:\n  attnbank compute head_distance\n  attnbank compute best_head\n"
