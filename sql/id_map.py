@@ -169,10 +169,16 @@ def unread(number: int, corpora: Mapping[int, int]) -> Moved:
     return changed, f"{rest} where own.run is null and {_among('corpus', corpora)}"
 
 
-def renumbered(table: str, number: int, ids: Mapping[str, Mapping[int, int]]) -> Moved:
+def renumbered(
+    table: str,
+    number: int,
+    ids: Mapping[str, Mapping[int, int]],
+    inputs: Mapping[int, int] | None = None,
+) -> Moved:
     """As `moved`, for what was computed from runs; `ids` are the new ids of runs and of probes.
 
-    Rows that refer to others are left out.
+    `inputs` say of each run what is added to the ids of its inputs (`Matched.input_shifts`). Rows
+    that refer to others are left out.
     """
     changed, where = {}, []
     for column in formats.columns_of_this_format()[table]:
@@ -180,8 +186,10 @@ def renumbered(table: str, number: int, ids: Mapping[str, Mapping[int, int]]) ->
         if kind in ids:
             changed[column] = new_ids(column, ids[kind])
             where.append(f"(own.{column} is null or {_among(column, ids[kind])})")
-        elif kind == "word":
+        elif kind in ("word", "sentence"):
             changed[column] = _new(table, column, kind, None)
+        elif kind == "sequence":
+            changed[column] = f"own.{column} + {new_ids('run', inputs or {})}"
     return changed, f"{from_text(table, number)} where {' and '.join(where)}"
 
 

@@ -280,6 +280,15 @@ class Matched:
             if source == number
         }
 
+    def input_shifts(self, number: int) -> dict[int, int]:
+        """By the run of a source that is taken whole, what is added to the ids of its inputs."""
+        runs = {run.id: run.row for run in self.runs}
+        return {
+            old: runs[new]["first_sequence"] - self.catalogs[number].inputs[old].first
+            for old, new in self.whole_runs(number).items()
+            if old in self.catalogs[number].inputs
+        }
+
 
 def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool = False) -> Matched:
     """What is the same in several sources, in the order in which it comes.

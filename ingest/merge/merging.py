@@ -331,9 +331,10 @@ class _Merge:
         """Copy what was computed from runs that are taken whole, none of it twice."""
         whole = self.matched.whole_runs(source.number)
         ids = {"run": whole, "probe": self._probes(source, whole)}
+        inputs = self.matched.input_shifts(source.number)
         self._name_ablations_left_out(source, whole)
         for table, keys in _COMPUTED.items():
-            moved = id_map.renumbered(table, source.number, ids)
+            moved = id_map.renumbered(table, source.number, ids, inputs)
             known = ABLATION[-1] if table in ABLATION else table
             self._insert(source, table, moved, _same(*keys), known)
         user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])

@@ -123,7 +123,8 @@ class Merged:
                 if {row["train_run"], row["test_run"]} <= {None, *runs}
             }
             ids = {"run": runs, "probe": probes}
-            yield self._select(name, number, id_map.renumbered(name, number, ids))
+            inputs = self._matched.input_shifts(number)
+            yield self._select(name, number, id_map.renumbered(name, number, ids, inputs))
 
     def _select(self, name: str, number: int, moved: Moved, part: Part | None = None) -> DataFrame:
         changed, rest = moved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from case_bank import make_bank
 from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
-from attnbank.ingest import merge_banks
+from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.store.preferences import prefer
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
@@ -232,3 +234,38 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
         assert _asked(out, f"select count(*) from {table}") == [(0,)], table
     assert any("(head_embedding) was not copied" in each for each in done.notes)
     assert any("The probe 1 (attention)" in each for each in done.notes)
+
+
+def test_decoded_trees_go_with_their_sentences(
+    sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Their inputs and sentences get other ids, in a merge and where exports are imported."""
+    banks, model = [], str(tiny_model("bert"))
+    for name in ("press", "stories"):
+        path = tmp_path / f"{name}.duckdb"
+        ingest(IngestOptions((str(sample / f"{name}.conllu"),), path, model))
+        compute(path, "attention_tree")
+        assert run(["-b", str(path), "export", str(tmp_path / f"{name}.parquet"), "-q"]) == 0
+        banks.append(path)
+    merge_banks(tmp_path / "both.duckdb", banks)
+    exports = [str(path.with_suffix(".parquet")) for path in banks]
+    assert run(["-b", str(tmp_path / "imported.duckdb"), "import", *exports, "-q"]) == 0
+    merge_banks(tmp_path / "again.duckdb", [tmp_path / "both.duckdb", banks[1]])
+    arcs = (
+        "select sentence.text, word.form, tree.source, tree.layer, tree.head, tree.direction,"
+        " tree.heads, tree.first_position, tree.weight from main.attention_tree as tree"
+        " join sentence on sentence.id = tree.sentence"
+        " join position on position.sequence = tree.sequence"
+        " and position.position = tree.first_position"
+        " join word on word.id = position.word and word.sentence = sentence.id order by all"
+    )
+    own = sorted((row for path in banks for row in _asked(path, arcs)), key=str)
+    count = sum(_asked(path, "select count(*) from main.attention_tree")[0][0] for path in banks)
+    assert len(own) == count > 1000
+    for made in ("both", "imported", "again"):
+        assert sorted(_asked(tmp_path / f"{made}.duckdb", arcs), key=str) == own, made
+    with open_bank(tmp_path / "both.duckdb") as both:
+        for path in banks:
+            with open_bank(path) as alone:
+                expected = alone.query("tree_accuracy")
+                assert both.query("tree_accuracy", run=expected["run"][0]).equals(expected)
