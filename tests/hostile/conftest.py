@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -48,7 +49,10 @@ def case(
 ) -> Callable[[str], Case]:
     """A function from the name of a command to it, ready to be run."""
     corpora = sample / "stories.conllu", sample / "press.conllu"
-    known = commands(*corpora, tiny_model("bert"), tiny_model("gpt2"))
+    training = tmp_path_factory.mktemp("training")
+    for step in (1, 20):
+        shutil.copytree(tiny_model("gpt2"), training / f"step{step}")
+    known = commands(*corpora, tiny_model("bert"), tiny_model("gpt2"), training)
     made: dict[str, Case] = {}
 
     def make(name: str) -> Case:

@@ -14,7 +14,7 @@ from writing_commands import Case, at_most_two_lines, spread
 NAMES = (
     "ingest", "second ingest", "ingest --replace", "compute", "probe", "export", "export --force",
     "import", "merge", "-o", "-o parquet", "delete", "use", "annotate",
-    "surprisal", "ablate",
+    "surprisal", "ablate", "compute trees", "ingest --series",
 )  # fmt: skip
 FEW = 2
 """How often one command is stopped in the slow tests: early and late in its run."""

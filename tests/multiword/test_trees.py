@@ -7,7 +7,7 @@ pass over one input at a time, so that their weights differ by rounding (bounds.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from multiword import decoded
 from multiword.decoded import Sentence
-from multiword_cases import Case
+from multiword_cases import Case, Make
 
 from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.models.loading import MINILM, place_of
 
 HEADS = {(1, 1), (2, 3)}
 """The heads whose trees are decoded slowly, of two layers of three."""
@@ -141,6 +142,44 @@ def test_best_tree_scores_on_the_half_that_chose_nothing(case: Case, tmp_path: P
         assert row["uuas"] == pytest.approx(found / n, rel=bounds.sums(4))
         assert row["uas"] == pytest.approx(correct / n, rel=bounds.sums(4))
         assert row["chosen_uuas"] == pytest.approx(chosen_found / chosen_n, rel=bounds.sums(4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["minilm", "decoder"])
+def test_the_small_real_model_and_a_decoder_over_unseen_text(
+    model: str, read: Make, corpora: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Of a decoder both words of an arc count as the later one sees the earlier."""
+    whole = (corpora / "ewt-dev.conllu").read_text(encoding="utf-8").split("\n\n")
+    source = tmp_path / "ewt-dev.conllu"
+    short = [each for each in whole[100:200] if each.count("\n") < 30]  # what the decoder can read
+    source.write_text("\n\n".join(short[:60]) + "\n\n", encoding="utf-8")
+    folder = Path(place_of(MINILM)[0]) if model == "minilm" else tiny_model("gpt2")
+    first_word = () if model == "minilm" else ("--first-word", "word")
+    own = _computed(read(source, folder, "written", "sentence", *first_word), tmp_path)
+    every = _sentences(own)
+    trees = _trees(own, every)
+    rows = own.query("tree_accuracy", source=None)
+    assert {row["direction"] for row in rows} == (
+        {"dependent_to_head", "head_to_dependent", "both"}
+        if model == "minilm"
+        else {"later_to_earlier"}
+    )
+    for row in rows:
+        key = row["source"], row["layer"], row["head"], row["direction"]
+        counted = decoded.counts(zip(every, trees[key], strict=True))
+        assert (row["n"], row["correct"], row["found"]) == counted, key
+    alone = [each.maps for each in own.own()]
+    for key in [each for each in trees if each[0] != "ensemble"][::7]:
+        for at in range(0, len(every), 9):
+            sentence = every[at]
+            scores = decoded.scores(
+                _map(alone[sentence.input], *key[:3]), sentence.positions, key[3]
+            )
+            found = decoded.weight(scores, trees[key][at])
+            best = decoded.largest(scores, None)
+            assert decoded.is_tree(trees[key][at])
+            assert found == pytest.approx(best, rel=2 * bounds.NEAR_TIE)
 
 
 @pytest.mark.slow

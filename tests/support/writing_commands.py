@@ -78,8 +78,10 @@ class Command:
         return ended.status == 0 or bool(self.done and self.done in ended.told)
 
 
-def commands(corpus: Path, other: Path, model: Path, decoder: Path) -> dict[str, Command]:
-    """The commands by name; the corpora and the models are small."""
+def commands(
+    corpus: Path, other: Path, model: Path, decoder: Path, training: Path
+) -> dict[str, Command]:
+    """The commands by name; the corpora and the models are small, `training` has checkpoints."""
     one = ("ingest", str(corpus), "-m", str(model), "--batch-tokens", "256")
     two = ("ingest", str(other), "-m", str(model), "--batch-tokens", "256")
     parts = (*one, "--shard", "1/2", "-b", "1.duckdb"), (*one, "--shard", "2/2", "-b", "2.duckdb")
@@ -90,6 +92,11 @@ def commands(corpus: Path, other: Path, model: Path, decoder: Path) -> dict[str,
         "second ingest": Command(two, (one,)),
         "ingest --replace": Command((*one, "--replace"), (one,), numbers_differ=True),
         "compute": Command(("compute", "head_distance", "--run", "1"), (one,)),
+        "compute trees": Command(("compute", "attention_tree", "--run", "1"), (one,)),
+        "ingest --series": Command(
+            ("ingest", str(other), "-m", str(training), "--series", "step*",
+             "--batch-tokens", "256")
+        ),
         "probe": Command(probe, (one, two)),
         "export": Command(("export", "parquet"), (one,), done="parquet is not empty"),
         "export --force": Command(
