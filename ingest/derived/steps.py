@@ -6,7 +6,7 @@ table of that name. Rows with the same run and values of the key options are rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from importlib import import_module
@@ -217,21 +217,45 @@ def _compute(
             rows |= _compute(connection, needed, run, shared, on_progress)
     module = import_module(f"attnbank.ingest.derived.{step.made_in}")
     table = getattr(module, step.name)(connection, run, on_progress, **values)
-    keys = {option.name: values[option.name] for option in step.options if option.is_key}
-    own = "".join(f" and {name} = ?" for name in keys)
-    same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
     with transaction(connection):
-        connection.execute(f"delete from {step.name} where run = ?{own}", [run.id, *keys.values()])
+        _delete(connection, step, run, _text(values))
+        for other, options in _outdated(connection, step, run, _text(values)):
+            _delete(connection, other, run, options)
         insert(connection, step.name, table)
-        connection.execute(
-            f"delete from computation where run = ? and step = ?{same}",
-            [run.id, step.name, *map(str, keys.values())],
-        )
         insert_row(
             connection, "computation", run=run.id, step=step.name, options=_text(values),
             row_count=table.num_rows, code_version=provenance.version(), finished=provenance.now(),
         )  # fmt: skip
     return rows | {step.name: table.num_rows}
+
+
+def _delete(
+    connection: DuckDBPyConnection, step: Step, run: Run, options: Mapping[str, str]
+) -> None:
+    """Delete what a step computed of a run with these values of its keys."""
+    keys = {option.name: options[option.name] for option in step.options if option.is_key}
+    own = "".join(f" and {name} = ?" for name in keys)
+    same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
+    connection.execute(f"delete from {step.name} where run = ?{own}", [run.id, *keys.values()])
+    connection.execute(
+        f"delete from computation where run = ? and step = ?{same}",
+        [run.id, step.name, *keys.values()],
+    )
+
+
+def _outdated(
+    connection: DuckDBPyConnection, step: Step, run: Run, options: Mapping[str, str]
+) -> Iterator[tuple[Step, dict[str, str]]]:
+    """What was computed from the rows of this step that are replaced, with their other options."""
+    for other in STEPS.values():
+        shared = [each.name for each in step.options if not each.is_key]
+        if step.name not in other.needs:
+            continue
+        for (found,) in connection.execute(
+            "select options from computation where run = ? and step = ?", [run.id, other.name]
+        ).fetchall():
+            if any(found.get(name) != options[name] for name in shared):
+                yield other, found
 
 
 def _stored(
