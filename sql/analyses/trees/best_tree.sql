@@ -31,12 +31,12 @@
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
 -- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
 -- column n bigint: gold dependencies that are judged
--- column uuas double: share of them that the tree has in either direction, in [0, 1]
+-- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
 -- column bootstrap_low double: lower end of its bootstrap interval
 -- column bootstrap_high double: upper end of its bootstrap interval
--- column uas double: share of them that the tree has, in [0, 1]; null for adjacent words
+-- column uas double: share of the dependencies that the tree has, in [0, 1]; null for adjacent words
 -- column uas_low double: lower end of the 95 % interval of uas
 -- column uas_high double: upper end of the 95 % interval of uas
 -- column chosen_uuas double: its uuas on the half that it was chosen on; null where nothing was chosen
