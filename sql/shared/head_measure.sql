@@ -1,15 +1,17 @@
 -- title: One figure of each head of some runs, its interval, and what it is to be compared with
 -- grain: one row per (run, layer, head, direction)
 -- param runs
--- param measure varchar = 'accuracy' {accuracy, previous_token, duplicate_token, induction, entropy}: which figure
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: which
+--   figure
 -- param relation varchar = null: of accuracy the relation; null for all dependents
 -- column run integer: run.id of the run
 -- column layer, head
--- column direction varchar: of accuracy the direction that is judged; else null
--- column value double: accuracy, mean weight, or entropy in nats
+-- column direction varchar: of accuracy and uuas the direction that is judged; else null
+-- column value double: accuracy, uuas of the decoded trees, mean weight, or entropy in nats
 -- column low double: lower end of its 95 % interval, by documents; null where all are in one
 -- column high double: upper end of its 95 % interval
--- column baseline double: of accuracy that of the best fixed offset; else what even attention gives
+-- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what even
+--   attention gives
 -- column n bigint: dependents, positions, or inputs that it is over
 select
     hit.run,
@@ -34,6 +36,32 @@ left join best_offset(
     and best.relation = hit.relation
     and best.side = hit.side
 where hit.relation = coalesce($relation, 'all')
+union all
+select
+    tree.run,
+    tree.layer,
+    tree.head,
+    tree.direction,
+    ratio(sum(tree.found), sum(tree.n)) as value,
+    wilson_low(
+        ratio(sum(tree.found), sum(tree.n)) * clustered_n(tree.found, tree.n), clustered_n(tree.found, tree.n)
+    ) as low,
+    wilson_high(
+        ratio(sum(tree.found), sum(tree.n)) * clustered_n(tree.found, tree.n), clustered_n(tree.found, tree.n)
+    ) as high,
+    max(chain.adjacent) as baseline,
+    cast(sum(tree.n) as bigint) as n
+from tree_hit(
+    runs := case when $measure = 'uuas' then $runs else [] end, root := 'none', decoder := 'spanning',
+    punctuation := false
+) as tree
+inner join (
+    select gold.run, share_of(abs(gold.position - gold.head_position) = 1) as adjacent
+    from tree_gold(runs := case when $measure = 'uuas' then $runs else [] end, punctuation := false) as gold
+    group by gold.run
+) as chain on chain.run = tree.run
+where tree.source = 'head'
+group by tree.run, tree.layer, tree.head, tree.direction
 union all
 select
     scored.run,

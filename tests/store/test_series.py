@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import checkpoints as training
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest, ingest_series
+from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.models.training import checkpoints, step_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
@@ -42,6 +43,8 @@ def bank(once: Once, sample: Path, trained: Path) -> Path:
         model, given = str(trained), (str(sample),)
         series = IngestOptions(given, path, model, name="sample", series="step*")
         assert [each.run for each in ingest_series(series)]
+        for number in range(1, len(STEPS) + 1):
+            compute(path, "attention_tree", number)
         made = IngestOptions((), path, model, repeat=12, limit=6, unit="token", series="step*")
         assert [each.run for each in ingest_series(made)]
 
@@ -216,6 +219,7 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
         text, made = names[: len(STEPS)], names[len(STEPS) :]
         for measure, runs, analysis, value in (
             ("accuracy", text, "head_accuracy", "accuracy"),
+            ("uuas", text, "tree_accuracy", "uuas"),
             ("previous_token", text, "previous_token_head", "weight"),
             ("previous_token", made, "previous_token_head", "weight"),
             ("duplicate_token", made, "duplicate_token_head", "weight"),
@@ -224,7 +228,8 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
         ):
             found = opened.query("head_history", measure=measure, run=runs[-1], top=None)
             assert found["run"].unique().sort().to_list() == sorted(runs)
-            keys = ["layer", "head", *(["direction"] if measure == "accuracy" else [])]
+            has_direction = measure in ("accuracy", "uuas")
+            keys = ["layer", "head", *(["direction"] if has_direction else [])]
             for name, step in zip(runs, STEPS, strict=True):
                 own = opened.query(analysis, run=name)
                 if measure == "accuracy":
@@ -236,6 +241,9 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
                 for row in both.iter_rows(named=True):
                     # Sums over the same rows, in another order.
                     assert row["value"] == pytest.approx(row[value], rel=bounds.sums(10_000))
+                    if measure == "uuas":
+                        assert row["low"] == pytest.approx(row["low_own"], rel=bounds.sums(100))
+                        assert row["baseline"] == row["adjacent"]
             chosen = opened.query("head_history", measure=measure, run=runs[0], top=2)
             last = found.filter(pl.col("step") == STEPS[-1]).sort(
                 "value", descending=measure != "entropy", maintain_order=True

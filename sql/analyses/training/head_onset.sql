@@ -5,18 +5,18 @@
 -- run: needs=series
 -- weights: $measure in ('duplicate_token', 'induction')
 -- plot: grid color=onset panel=direction
--- empty: the run has no such figure (accuracy needs trees and a run of words)
--- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset, or even attention.
---   Onset is null where the head is not above it at the last step.
--- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that are far apart
---   say little. Intervals are those of one head: of many some are above by chance, and with many inputs a difference that is of
---   no use is above, too. margin asks for more.
--- param measure varchar = 'accuracy' {accuracy, previous_token, duplicate_token, induction}: which figure
+-- empty: the run has no such figure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
+-- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset,
+--   adjacent words, or even attention. Onset is null where the head is not above it at the last step.
+-- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that
+--   are far apart say little. Intervals are those of one head: of many some are above by chance, and with many
+--   inputs a difference that is of no use is above, too. margin asks for more.
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: which figure
 -- param relation varchar = null: of accuracy the relation; by default all dependents
 -- param margin double = 0.0: by how much low must be above the baseline
 -- param run
 -- column layer, head
--- column direction varchar: of accuracy the direction that is judged; else null
+-- column direction varchar: of accuracy and uuas the direction that is judged; else null
 -- column onset bigint: the first step from which on it stays above its baseline; null for never
 -- column before bigint: the step of the last checkpoint at which it is not above; null for none
 -- column tokens_seen bigint: tokens that the model had seen at the onset; null where that is not known

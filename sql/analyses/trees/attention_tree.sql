@@ -4,10 +4,10 @@
 -- formula: tree = argmax over the trees of the words of Σ_{(d, g)} w(d, g), where w is α(d, g), α(g, d) or their mean
 -- run: unit=word needs=decoded_trees usual=sentence
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: by default the tree of the head and direction that finds most gold dependencies in the run (tree_accuracy), or of
---   the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
--- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word that is set
---   apart has none.
+-- note: by default the tree of the head and direction that finds most gold dependencies in the run (tree_accuracy),
+--   or of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
+-- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word
+--   that is set apart has none.
 -- param sentence integer = null: sentence.id; by default every sentence
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it

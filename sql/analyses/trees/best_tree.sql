@@ -2,21 +2,22 @@
 -- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
 -- grain: one row per (tree, class), the trees in a fixed order
 -- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
--- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half; uas of d → g
---   alone
+-- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half;
+--   uas of d → g alone
 -- formula: low, high: 95 % Wilson interval, where n is the number of independent dependencies that tell as much (by
 --   documents); bootstrap_low, bootstrap_high: 95 % of 1,000 resamples of the documents
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=tree,class low=low high=high label=layer,head domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: halves are every second document of the corpus, or every second sentence where the run reads one document. All trees
---   but those of probes are scored on the half that chose nothing; the ensemble took its heads from the other half too.
--- note: random weights is the best head of the newest run of random weights of the same build over the corpus, if its trees
---   were decoded (attnbank compute attention_tree --run CONTROL).
--- note: adjacent words is a chain; in a right-branching one each word's head is the next word, in a left-branching one the
---   word before.
--- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its uas counts
---   roots; its intervals go by sentences. With a class of length it has no row.
+-- note: halves are every second document of the corpus, or every second sentence where the run reads one document.
+--   All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads from the
+--   other half too.
+-- note: random weights is the best head of the newest run of random weights of the same build over the corpus, if
+--   its trees were decoded (attnbank compute attention_tree --run CONTROL).
+-- note: adjacent words is a chain; in a right-branching one each word's head is the next word, in a left-branching
+--   one the word before.
+-- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
+--   uas counts roots; its intervals go by sentences. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it

@@ -1,15 +1,16 @@
 -- title: How many bracketed phrases are in the binary trees that are split from attention
 -- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
 -- grain: one row per (source, layer, head), the best first, and one per baseline
--- formula: f1 = mean over the sentences of 2 |G ∩ P| / (|G| + |P|), where G are the gold phrases and P those of the tree
+-- formula: f1 = mean over the sentences of 2 |G ∩ P| / (|G| + |P|), where G are the gold phrases and P those of the
+--   tree
 -- formula: low, high: 95 % interval of f1, from the variance among documents
 -- formula: recall = Σ |G ∩ P| / Σ |G|; precision = Σ |G ∩ P| / Σ |P|
 -- run: unit=word needs=spans usual=sentence
 -- plot: grid color=f1 domain=0,1
 -- empty: no phrases were split in this way (attnbank compute attention_span --distance DISTANCE)
 -- note: a tree is split where two neighbouring words attend most differently, and so are its parts (attention_span).
--- note: phrases of one word and whole sentences are left out, and of equal phrases all but one; so are sentences without a
---   gold phrase. Without punctuation := true phrases are those of the other words.
+-- note: phrases of one word and whole sentences are left out, and of equal phrases all but one; so are sentences
+--   without a gold phrase. Without punctuation := true phrases are those of the other words.
 -- note: a binary tree has as many phrases as words, more than the annotation, so that precision is low for all of them.
 -- param distance varchar = 'jensen_shannon' {jensen_shannon, hellinger}: how unlike two distributions are
 -- param punctuation boolean = false: count punctuation among the words of phrases

@@ -2,15 +2,17 @@
 -- paper: beside Htut et al. 2019, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per corpus
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
--- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other corpora e ≠ c
--- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the number
---   of independent dependencies that tell as much (by documents)
+-- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other
+--   corpora e ≠ c
+-- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
+--   number of independent dependencies that tell as much (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head domain=0,1
 -- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
--- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those whose trees
---   were decoded count. The corpora count alike, however large they are.
--- note: uuas is that of a head which the corpus had no say in choosing; best_uuas is picked on the words that it is scored on.
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those
+--   whose trees were decoded count. The corpora count alike, however large they are.
+-- note: uuas is that of a head which the corpus had no say in choosing; best_uuas is picked on the words that it is
+--   scored on.
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param punctuation boolean = false: judge dependencies of punctuation too
@@ -19,8 +21,8 @@
 -- column corpus, language
 -- column n bigint: gold dependencies between two words
 -- column layer, head
--- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent, both or
---   later_to_earlier
+-- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent,
+--   both or later_to_earlier
 -- column uuas double: share of the dependencies that its trees have here in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like high, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
