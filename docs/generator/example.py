@@ -43,6 +43,11 @@ class Examples:
     def _bank(self, analysis: Analysis) -> tuple[str, Path]:
         if analysis.run is not None and analysis.run.needs in ("gradients", "losses"):
             return _MASKED, self._masked
+        if analysis.section == "training":
+            return _TRAINED, self._trained
+        if analysis.section == "trees":
+            is_of_phrases = analysis.run is not None and analysis.run.needs == "spans"
+            return (_PHRASES, self._phrases) if is_of_phrases else (_DECODED, self._decoded)
         if analysis.section == "ablation":
             return _ABLATED, self._ablated
         if "asked_probe" in closure(analysis):
@@ -65,6 +70,52 @@ class Examples:
         for way in ways:
             ingest(IngestOptions((str(SAMPLE),), bank, "minilm", name="sample", **way))
         compute(bank, "head_embedding")
+        return bank
+
+    @cached_property
+    def _decoded(self) -> Path:
+        """Two corpora with the packaged model, from whose attention trees were decoded."""
+        from attnbank.ingest import IngestOptions, ingest
+        from attnbank.ingest.derived.steps import compute
+
+        bank = self._folder / "decoded.duckdb"
+        for number, name in enumerate(("press", "stories"), 1):
+            ingest(IngestOptions((str(SAMPLE / f"{name}.conllu"),), bank, "minilm"))
+            compute(bank, "attention_tree", number)
+        return bank
+
+    @cached_property
+    def _phrases(self) -> Path:
+        """Bracketed sentences with the packaged model, and the phrases of its attention."""
+        from attnbank.ingest import IngestOptions, ingest
+        from attnbank.ingest.derived.steps import compute
+
+        text = self._folder / "brackets.conll"
+        lines = [f"#begin document ({text.stem}); part 000"]
+        for sentence in _BRACKETS:
+            for at, (word, tag, brackets) in enumerate(each.split() for each in sentence):
+                columns = (text.stem, "0", str(at), word, tag, brackets, *"----", "*", "-")
+                lines.append("\t".join(columns))
+            lines.append("")
+        text.write_text("\n".join([*lines, "#end document", ""]), encoding="utf-8")
+        bank = self._folder / "phrases.duckdb"
+        ingest(IngestOptions((str(text),), bank, "minilm"))
+        compute(bank, "attention_span")
+        return bank
+
+    @cached_property
+    def _trained(self) -> Path:
+        """The checkpoints of a tiny decoder that has seen a few hundred inputs."""
+        import checkpoints
+        from attnbank.ingest import IngestOptions, ingest_series
+
+        folder, bank = self._folder / "training", self._folder / "trained.duckdb"
+        settings = checkpoints.Settings(
+            steps=(0, 10, 50), vocabulary=400, hidden=32, heads=4, length=32, batch=8
+        )
+        checkpoints.train(folder, checkpoints.texts([SAMPLE]), settings)
+        given = (str(SAMPLE / "press.conllu"),)
+        assert len([*ingest_series(IngestOptions(given, bank, str(folder), series="step*"))]) == 3
         return bank
 
     @cached_property
@@ -138,6 +189,29 @@ _SAMPLE = (
     " single sentences (beside them its control of random weights), as documents of words and as"
     " pairs of segments of tokens. So little text shows the shape of an answer, not what is true of"
     " English."
+)
+_DECODED = (
+    "Two files of the sample corpus with the packaged model minilm, from whose attention trees were"
+    " decoded (`attnbank compute attention_tree`). So little text shows the shape of an answer, not"
+    " what is true of English."
+)
+_PHRASES = (
+    "Four bracketed sentences with the packaged model minilm, split into phrases (`attnbank compute"
+    " attention_span`): they show the shape of an answer."
+)
+_BRACKETS = (
+    ("The DT (TOP(S(NP*", "old JJ *", "clock NN *)", "stopped VBD (VP*", "at IN (PP*",
+     "noon NN (NP*)))", ". . *))"),
+    ("She PRP (TOP(S(NP*)", "wrote VBD (VP*", "a DT (NP*", "long JJ *", "letter NN *))", ". . *))"),
+    ("Most JJS (TOP(S(NP(NP*", "of IN *)", "the DT (NP*", "boats NNS *))", "left VBD (VP*",
+     "the DT (NP*", "harbour NN *))", ". . *))"),
+    ("Rain NN (TOP(S(NP*)", "fell VBD (VP*", "on IN (PP*", "the DT (NP*", "empty JJ *",
+     "square NN *)))", ". . *))"),
+)  # fmt: skip
+_TRAINED = (
+    "Three checkpoints of a tiny decoder that was trained for 50 steps on the sample corpus"
+    " (docs/checkpoints.py), over one file of it: they show the shape of an answer, and their"
+    " figures mean nothing."
 )
 _MASKED = (
     "The packaged model minilm has no masked-language-model head and so has neither gradients nor"

@@ -140,7 +140,7 @@ CHANGES: dict[str, list[Change]] = {
     "decimals": [Change(None, 3, RUN), Change(3, 4, RUN)],
     "random_weights": [Change(None, 0, RUN), Change(0, 1, RUN)],
     "revision": [Change(None, "main", "--revision is for models of the hub")],
-    "series": [Change(None, "step*", "No folder of")],
+    "series": [Change(None, "step*", "--series makes several runs")],
     "device": [Change("auto", "cpu", SAME), Change("cpu", "auto", SAME)],
     "trust_remote_code": [Change(False, True, SAME), Change(True, False, SAME)],
     "batch_tokens": [Change(32, 64, "is in the bank, with batches of 32 tokens")],

@@ -42,8 +42,10 @@ READ_WEIGHTS: dict[str, dict[str, Any] | None] = {  # with the values at which t
 }
 OF_A_STEP = {"head_distance", "layer_similarity", "head_embedding", "figure_6"}
 NOT_HERE = {
-    "ablation_effect", "agreement_accuracy", "figure_3", "gradient_importance", "head_ablation",
-    "head_agreement", "minimal_pair", "special_tokens_by_measure", "surprisal_by_class", "table_2",
+    "ablation_effect", "agreement_accuracy", "attention_span", "attention_tree", "best_tree",
+    "constituent_accuracy", "figure_3", "gradient_importance", "head_ablation", "head_agreement",
+    "head_history", "head_onset", "minimal_pair", "relation_history", "special_tokens_by_measure",
+    "surprisal_by_class", "table_2", "tree_accuracy", "tree_by_corpus", "tree_ensemble",
 }  # fmt: skip
 REASON = "only its peaks and sums are kept"
 KEEPS = {

@@ -4,7 +4,7 @@
 -- formula: onset = min {s : low(t) > baseline(t) + margin for all checkpoints t ≥ s}
 -- run: needs=series
 -- weights: $measure in ('duplicate_token', 'induction')
--- plot: grid color=onset panel=direction
+-- plot: points y=onset
 -- empty: the run has no such figure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
 -- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset,
 --   adjacent words, or even attention. Onset is null where the head is not above it at the last step.
