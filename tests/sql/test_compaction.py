@@ -41,7 +41,9 @@ LEFT_BY_CLOSING = 10
 
 def _is_tidy(path: Path) -> bool:
     total, free = _blocks(path)
-    return free <= max(MOST_UNUSED * total, LEFT_BY_CLOSING) and not list(path.parent.glob(f"*{path.name}?*"))
+    return free <= max(MOST_UNUSED * total, LEFT_BY_CLOSING) and not list(
+        path.parent.glob(f"*{path.name}?*")
+    )
 
 
 @pytest.mark.slow
