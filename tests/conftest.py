@@ -354,7 +354,9 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     _equip(bank)
     for run in (1, 3):
         compute(bank, "attention_tree", run)
+        compute(bank, "attention_tree", run, root="gold")
         compute(bank, "attention_span", run)
+        compute(bank, "attention_span", run, distance="hellinger")
     train_probe(bank, "attention", 1, 3, ProbeOptions(epochs=2, resamples=10))
     options = AblateOptions(controls=2, agreement=True, model=model)
     ablate(bank, "two heads", [HeadSet("chosen", ((1, 1), (2, 3)), "hand")], 1, options)

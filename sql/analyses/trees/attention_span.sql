@@ -5,11 +5,11 @@
 -- run: unit=word needs=spans usual=sentence
 -- empty: no phrases were split in this way (attnbank compute attention_span --distance DISTANCE)
 -- note: by default of the mean of all heads; constituent_accuracy says which source finds most.
--- param sentence integer = null: sentence.id; by default every sentence
 -- param distance varchar = 'jensen_shannon' {jensen_shannon, hellinger}: how unlike two distributions are
 -- param source varchar = 'all' {head, layer, all}: whose attention
 -- param layer smallint = null: layer of a head, or of the mean of one
 -- param head smallint = null: head in its layer
+-- param sentence integer = null: sentence.id; by default every sentence
 -- param run
 -- column sentence
 -- column first_position smallint: position of its first word

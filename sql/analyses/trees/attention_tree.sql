@@ -8,7 +8,6 @@
 --   or of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
 -- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word
 --   that is set apart has none.
--- param sentence integer = null: sentence.id; by default every sentence
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention
@@ -16,6 +15,7 @@
 -- param head smallint = null: head; by default the one that finds most
 -- param direction varchar = null {dependent_to_head, head_to_dependent, both, later_to_earlier}: what the weight of an
 --   arc is; by default the one that finds most
+-- param sentence integer = null: sentence.id; by default every sentence
 -- param run
 -- column sentence
 -- column dependent integer: word.id of the word
