@@ -101,6 +101,17 @@ class IngestOptions:
         " begins as in Universal Dependencies (fr_gsd-ud-dev.conllu) or is fr-dev.conllu.",
         metavar="TAG",
     )
+    licence: str | None = _of_corpus(
+        None,
+        "Licence of the corpus (CC BY-SA 4.0), which decides whether its text may be published."
+        " Otherwise what the README beside its files says.",
+        metavar="TEXT",
+    )
+    citation: str | None = _of_corpus(
+        None,
+        "How the corpus is cited. Otherwise the first BibTeX entry of the README beside its files.",
+        metavar="TEXT",
+    )
     split: str | None = _of_corpus(
         None,
         "Split of its documents: train, dev or test. Otherwise from the names of the files.",

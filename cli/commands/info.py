@@ -198,5 +198,6 @@ def _corpus(row: dict[str, Any]) -> list[str]:
         ", ".join(counted(row[f"{each}s"], each) for each in _TEXT) + shard,
         f"sha256 {row['sha256']}",
         *([", ".join(odd)] if odd else []),
+        *([f"licence {row['licence']}"] if row["licence"] else []),
         *([f"pipeline sha256 {row['annotator_sha256']}"] if row["annotator_sha256"] else []),
     ]

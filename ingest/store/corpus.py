@@ -15,6 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
+from attnbank.ingest.corpora.licences import declared
 from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
 from attnbank.ingest.corpora.shards import of_shard, read_shard
 from attnbank.ingest.corpora.source import Source
@@ -53,6 +54,8 @@ class CorpusFacts:
     annotator_sha256: str | None = None
     language: str | None = None  # a BCP 47 tag
     shard: str | None = None  # 3/16: the third of 16 parts of its documents
+    licence: str | None = None
+    citation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def find(options: IngestOptions) -> Corpus:
     formats = sorted({each.format for each in sources})
     annotator = files = None
     shard = read_shard(options.shard)
+    beside = declared(each.path for each in sources if Path(each.name).exists())
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
 
@@ -118,6 +122,8 @@ def find(options: IngestOptions) -> Corpus:
             else language_tag(options.language)
         ),
         shard=None if shard is None else str(shard),
+        licence=options.licence or beside.licence,
+        citation=options.citation or beside.citation,
     )
     return Corpus(sources, facts, options, tuple(bad))
 
@@ -144,6 +150,8 @@ def make(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
         annotator=None,
         language=None if options.language is None else language_tag(options.language),
         shard=None if (shard := read_shard(options.shard)) is None else str(shard),
+        licence=options.licence,
+        citation=options.citation,
     )
     of_run = replace(options, corpora=(str(asked),), limit=None, seed=IngestOptions.seed)
     return Corpus([source], facts, of_run, made=made)
@@ -231,6 +239,13 @@ def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgres
             "update corpus set language = ? where id = ? and language is null",
             [corpus.facts.language, found],
         )
+        for column in ("licence", "citation"):  # what is said of it may be corrected at any time
+            asked, known = getattr(corpus.options, column), getattr(corpus.facts, column)
+            connection.execute(
+                f"update corpus set {column} = $known where id = $id and {column} is distinct from"
+                f" $known and ({column} is null or $is_asked)",
+                {"known": known, "id": found, "is_asked": asked is not None},
+            )
         return found
     with transaction(connection):
         for done in write_corpus(connection, corpus.facts, corpus.items()):

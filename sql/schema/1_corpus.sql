@@ -20,7 +20,9 @@ create table corpus (
     annotator varchar,
     annotator_sha256 varchar,
     language varchar,
-    shard varchar
+    shard varchar,
+    licence varchar,
+    citation varchar
 );
 comment on table corpus is 'An ingested source: what one ingest command was given.';
 comment on column corpus.id is 'Number of the corpus in this bank.';
@@ -33,6 +35,8 @@ comment on column corpus.annotator is 'The pipeline that predicted silver annota
 comment on column corpus.annotator_sha256 is 'SHA-256 of the lines that sha256sum prints of the files of that pipeline; null without one, and in a bank that did not keep it.';
 comment on column corpus.language is 'Language of its text, a BCP 47 tag (fr, he, zh-Hant): as --language says, or from the name of a file of Universal Dependencies; null where neither tells.';
 comment on column corpus.shard is 'Which part of its documents the bank has, as ingest --shard took it: 3/16 is every sixteenth from the third on (document.index is the place in the whole corpus), and 1-3+5/16 are four such shards, merged; null for all of them.';
+comment on column corpus.licence is 'The licence of its text and annotation: ingest --licence, or what the README beside its files says (License: CC BY-SA 4.0); null if neither does.';
+comment on column corpus.citation is 'How to cite it: ingest --citation, or the first BibTeX entry of the README beside its files; null if there is neither.';
 
 create table document (
     id integer primary key,

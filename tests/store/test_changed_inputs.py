@@ -130,6 +130,8 @@ CHANGES: dict[str, list[Change]] = {
         Change("fr", None, SAME),
         Change("fr", "de", "its language is fr, and --language is de"),
     ],
+    "licence": [Change(None, "CC BY 4.0", SAME), Change("CC BY 4.0", None, SAME)],
+    "citation": [Change(None, "Zeldes 2017", SAME)],
     "truncate": [Change(False, True, RUN, DOCUMENTS)],
     "limit": [Change(None, 2, RUN), Change(2, 1, RUN)],
     "seed": [

@@ -41,6 +41,8 @@ select
     corpus.annotator_sha256,
     corpus.language,
     corpus.shard,
+    corpus.licence,
+    corpus.citation,
     read_from.splits,
     cast(coalesce(read_from.documents, 0) as bigint) as documents,
     cast(coalesce(read_from.sentences, 0) as bigint) as sentences,

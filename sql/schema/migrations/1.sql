@@ -2,6 +2,8 @@
 -- from sql/schema before this, and comments, functions and views after it. In a causal model no word attends most to a
 -- later one.
 
+alter table corpus add column if not exists licence varchar;
+alter table corpus add column if not exists citation varchar;
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
 alter table model add column if not exists sliding_window integer;
