@@ -52,6 +52,7 @@ MEASURES = {
     ),
 }
 """The measures by the name that they have in an address."""
+TITLES = {name: each.title for name, each in MEASURES.items()}
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
 def view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the grid of heads, coloured by what the address names."""
     colouring = Colouring.of(context)
-    shown |= {"measures": MEASURES, "colouring": colouring}
+    shown |= {"measures": list(MEASURES), "titles": TITLES, "colouring": colouring}
     try:
         made = grid(context, context.run, colouring)
     except AttnbankError:
@@ -143,6 +144,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         # Nobody asked for trees: without them, what every run has is shown.
         colouring = Colouring("previous", colouring.relation, colouring.direction)
         made = grid(context, context.run, colouring)
+    shown |= {"high": max(made.top, 0.0)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
     shown |= _steps(context, made.run)
 
@@ -208,7 +210,8 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         "run_a": runs[0],
         "run_b": runs[1],
         "colouring": colouring,
-        "measures": {name: each for name, each in MEASURES.items() if name != "probe"},
+        "measures": [name for name in MEASURES if name != "probe"],
+        "titles": TITLES,
     }
     try:
         frame = context.ask("compare_runs", run_a=runs[0], run_b=runs[1]).frame

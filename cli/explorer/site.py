@@ -66,6 +66,14 @@ _NAV = (
     ("/sql", "SQL"),
     ("/bank", "Bank"),
 )
+FILTERS: dict[str, Callable[..., str]] = {
+    "thousands": lambda number: f"{number:,}",
+    "fixed": lambda number, decimals: f"{number:.{decimals}f}",
+    "unquoted": lambda text: text.strip("'"),
+    "start": lambda text, most: text[:most],
+    "begins": lambda text, start: "1" if text.startswith(start) else "",
+}
+"""What the templates call beside Jinja's own filters: the published page has the same."""
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -90,7 +98,9 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    site.state.templates.filters |= FILTERS
     site.state.templates.globals |= {
+        "layout": "base.html",
         "link": link, "nav": _NAV, "directions": DIRECTIONS, "step": colours.step,
         "bank_name": cache.path.name,
     }  # fmt: skip

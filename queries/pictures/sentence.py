@@ -250,10 +250,10 @@ def _rows(sized: Sequence[Place], *, breaks: bool) -> Iterator[Sequence[Place]]:
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _sized(panel: Panel, scale: Scale, *, is_titled: bool) -> Place:
+def _sized(panel: Panel, scale: Scale, *, is_titled: bool, has_rest: bool = False) -> Place:
     texts = [written(text) for text in panel.words["text"]]
     column = max((width(text, scale.font) for text in texts), default=0.0) + 8
-    has_rest = ELSEWHERE in panel.weights["to_position"]
+    has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
     beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
     lanes = max(lanes_of(panel), default=-1) + 1
     room = lanes * LANE
@@ -330,6 +330,24 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
     return f"{drawn}\n"
+
+
+def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
+    """A panel alone as SVG, without title and notes, for a page that draws its lines.
+
+    With `has_rest` there is a place for what is looked at elsewhere in the input. Raises CallError
+    for an unknown theme.
+    """
+    colours = theme_of(theme).sentence
+    place = replace(_sized(panel, LARGE, is_titled=False, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    wide, high = place.width + 2 * MARGIN, place.height + 2 * MARGIN
+    return _element(
+        "svg",
+        _element("rect", width="100%", height="100%", fill=colours.ground),
+        _panel(place, 0, "", Facts("", "", ""), colours),
+        xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
+        viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
+    )  # fmt: skip
 
 
 def _element(name: str, /, *content: str, **attributes: Any) -> str:

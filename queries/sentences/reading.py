@@ -120,10 +120,29 @@ def names(bank: AnyBank, run: Run) -> dict[str, str]:
     return told | {"model": model}
 
 
-def read(
-    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
-) -> Read:
-    """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
+@dataclass(frozen=True)
+class Sheet:
+    """A sentence as every head of a run sees it: the input, and which of its words are shown.
+
+    `every` has a row a position, `by_word` one a word that stands there (as statement
+    sentences/positions has them), `of_shown` those of `words`, which a panel shows.
+    """
+
+    sequence: int
+    by_word: pl.DataFrame
+    every: pl.DataFrame
+    of_shown: pl.DataFrame
+    shown: pl.DataFrame
+    words: pl.DataFrame
+    before: tuple[int, ...]
+    mentions: pl.DataFrame
+    tree: Tree | None
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def sheet(bank: AnyBank, run: Run, chosen: Chosen, asked: ShowOptions) -> Sheet:
+    """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
     inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
     by_word = _frame(bank, "positions", sequence=sequence)
@@ -144,6 +163,31 @@ def read(
         )
     if not asked.special and every["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
+    # Of several words in one position each has a row of its own in what follows.
+    of_shown = by_word.join(shown.select("position"), on="position", how="semi")
+    matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
+    words = shown.select(
+        "position",
+        "text",
+        pl.col("index").cast(pl.Int64),
+        is_special=pl.col("kind").is_in(_KINDS).not_(),
+        is_matched=pl.col("position").is_in(matched.to_list()),
+    )
+    return Sheet(
+        sequence, by_word, every, of_shown, shown, words, tuple(before),
+        _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS,
+        _tree_of(of_shown), tuple(left_out), tuple(notes),
+    )  # fmt: skip
+
+
+def read(
+    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
+) -> Read:
+    """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
+    found = sheet(bank, run, chosen, asked)
+    sequence, by_word, every = found.sequence, found.by_word, found.every
+    of_shown, notes = found.of_shown, [*found.notes]
+    own = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
@@ -154,19 +198,8 @@ def read(
         )
     peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, asked.relation)
-    pairs = _gold_pairs(bank, by_word, [*before, chosen.id], asked, is_saved=is_saved)
-    # Of several words in one position each has a row of its own in what follows.
-    of_shown = by_word.join(shown.select("position"), on="position", how="semi")
+    pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
     judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
-    matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
-    words = shown.select(
-        "position",
-        "text",
-        pl.col("index").cast(pl.Int64),
-        is_special=pl.col("kind").is_in(_KINDS).not_(),
-        is_matched=pl.col("position").is_in(matched.to_list()),
-    )
-    mentions = _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS
     tops, panels = [], []
     is_causal = bool(_frame(bank, "facts", run=run.id)["is_causal"][0])
     for layer, head in heads:
@@ -179,19 +212,21 @@ def read(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
-            Panel(chosen.name, layer, head, words, _lines(maps.filter(of_head), every, shown),
-                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked), mentions)
+            Panel(chosen.name, layer, head, found.words,
+                  _lines(maps.filter(of_head), every, found.shown),
+                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked),
+                  found.mentions)
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    tree = _tree_of(of_shown)
+    tree = found.tree
     decoded = {} if tree is None else _decoded(bank, run, chosen, heads, asked, of_shown, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
-    return Read(rows, tuple(panels), tree, decoded, tuple(left_out), tuple(notes))
+    return Read(rows, tuple(panels), tree, decoded, found.left_out, tuple(notes))
 
 
 def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:

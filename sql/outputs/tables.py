@@ -138,13 +138,8 @@ def _write(
     *,
     everything: bool,
 ) -> Iterator[ExportedTable]:
-    lists = {
-        "runs": ", ".join(str(id) for id, _, _ in chosen) or "null",
-        "corpora": ", ".join(str(corpus) for _, corpus, _ in chosen) or "null",
-    }
-    lists["of_runs"] = (
-        "(train_run is null or train_run in ({runs})) and test_run in ({runs})".format(**lists)
-    )
+    runs = ", ".join(str(id) for id, _, _ in chosen) or "null"
+    corpora = ", ".join(str(corpus) for _, corpus, _ in chosen) or "null"
     for (schema, name), columns in tables_of(connection).items():
         source, stem = place(schema, name), _stem(schema, name)
         select, parts = f"select * from {source}", []
@@ -158,9 +153,8 @@ def _write(
             now = literal(macros.fingerprint())
             parts = [(f"{stem}.parquet", f"select * replace ({now} as analyses) from bank", False)]
         else:
-            default = "run in ({runs})" if "run" in columns else "true"
-            own = _OF_RUNS.get(name, default) if schema == "main" else default
-            where = "" if everything else f" where {own.format(**lists)}"
+            own = condition(name if schema == "main" else None, columns, runs, corpora)
+            where = "" if everything else f" where {own}"
             parts = [(f"{stem}.parquet", select + where, False)]
         files = list((written or {}).get(name, ()))
         for file, rows_of, splits in [] if files else parts:
@@ -168,6 +162,19 @@ def _write(
             rows = copy(connection, rows_of, folder / file, origin, splits_floats=splits)
             files.append(exported_file(folder, file, rows))
         yield ExportedTable(schema, name, sum(each.rows for each in files), columns, tuple(files))
+
+
+def condition(table: str | None, columns: Collection[str], runs: str, corpora: str) -> str:
+    """SQL for the rows of a table that belong to some runs and to their corpora, both as lists.
+
+    `table` is None for one of the user's own.
+    """
+    usual = "run in ({runs})" if "run" in columns else "true"
+    if is_by_run(columns):
+        usual = "sequence in (select id from sequence where run in ({runs}))"
+    of_runs = "(train_run is null or train_run in ({runs})) and test_run in ({runs})"
+    found = _OF_RUNS.get(table or "", usual).format(runs=runs, corpora=corpora, of_runs=of_runs)
+    return found.format(runs=runs)
 
 
 def is_by_run(columns: Collection[str]) -> bool:

@@ -1,0 +1,224 @@
+"""An excerpt of a bank: some of its runs, with less of each if asked, in a new file.
+
+Ids stay, so that a number that was noted of one is right in the other. Tables that everyone reads
+first are written first, and the maps last, so that what is read together stands together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from duckdb import DuckDBPyConnection
+
+from attnbank.ingest.merge.sources import Source, source_of
+from attnbank.ingest.store.saved import Relation, show
+from attnbank.sql import id_map, provenance, registry
+from attnbank.sql.bank import formats, result_cache
+from attnbank.sql.bank.connections import transaction
+from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
+from attnbank.sql.errors import CallError
+from attnbank.sql.id_map import OF
+from attnbank.sql.outputs.tables import condition
+from attnbank.sql.quoting import literal, place
+from attnbank.sql.suggest import did_you_mean, listed
+
+Keep = Literal["weights", "peaks"]
+_MAPS = ("attention", "attention_top", "gradient")
+"""The tables of single weights, which a run of --keep peaks does not have."""
+_COMPUTED = (
+    "head_distance", "head_embedding", "tree_ensemble", "attention_tree", "attention_span",
+    "computation", "probe", "probe_score", "probe_weight", "surprisal", "ablation",
+    "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair", "ablated_pair",
+)  # fmt: skip
+"""The tables of what was computed from all inputs of a run, or measured on them."""
+_OWN = ("bank", "used_id")
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """What a new bank has: rows by table, and what is to be known of it, as sentences."""
+
+    rows: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
+    """The id and the name of some runs, by name or id; of none, all that are finished.
+
+    Raises CallError for an unknown or an unfinished run, and for a bank without runs.
+    """
+    with open_to_read(bank) as connection:
+        rows = connection.execute(
+            "select id, name, finished is not null from run order by id"
+        ).fetchall()
+    known = [name for _, name, _ in rows]
+    found: dict[int, str] = {}
+    for asked in runs:
+        row = next((each for each in rows if asked == each[1]), None)
+        row = row or next((each for each in rows if asked == str(each[0])), None)
+        if row is None:
+            near = did_you_mean(asked, known)
+            raise CallError(
+                f"There is no run {asked} in {bank}.", f"{near} It has: {listed(known)}.".strip()
+            )
+        if not row[2]:
+            raise CallError(
+                f"The run {row[1]} is not finished.",
+                "Finish it first: type the same ingest command again.",
+            )
+        found[row[0]] = row[1]
+    if not runs:
+        found = {number: name for number, name, is_finished in rows if is_finished}
+    if not found:
+        raise CallError(f"{bank} has no finished run.", "Ingest a corpus first.")
+    return found
+
+
+def take(
+    bank: str | Path,
+    out: Path,
+    runs: Sequence[str] = (),
+    *,
+    keep: Mapping[str, Keep] | None = None,
+    inputs: int | None = None,
+) -> Excerpt:
+    """Make a bank of some runs of another one, all that are finished if none is named.
+
+    `keep` says by the name of a run that only its peaks and sums are taken. `inputs` is how many
+    inputs of each run are, the first ones: such a run is called by a name of its own, and what was
+    computed from the whole of it is left out. Tables and views of the user's own are left out, too.
+
+    Raises CallError for runs as `chosen_runs`, and if there is a file at `out`; BankError if one of
+    the banks cannot be read or written.
+    """
+    check_free(out)
+    chosen = chosen_runs(bank, runs)
+    source = source_of(0, bank)
+    version = provenance.version()
+    settings = {"memory_limit": "1GB", "threads": "1"}  # one: rows stay in the order of the text
+    with (
+        new_bank(out, version, source.reads, "nothing was taken", settings) as connection,
+        source.attached(connection),
+    ):
+        return _Taking(connection, source, chosen, dict(keep or {}), inputs).fill()
+
+
+@dataclass
+class _Taking:
+    connection: DuckDBPyConnection
+    source: Source
+    chosen: dict[int, str]
+    keep: dict[str, Keep]
+    inputs: int | None
+
+    def fill(self) -> Excerpt:
+        self.runs = ", ".join(map(str, self.chosen))
+        self.notes: list[str] = []
+        with transaction(self.connection):
+            self._copy("run")
+            self.corpora = ", ".join(
+                str(each) for (each,) in self._rows("select distinct corpus from main.run")
+            )
+            self.cut = self._cut()
+            tables = [each for each in registry.tables() if each not in (*_OWN, "run")]
+            for table in [each for each in tables if each not in ("peak", *_MAPS)]:
+                self._copy(table)
+            self._copy_answers()
+            for table in ("peak", *_MAPS):
+                self._copy(table)
+            self._rename()
+            for name, *own in self._rows(
+                "select name, request, from_node, to_node, meaning, statement from"
+                " main.saved_relation order by name"
+            ):
+                show(self.connection, Relation(name, *own))
+        left = [
+            name if schema == "main" else f"{schema}.{name}"
+            for schema, name in self.source.tables
+            if schema != "main" or name not in formats.columns_of_this_format()
+        ]
+        if left:
+            self.notes.append(f"Tables of your own are left out: {listed(left)}.")
+        counts = {name: f"select count(*) from main.{name}" for name in registry.tables()}
+        return Excerpt(
+            {name: int(self._rows(count)[0][0]) for name, count in counts.items()},
+            tuple(self.notes),
+        )
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(statement).fetchall()
+
+    def _cut(self) -> list[int]:
+        """The runs that have more inputs than are taken."""
+        if self.inputs is None:
+            return []
+        found = self._rows(
+            f"select run from {OF}sequence where run in ({self.runs}) group by run"
+            f" having count(*) > {self.inputs} order by run"
+        )
+        cut = [run for (run,) in found]
+        for run in cut:
+            self.notes.append(
+                f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
+                " was computed from all of them."
+            )
+        return cut
+
+    def _copy(self, table: str) -> None:
+        columns = formats.columns_of_this_format()[table]
+        kept = condition(table, columns, self.runs, getattr(self, "corpora", "null"))
+        rest = f"from {OF}{table} as own where {kept}"
+        if table == "sequence" and self.cut:
+            among = ", ".join(map(str, self.cut))
+            rest += (
+                f" and (run not in ({among}) or id in (select id from {OF}sequence where run in"
+                f" ({among}) qualify row_number() over (partition by run order by document, sentence, id)"
+                f" <= {self.inputs}))"
+            )
+        if table in _MAPS and (bare := self._bare()):
+            rest += f" and sequence not in (select id from main.sequence where run in ({bare}))"
+        if table in _COMPUTED and self.cut:
+            among = ", ".join(map(str, self.cut))
+            if "run" in columns:
+                rest += f" and run not in ({among})"
+            elif table == "probe":
+                rest += f" and coalesce(train_run not in ({among}), true)"
+                rest += f" and test_run not in ({among})"
+        if table == "skipped" and self.cut:
+            rest += f" and coalesce(run not in ({', '.join(map(str, self.cut))}), true)"
+        order = " order by id" if table in ("sequence", "word", "sentence") else ""
+        self._rows(f"insert into main.{table} by name select own.* {rest}{order}")
+
+    def _bare(self) -> str:
+        """The runs of which no single weight is taken."""
+        return ", ".join(
+            str(number) for number, name in self.chosen.items() if self.keep.get(name) == "peaks"
+        )
+
+    def _copy_answers(self) -> None:
+        """Copy the answers that are kept for whole runs; none about several, whose runs may go."""
+        if not self.source.has_answers:
+            return
+        for statement in result_cache.CREATE:
+            self.connection.execute(statement)
+        whole = ", ".join(str(each) for each in self.chosen if each not in self.cut) or "null"
+        self._rows(
+            f"insert into {result_cache.TABLE} by name select * from"
+            f" {place(id_map.SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
+        )
+
+    def _rename(self) -> None:
+        """Say in the rows of the runs what of them is here."""
+        if bare := self._bare():
+            self._rows(f"update main.run set keep = 'peaks' where id in ({bare})")
+        for run in self.cut:
+            name = literal(f"{self.chosen[run]}, first {self.inputs}")
+            limit = literal(str(self.inputs))
+            self._rows(
+                f"update main.run set name = {name}, options = map_concat(coalesce(options,"
+                f" map {{}}), map {{'limit': {limit}, 'taken': 'first'}}), unknown_words = null,"
+                f" misspelled_words = null, joined_words = null where id = {run}"
+            )
