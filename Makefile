@@ -1,5 +1,6 @@
 # make demo: a first look.  make test: everything CI runs.  Both set up .venv first.
 # make docs: the documentation, as a site in site/.
+# make web: the programs of the pages that attnbank publish writes, from npm.
 # make checkpoints: a small decoder at thirty steps of its training, in checkpoints/.
 # make corpora: the real text that some tests need.  make bench [CORPUS=FILE]: how fast it is.
 PYTHON ?= python3
@@ -10,19 +11,23 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 DEMO := $(VENV)/.demo
 MERMAID := docs/assets/mermaid.min.js
 STAMP := $(VENV)/.installed
+WEB := cli/publish/web/web.json
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow soak lint docs bench checkpoints corpora clean
+.PHONY: demo test slow soak lint web docs bench checkpoints corpora clean
 
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
 
+# Without npm the tests that need the pages are skipped, and say so.
 test: $(STAMP) lint
+	@$(MAKE) --no-print-directory web || true
 	@echo "Running the tests (about 5 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
+	@$(MAKE) --no-print-directory web || true
 	@echo "Running the tests that take minutes, too (about 25 minutes)"
 	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --slow -m slow
 
@@ -35,6 +40,18 @@ lint: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+web: $(WEB)
+
+# The versions and digests are those of package-lock.json.
+$(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/explorer/templates/*.html)
+	@echo "Fetching DuckDB and Python for browsers from npm, and building the pages (a minute)"
+	@rm -rf $(VENV)/web && cp -r cli/publish/page $(VENV)/web
+	@cd $(VENV)/web && npm ci --silent --no-audit --no-fund --ignore-scripts || \
+	    { echo "npm cannot give what the pages of attnbank publish are built from"; exit 1; }
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --constraint constraints.txt \
+	    --dest $(VENV)/web/wheels lark
+	@node $(VENV)/web/build.mjs $(dir $(WEB)) cli/explorer/templates $(VENV)/web/wheels/lark-*.whl
 
 docs: $(STAMP) $(MERMAID)
 	@echo "Making the pages and building the site (about a minute)"
@@ -82,4 +99,4 @@ $(DEMO): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist site docs/analyses docs/commands.md docs/faults.md docs/schema.md $(MERMAID) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site cli/publish/web docs/analyses docs/commands.md docs/faults.md docs/schema.md $(MERMAID) .mypy_cache .ruff_cache .pytest_cache

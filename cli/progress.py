@@ -23,6 +23,7 @@ _STAGES = {
     "computing": ("Computing", "inputs"),
     "keeping": ("Keeping", "analyses"),
     "answering": ("Answering", "sections"),
+    "drawing": ("Drawing", "sentences"),
 }
 _BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remaining}]"
 _EPOCHS_IN_A_LINE = 10

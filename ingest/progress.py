@@ -13,7 +13,8 @@ class Progress:
 
     The stages checking, reading, running, counting, averaging and scoring count sentences; planning
     (of a sample) and computing count inputs; judging counts pairs; training counts epochs, keeping
-    (of `compute --all`) answers, and answering (of a report) sections.
+    (of `compute --all`) answers, answering (of a report, or of what is published) sections, and
+    drawing sentences.
 
     Within one stage `done` never falls and `total` stays the same. `done` ends at `total`, except
     in a training that stops early. `share`, in [0, 1], is how much of the time is over, where that

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from duckdb import DuckDBPyConnection
-
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
@@ -143,6 +141,8 @@ def settled(
     if choice.weights in (None, "true", "largest"):
         return choice
     # It reads no table: for Spark an empty database tells.
+    from duckdb import DuckDBPyConnection  # not at the top: requests are compiled without DuckDB
+
     asked = connection if isinstance(connection, DuckDBPyConnection) else connected()
     (condition,) = asked.extract_statements(f"select {choice.weights}")
     named = condition.named_parameters

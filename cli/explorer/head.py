@@ -81,7 +81,12 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         "disabled": _disabled(context, name),
         "missing": missing,
     }
+    shown["command"] = context.command(
+        f"query {_COUNTED_AS}", run=shown["answered"], layer=layer, head=head,
+        relation=shown["relation"], direction=direction,
+    )  # fmt: skip
     if best is not None:
+        shown["rows"] = best.frame
         shown["best"] = context.table(
             best.frame,
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.registry import analyses
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
 _SHAPES = (
@@ -51,8 +53,33 @@ MEASURES = {
         "Contribution to a probe in nats", "probe_heads", "contribution", is_share=False
     ),
 }
-"""The measures by the name that they have in an address."""
-TITLES = {name: each.title for name, each in MEASURES.items()}
+"""The usual measures by the name that they have in an address."""
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """Every measure: the usual ones, then each column that an analysis draws as a grid of heads."""
+    found = dict(MEASURES)
+    usual = {(each.analysis, each.column) for each in MEASURES.values()}
+    for name, analysis in analyses().items():
+        plot = analysis.plot
+        if plot is None or plot.kind != "grid" or {*plot.panel} - {"direction"}:
+            continue
+        if not any(each.name == "run" for each in analysis.parameters):
+            continue  # a grid is that of a run
+        if plot.x not in ((), ("head",)) or plot.y not in ((), ("layer",)):
+            continue
+        types = {each.name: each.type for each in analysis.columns}
+        for column in plot.color:
+            if types[column] == "double" and (name, column) not in usual:
+                title = f"{name.replace('_', ' ').capitalize()}: {column.replace('_', ' ')}"
+                is_share = plot.domain == (0.0, 1.0)
+                found[f"{name}.{column}"] = Measure(title, name, column, is_share=is_share)
+    return found
+
+
+def _titles() -> dict[str, str]:
+    return {name: each.title for name, each in measures().items()}
 
 
 @dataclass(frozen=True)
@@ -67,7 +94,7 @@ class Colouring:
     def of(cls, context: RequestContext) -> Colouring:
         """What the address says. Raises CallError for what is not a choice."""
         return cls(
-            context.chosen("by", MEASURES),
+            context.chosen("by", measures()),
             context.text("relation", "all"),
             context.chosen("direction", DIRECTIONS),
         )
@@ -77,7 +104,7 @@ class Colouring:
         """What stands above a grid."""
         if self.by == "relation":
             return f"Accuracy for {self.relation}, {self.direction.replace('_', ' ')}"
-        return MEASURES[self.by].title
+        return measures()[self.by].title
 
     def to_head(self, run: str | None) -> Callable[[str], str]:
         """The address of a head's page by its name, for the same relation if there is one."""
@@ -96,11 +123,12 @@ class Grid:
     run: str | None
     best: str
     top: float
+    rows: pl.DataFrame
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
     """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
-    measure = MEASURES[colouring.by]
+    measure = measures()[colouring.by]
     given = {"kind": "all"} if colouring.by == "coreference" else {}
     if colouring.by != "probe" and run is not None:
         given["run"] = run
@@ -118,6 +146,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         raise CallError(
             f"{measure.title} has no value for any head of this run.", "Choose another measure."
         )
+    answer_rows = frame
     value = pl.col(measure.column).cast(pl.Float64).fill_nan(None)
     frame = frame.select("layer", "head", value.alias("value"))
     values = {(layer, head): value for layer, head, value in frame.rows()}
@@ -129,13 +158,14 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         answer.run,
         "{}-{}".format(*best.row(0)),
         best["value"][0] or 0.0,
+        answer_rows,
     )
 
 
 def view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the grid of heads, coloured by what the address names."""
     colouring = Colouring.of(context)
-    shown |= {"measures": list(MEASURES), "titles": TITLES, "colouring": colouring}
+    shown |= {"measures": list(measures()), "titles": _titles(), "colouring": colouring}
     try:
         made = grid(context, context.run, colouring)
     except AttnbankError:
@@ -144,7 +174,9 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         # Nobody asked for trees: without them, what every run has is shown.
         colouring = Colouring("previous", colouring.relation, colouring.direction)
         made = grid(context, context.run, colouring)
-    shown |= {"high": max(made.top, 0.0)}
+    asked = f"query {made.measure.analysis}"
+    shown |= {"high": max(made.top, 0.0), "rows": made.rows}
+    shown |= {"command": context.command(asked, run=context.run)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
     shown |= _steps(context, made.run)
 
@@ -165,6 +197,7 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the map of figure 6, on which each head is a link."""
     shown |= {"wide": _WIDE, "high": _HIGH, "points": []}
     answer = context.ask("figure_6", run=context.run)
+    shown |= {"rows": answer.frame, "command": context.command("query figure_6", run=context.run)}
     rows = answer.frame.to_dicts()
     kinds = sorted({str(row["behaviour"]) for row in rows})
     marks = {"other": ("rest", _SHAPES[0])} | {
@@ -210,14 +243,15 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         "run_a": runs[0],
         "run_b": runs[1],
         "colouring": colouring,
-        "measures": [name for name in MEASURES if name != "probe"],
-        "titles": TITLES,
+        "command": context.command("query compare_runs", run_a=runs[0], run_b=runs[1]),
+        "measures": [name for name in measures() if not name.startswith("probe")],
+        "titles": _titles(),
     }
     try:
         frame = context.ask("compare_runs", run_a=runs[0], run_b=runs[1]).frame
         if frame.height:
             runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
-        shown["table"] = context.table(frame, hides=("run_a", "run_b"))
+        shown |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
     except AttnbankError as error:
         shown["error"] = error
     shown["sides"] = sides = [_side(context, run, colouring) for run in runs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,17 @@ class RequestContext:
         given = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(given.items())))
         return self.handle.rows(key, lambda: self.bank.query(name, **given))
+
+    def command(self, what: str, **options: Any) -> str:
+        """The command that gives what a view shows; options that are None or empty are left out."""
+        parts = [f"attnbank -b {shlex.quote(str(self.cache.path))} {what}"]
+        for name, value in options.items():
+            flag = f"--{name.replace('_', '-')}"
+            if value is True:
+                parts.append(flag)
+            elif value not in (None, False, ""):
+                parts.append(f"{flag} {shlex.quote(str(value))}")
+        return " ".join(parts)
 
     def text(self, name: str, default: str = "") -> str:
         """A parameter. Raises CallError if it has more characters than anyone types."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -43,6 +44,10 @@ def find(context: RequestContext, shown: dict[str, Any]) -> None:
     }
     if not request:
         return
+    shown["command"] = context.command(
+        f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, run=context.run,
+        corpus=context.text("corpus"),
+    )  # fmt: skip
     run = context.bank.run_of_request(request, context.run, "sentence", by)
     choice = HitOptions(context.text("corpus") or None, run=run)
     shown |= _counts(context, request, choice, by) if by else _hits(context, request, choice, limit)
@@ -59,6 +64,7 @@ def _hits(context: RequestContext, request: str, choice: HitOptions, limit: int)
             request, choice, timeout=context.cache.seconds, memory=context.cache.memory
         ),
     ).frame
+    kept = found.drop("sentence", "run", strict=False)
     total = min(found.height, MOST_HITS)
     part = context.paging(total, size=limit, has_more=found.height > MOST_HITS)
     found = part.slice(found)
@@ -77,7 +83,7 @@ def _hits(context: RequestContext, request: str, choice: HitOptions, limit: int)
         )
         hits.append({**line, "href": href, "is_unread": row["sentence"] in unread})
     count = sum(each["is_unread"] for each in hits)
-    return {"hits": hits, "part": part, "default": default, "unread": count}
+    return {"hits": hits, "part": part, "default": default, "unread": count, "rows": kept}
 
 
 def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
@@ -105,7 +111,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     keys = [name for name in found.columns if name not in ("n", "share", "run")]
     if can_be_crossed(found, keys):
         found = crossed(found, *keys)
-    return {"table": context.table(found)}
+    return {"table": context.table(found), "rows": found}
 
 
 _MOST_PANELS = 16
@@ -152,6 +158,20 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
             "drawn": markupsafe.Markup(_STYLE.sub("", found.draw("light"))),
             "table": context.table(found.rows, {"sent_id": lambda row: None}),
             "answered": found.run.name,
+            "rows": found.rows,
+            "command": context.command(
+                f"show {shlex.quote(name)}",
+                head=heads,
+                run=found.run.name,
+                relation=relation,
+                **{
+                    key: value
+                    for key, value in asked.items()
+                    if key not in ("special", "direction")
+                },
+                no_special=not asked["special"],
+                direction=asked["direction"] if relation else None,
+            ),
         }
     shown |= {"words": _words(context, number, marked), "around": _around(context, number)}
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import polars as pl
 import uvicorn
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
@@ -30,6 +31,7 @@ from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard
 from attnbank.cli.safe_echo import safe_echo
+from attnbank.queries.formats import csv_text
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
@@ -57,7 +59,7 @@ _VIEWS: dict[str, tuple[View, str, str]] = {
     "/sql": (tables.statement, "statement.html", "SQL"),
     "/bank": (tables.contents, "contents.html", "Contents of the bank"),
 }
-_NAV = (
+NAV = (
     ("/", "Heads"),
     ("/map", "Map"),
     ("/sentences", "Sentences"),
@@ -100,8 +102,8 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     )
     site.state.templates.filters |= FILTERS
     site.state.templates.globals |= {
-        "layout": "base.html",
-        "link": link, "nav": _NAV, "directions": DIRECTIONS, "step": colours.step,
+        "layout": "base.html", "is_live": True,
+        "link": link, "nav": NAV, "directions": DIRECTIONS, "step": colours.step,
         "bank_name": cache.path.name,
     }  # fmt: skip
     return site
@@ -124,6 +126,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
 def _answer(view: View, template: str, title: str, request: Request) -> Response:
     cache: BankCache = request.app.state.cache
     given = {name: value for name, value in request.query_params.items() if value}
+    wants_rows = given.pop("as", None) == "csv"
     with collecting_warnings() as notes:
         try:
             with cache.open() as handle:
@@ -140,12 +143,26 @@ def _answer(view: View, template: str, title: str, request: Request) -> Response
                     if not shown or isinstance(error, BankError):
                         raise
                     shown["error"], status = error, 400
+                rows = shown.pop("rows", None)
+                if wants_rows and rows is not None:
+                    return _csv(rows, request.url.path)
+                shown |= {
+                    "has_rows": rows is not None,
+                    "rows_address": link(request.url.path, **given, **{"as": "csv"}),
+                }
                 # The boxes that choose a run or a relation read them where they stand.
                 usual = {"title": title, "given": given, "run": context.run, "notes": notes,
                          "runs": context.runs, "relations": context.relations}  # fmt: skip
                 return _html(request, template, usual | shown, status)
         except Exception as error:
             return _error_page(request, error, notes)
+
+
+def _csv(rows: pl.DataFrame, path: str) -> Response:
+    """All rows, with all digits, as a file that the browser keeps."""
+    name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
+    told = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return Response(csv_text(rows), media_type="text/csv; charset=utf-8", headers=told)
 
 
 def _html(request: Request, template: str, shown: dict[str, Any], status: int) -> Response:
@@ -189,7 +206,7 @@ def serve(path: Path, port: int, seconds: float, memory: int, *, opens_browser: 
     """Answer on a port (0: any) until an interrupt. Raises BankError, CallError if it is taken."""
     cache = BankCache(path, seconds, memory)
     try:
-        with _listening(port) as listener:
+        with listening(port) as listener:
             number = listener.getsockname()[1]
             token = secrets.token_urlsafe(24)
             address = f"http://{HOST}:{number}/?token={token}"
@@ -223,7 +240,8 @@ def serve(path: Path, port: int, seconds: float, memory: int, *, opens_browser: 
         cache.close()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
+    """A socket on this machine alone that listens on a port (0: any). Raises CallError."""
     try:
         return socket.create_server((HOST, port), backlog=128)
     except OSError as error:

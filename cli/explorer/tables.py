@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import polars as pl
@@ -29,12 +30,13 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the form, the picture and the rows of one analysis. Raises CallError for another."""
     found = find(context.parts["name"])
     shown |= {"analysis": found, "title": found.name}
+    own = {key: value for key, value in context.given.items() if key not in _OWN}
+    shown["command"] = context.command(f"query {found.name}", **own)
     answer = context.ask(found.name, **_values(context, found))
-    shown |= {"answered": answer.run, "table": context.table(answer.frame)}
+    shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
     if found.plot is not None and answer.frame.height:
-        given = {key: value for key, value in context.given.items() if key not in _OWN}
         shown["picture"] = {
-            theme: link(f"/pictures/{found.name}", **given, theme=theme) for theme in THEMES
+            theme: link(f"/pictures/{found.name}", **own, theme=theme) for theme in THEMES
         }
 
 
@@ -68,6 +70,7 @@ def contents(context: RequestContext, shown: dict[str, Any]) -> None:
     found = context.handle.once("info", context.bank.info)
     to_heads = {"name": lambda row: link("/", run=row["name"])}
     shown |= {
+        "command": context.command("info"),
         "size": f"{found.bytes / 1e6:,.1f} MB",
         "format": found.format,
         "runs_table": context.table(found.runs.select(OF_RUNS), to_heads, name="runs"),
@@ -97,14 +100,14 @@ def statement(context: RequestContext, shown: dict[str, Any]) -> None:
     text = context.text("statement").strip()
     if not text:
         return
-    shown["statement"] = text
+    shown |= {"statement": text, "command": context.command(f"sql {shlex.quote(text)}")}
     key = ("statement", text)
     if context.page_number() == 1:
         context.handle.forget(key)
     frame, is_cut = context.handle.once(
         key, lambda: _first_rows(context, text), lambda made: made[0].estimated_size()
     )
-    shown |= {"table": context.table(frame, has_more=is_cut), "cut": is_cut}
+    shown |= {"table": context.table(frame, has_more=is_cut), "cut": is_cut, "rows": frame}
 
 
 def _first_rows(context: RequestContext, statement: str) -> tuple[pl.DataFrame, bool]:

@@ -174,9 +174,9 @@ class _Taking:
         if table == "sequence" and self.cut:
             among = ", ".join(map(str, self.cut))
             rest += (
-                f" and (run not in ({among}) or id in (select id from {OF}sequence where run in"
-                f" ({among}) qualify row_number() over (partition by run order by document, sentence, id)"
-                f" <= {self.inputs}))"
+                f" and (run not in ({among}) or id in (select id from {OF}sequence"
+                f" where run in ({among}) qualify row_number() over"
+                f" (partition by run order by document, sentence, id) <= {self.inputs}))"
             )
         if table in _MAPS and (bare := self._bare()):
             rest += f" and sequence not in (select id from main.sequence where run in ({bare}))"

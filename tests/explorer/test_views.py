@@ -322,7 +322,7 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         assert not tags & {"i", "u", "img"}, path
         scripts = [given for tag, given in page.tags if tag == "script"]
         assert scripts == [
-            {"src": f"/static/{each}.js", "defer": None} for each in ("hover", "steps")
+            {"src": f"/static/{each}.js", "defer": None} for each in ("hover", "steps", "tools")
         ], path
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text

@@ -1,0 +1,125 @@
+"""`attnbank publish`: a bank as pages that any file host serves."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from attnbank.cli.exit_status import command
+from attnbank.cli.humanize import size
+from attnbank.cli.options import BankCommand, bank_path, option, quiet_option, run_option
+from attnbank.cli.progress import ProgressDisplay
+from attnbank.cli.safe_echo import notify
+from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.merge.excerpt import Keep
+
+_KEEP = ("weights", "peaks")
+_MOST_OF_HOSTS = 100_000_000
+"""Bytes of one file that GitHub takes."""
+
+
+def _keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
+    """What is kept of each run, by its name: of `peaks` for all, or RUN=peaks for one."""
+    found: dict[str, Keep] = {}
+    for each in given:
+        run, sign, kind = each.rpartition("=")
+        if kind not in _KEEP:
+            raise CallError(
+                f"--keep cannot be {each}.", "Say weights or peaks, or RUN=peaks for one run."
+            )
+        named = [name for number, name in runs.items() if not sign or run in (name, str(number))]
+        if not named:
+            raise CallError(
+                f"--keep {each} names no run that is published.",
+                f"They are: {', '.join(runs.values())}.",
+            )
+        found |= dict.fromkeys(named, "peaks" if kind == "peaks" else "weights")
+    return found
+
+
+@command("publish", "site/", cls=BankCommand)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@run_option("Publish this run, by name or id; may be given again. Otherwise all.", "--run runs",
+            multiple=True, metavar="NAME")  # fmt: skip
+@option(
+    "--keep",
+    "What goes of single weights: weights (all that the bank has), or peaks (none, only peaks and"
+    " sums, a tenth of the size); RUN=peaks for one run. May be given again.",
+    multiple=True,
+    metavar="[RUN=]KIND",
+)
+@option("--sentences inputs", "Take the first N inputs of each run.", least=1, type=int,
+        metavar="N")  # fmt: skip
+@option("--name", "The name of the bank, and of its folder in DIR. Otherwise that of its file.",
+        metavar="NAME")  # fmt: skip
+@option("--add adds", "Put the bank beside those that are in DIR already.", False)
+@option("--force", "Replace a bank of the same name.", False)
+@option("--i-may may", "Publish the text of a corpus whose licence does not say that you may.",
+        False)  # fmt: skip
+@option("--serve serves", "Then show DIR in the browser, on this machine alone.", False)
+@option("--port", "The port of --serve; 0 is any that is free.", 8418, least=0, most=65535)
+@quiet_option()
+def publish(
+    ctx: click.Context, /, folder: Path, runs: tuple[str, ...], keep: tuple[str, ...],
+    inputs: int | None, name: str | None, adds: bool, force: bool, may: bool, serves: bool,
+    port: int,
+) -> None:  # fmt: skip
+    """Write a bank as pages that any file host serves, with no server behind them.
+
+    DIR gets a folder for the bank, the programs that ask it in the browser (DuckDB, and Python for
+    requests), and a page that lists all banks in it. Put DIR on a web space and send the link:
+    whoever opens it needs nothing else. All figures are computed before. With --serve alone, a
+    publication that is there already is shown.
+    """
+    from attnbank.ingest.merge.excerpt import chosen_runs
+    from attnbank.sql.extras import need
+
+    need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
+    if serves and not force and not adds and (folder / "index.html").is_file():
+        _serve(folder, port)
+        return
+    from attnbank.cli.publish.publishing import Publication, publish
+
+    bank = bank_path(ctx)
+    asked = Publication(
+        bank, _name(bank) if name is None else name, runs, _keep(keep, chosen_runs(bank, runs)),
+        inputs, may,
+    )  # fmt: skip
+
+    def on_size(of_bank: int, of_programs: int) -> None:
+        notify(
+            f"The bank takes {size(of_bank)}, of which a page reads what it shows; DuckDB and"
+            f" Python for browsers take {size(of_programs)}."
+        )
+        if of_bank > _MOST_OF_HOSTS:
+            notify(
+                "Some hosts, GitHub among them, take no file over 100 MB: see --keep peaks and"
+                " --sentences."
+            )
+
+    with ProgressDisplay() as display:
+        done = publish(asked, folder, display, on_size, adds=adds, force=force)
+    notify(
+        *done.notes,
+        f"{done.folder} has the bank, {size(done.bank)}; all of {folder} takes {size(done.total)}.",
+        f"Look at it: attnbank publish {quote(str(folder))} --serve",
+    )
+    if serves:
+        _serve(folder, port)
+
+
+def _name(bank: Path) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", bank.stem).strip("-.") or "bank"
+
+
+def _serve(folder: Path, port: int) -> None:
+    from attnbank.cli.publish.serving import serve
+
+    serve(folder, port, opens_browser=sys.stdout.isatty())

@@ -1,0 +1,6 @@
+"""Publishing: a bank as a folder that any file host serves, with pages that ask it in the browser.
+
+`publishing` makes the folder, `answers` and `sheets` what the pages show before DuckDB is there,
+`bundle` finds the programs that go with it, `serving` shows a folder as a host would. `page` has
+the scripts; the views' templates, style and colours are the explorer's.
+"""

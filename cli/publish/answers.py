@@ -1,0 +1,160 @@
+"""What a published page shows without asking the bank: answers, heads, pictures, as files.
+
+The answers are those of `Bank.query`, with all digits; heads and the map are what the views of the
+explorer put into its templates, and pictures those of `attnbank plot`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from attnbank.cli.explorer import head, heads, tables
+from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
+from attnbank.cli.explorer.request import RequestContext
+from attnbank.queries.formats import as_text
+from attnbank.queries.pictures import THEMES, as_bytes
+from attnbank.sql.errors import AttnbankError
+from attnbank.sql.header import Analysis
+from attnbank.sql.registry import analyses
+from attnbank.sql.runs import Run
+
+MOST_BYTES = 1_500_000
+"""Bytes of an answer that is written as a file; of a larger one the page asks the bank."""
+MOST_PICTURE = 1_500_000
+
+
+def write(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[str]:
+    """Write the answers of all analyses, for each run by itself; yields the name of each step.
+
+    Within `folder`, a folder for each run has `ANALYSIS.json`, the pictures `ANALYSIS.light.svg`
+    and `.dark.svg`, `heads/3-1.json` and `map.json`; the folder `any` what reads no single run.
+    """
+    with cache.open() as handle:
+        for number, run in runs.items():
+            for name, analysis in analyses().items():
+                if _takes_run(analysis):
+                    yield f"{name} of {run.name}"
+                    _write_one(folder / str(number), handle, analysis, {"run": run.name})
+            yield f"heads of {run.name}"
+            _write_heads(folder / str(number), cache, handle, run)
+        for name, analysis in analyses().items():
+            if not _takes_run(analysis):
+                yield name
+                _write_one(folder / "any", handle, analysis, {})
+
+
+def _takes_run(analysis: Analysis) -> bool:
+    return any(each.name == "run" for each in analysis.parameters)
+
+
+def _write_one(folder: Path, handle: BankHandle, analysis: Analysis, given: dict[str, Any]) -> None:
+    """Write an answer, or why there is none, and its pictures."""
+    bank = handle.bank
+    with collecting_warnings() as notes:
+        try:
+            frame = bank.query(analysis.name, **given)
+        except AttnbankError as error:
+            told = {"error": {"fact": error.fact, "remedy": error.remedy}}
+            write_json(folder / f"{analysis.name}.json", told)
+            return
+    text = json_text(frame_json(frame) | {"notes": notes})
+    if len(text) > MOST_BYTES:
+        return
+    write_text(folder / f"{analysis.name}.json", text)
+    if analysis.plot is None or not frame.height:
+        return
+    for theme in THEMES:
+        try:
+            made = bank.plot_specification(analysis.name, theme=theme, **given)
+        except AttnbankError:  # as a rule too much for one picture; the page has the table
+            return
+        picture = as_bytes(made, ".svg")
+        if len(picture) <= MOST_PICTURE:
+            (folder / f"{analysis.name}.{theme}.svg").write_bytes(picture)
+
+
+def frame_json(frame: pl.DataFrame) -> dict[str, Any]:
+    """A frame column by column: numbers with all digits, anything else as people read it."""
+    columns, values = [], []
+    for series in frame:
+        kind = "text"
+        if series.dtype.is_float():
+            kind = "float"
+        elif series.dtype.is_integer():
+            kind = "integer"
+        elif series.dtype == pl.Boolean:
+            kind = "boolean"
+        columns.append({"name": series.name, "kind": kind})
+        values.append([_json(value, kind) for value in series.to_list()])
+    return {"columns": columns, "values": values}
+
+
+def _json(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind == "float":
+        return value if math.isfinite(value) else str(value)
+    return value if kind in ("integer", "boolean") else as_text(value)
+
+
+def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:
+    given = {"run": run.name}
+    for layer in run.numbers:
+        for number in range(1, run.heads + 1):
+            name = f"{layer}-{number}"
+            context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}")
+            _write_view(folder / "heads" / f"{name}.json", head.view, context)
+    context = RequestContext(cache, handle, given, {}, "/map")
+    _write_view(folder / "map.json", heads.view_map, context)
+
+
+def write_contents(file: Path, cache: BankCache) -> None:
+    """Write what is in the bank, as the explorer's view of it has it."""
+    with cache.open() as handle:
+        _write_view(file, tables.contents, RequestContext(cache, handle, {}, {}, "/bank"))
+
+
+def _write_view(file: Path, view: Any, context: RequestContext) -> None:
+    """Write what a view of the explorer puts into its template; its functions are the page's."""
+    shown: dict[str, Any] = {}
+    with collecting_warnings() as notes:
+        try:
+            view(context, shown)
+        except AttnbankError as error:
+            shown["error"] = {"fact": error.fact, "remedy": error.remedy}
+    write_json(file, _plain(shown) | {"notes": notes})
+
+
+def _plain(value: Any) -> Any:
+    """A value of a template as JSON has it, functions left out."""
+    if isinstance(value, Mapping):
+        kept = {name: each for name, each in value.items() if not isinstance(each, pl.DataFrame)}
+        return {str(name): _plain(each) for name, each in kept.items() if not callable(each)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain({name: getattr(value, name) for name in asdict(value)})
+    return value
+
+
+def write_json(file: Path, value: Any) -> None:
+    """Write a value as JSON; folders are made."""
+    write_text(file, json_text(value))
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text in UTF-8; folders are made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,90 @@
+"""The programs that a published page runs: DuckDB and Python for browsers, from npm and PyPI.
+
+They are not in git: `make web` fetches them, each by its version and digest, and puts them and the
+page's own scripts into one folder, which a wheel has. `web.json` there says what each file is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from attnbank.sql.errors import MissingPackageError
+
+WEB = Path(__file__).resolve().parent / "web"
+LIST = "web.json"
+_COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
+             "cli/publish/in_browser.py", "queries/__init__.py",
+             "queries/directions.py")  # fmt: skip
+"""The files of the package that a request is compiled with, beside folders of them."""
+_COMPILER_FOLDERS = ("queries/patterns", "sql")
+_SUFFIXES = (".py", ".sql", ".lark", ".json")
+
+
+def need_bundle() -> dict[str, Any]:
+    """What `web.json` says. Raises MissingPackageError if the bundle is not there, or not whole."""
+    try:
+        listed: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
+        whole = all((WEB / name).stat().st_size == size for name, size in listed["files"].items())
+    except (OSError, ValueError, KeyError):
+        whole = False
+    if not whole:
+        raise MissingPackageError(
+            "A published page needs DuckDB for browsers, which is not installed.",
+            "Install attnbank from a wheel, or type in a clone of it: make web",
+        )
+    return listed
+
+
+def write(folder: Path, version: str) -> int:
+    """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
+    listed = need_bundle()
+    for name in (*listed["files"], LIST):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((WEB / name).read_bytes())
+    (folder / "pyodide" / "attnbank.zip").write_bytes(_compiler())
+    (folder / "version.txt").write_text(f"{version}\n", encoding="utf-8")
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
+def _compiler() -> bytes:
+    """The package's compiler of requests as a zip file, the same from the same sources."""
+    import io
+
+    package = files("attnbank")
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted(_sources(package)):
+            entry = zipfile.ZipInfo(f"attnbank/{name}", (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, text)
+    return made.getvalue()
+
+
+def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
+    for name in _COMPILER:
+        yield name, package.joinpath(name).read_bytes()
+    for folder in _COMPILER_FOLDERS:
+        yield from _below(package.joinpath(folder), folder)
+
+
+def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for each in folder.iterdir():
+        path = f"{name}/{each.name}"
+        if each.is_dir() and each.name not in ("analyses", "schema", "__pycache__"):
+            yield from _below(each, path)
+        elif each.is_file() and each.name.endswith(_SUFFIXES):
+            yield path, each.read_bytes()
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

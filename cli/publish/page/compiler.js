@@ -1,0 +1,44 @@
+// Requests in Grew's language: those of the bank were compiled when it was published; others are
+// compiled here by the same compiler, in Python, which is loaded when somebody types one.
+import { Fault } from "./database.js";
+
+export class Compiler {
+  constructor(pages, manifest, tell) {
+    Object.assign(this, { pages, manifest, tell });
+    this.python = null;
+  }
+
+  // { statement, nodes, keys, by_interval, run } of a request. Rejects with a Fault.
+  async compiled(asked) {
+    const known = this.manifest.requests.find((each) => each.request === asked.request
+      && !asked.by && !asked.corpus && !asked.run && !asked.sample);
+    const found = known ? known.compiled : await this.#compile(asked);
+    if (found.error) throw new Fault(found.error.fact, found.error.remedy);
+    return found;
+  }
+
+  async #compile(asked) {
+    this.python ??= this.#load().catch((error) => {
+      this.python = null;
+      throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request of the list.");
+    });
+    const compile = await this.python;
+    return JSON.parse(compile(JSON.stringify({ ...asked, runs: this.manifest.runs, usual: this.manifest.usual })));
+  }
+
+  async #load() {
+    this.tell("Loading the compiler of requests…");
+    const home = `${this.pages}pyodide/`;
+    const { loadPyodide } = await import(`${home}pyodide.mjs`);
+    const python = await loadPyodide({ indexURL: home });
+    for (const name of ["lark.zip", "attnbank.zip"]) {
+      const answer = await fetch(`${home}${name}`);
+      if (!answer.ok) throw new Fault(`The host does not give ${name}: ${answer.status}.`);
+      python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: "/attnbank" });
+    }
+    python.runPython("import sys; sys.path.insert(0, '/attnbank')");
+    const compile = python.pyimport("attnbank.cli.publish.in_browser").compiled;
+    this.tell("");
+    return compile;
+  }
+}

@@ -1,0 +1,221 @@
+// The bank behind the page: DuckDB in a worker, which reads the file by ranges, or whole where the
+// host does not answer ranges. One statement runs at a time.
+import * as duckdb from "@duckdb/duckdb-wasm";
+
+export const MOST_WHOLE = 500e6;
+// Bytes of a bank that is downloaded whole where its host answers no ranges.
+
+export class Fault extends Error {
+  constructor(fact, remedy = "") {
+    super(fact);
+    this.fact = fact;
+    this.remedy = remedy;
+  }
+}
+
+const NAMES = new Set(["__proto__", "constructor", "prototype"]);
+
+export class Database {
+  constructor(pages, url, manifest, tell) {
+    Object.assign(this, { pages, url, manifest, tell });
+    this.queue = Promise.resolve();
+    this.opened = null;
+  }
+
+  // Open the bank once. Rejects with a Fault, and may then be tried again.
+  open() {
+    this.opened ??= this.#open().catch((error) => {
+      this.opened = null;
+      throw error;
+    });
+    return this.opened;
+  }
+
+  async #open() {
+    this.tell("Loading DuckDB…");
+    // A worker made from a blob has the policy of the page: it can ask no other host.
+    const script = `importScripts(${JSON.stringify(`${this.pages}duckdb-worker.js`)});`;
+    const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    const worker = new Worker(blob);
+    const logger = { log() {} };
+    const db = new duckdb.AsyncDuckDB(logger, worker);
+    const program = await this.#program();
+    await db.instantiate(program);
+    URL.revokeObjectURL(program);
+    URL.revokeObjectURL(blob);
+    this.tell("Opening the bank…");
+    await db.open({
+      filesystem: { forceFullHTTPReads: false, allowFullHTTPReads: true, reliableHeadRequests: true },
+    });
+    const connection = await db.connect();
+    for (const setting of ["autoinstall_known_extensions", "autoload_known_extensions"]) {
+      await connection.query(`set ${setting} = false`);
+    }
+    const whole = await this.#whole();
+    try {
+      if (whole === null) await this.#attach(connection, this.url);
+    } catch (error) {
+      // Some browsers and hosts fail at ranges, whatever the host says of them.
+      if (whole !== null) throw error;
+      await this.#attachWhole(db, connection, await this.#download(await fetch(this.url)));
+    }
+    if (whole !== null) await this.#attachWhole(db, connection, whole);
+    await connection.query("use bank");
+    this.connection = connection;
+    this.tell("");
+    return connection;
+  }
+
+  // DuckDB as an address within the browser: the file is compressed, unless its host undoes that.
+  async #program() {
+    const answer = await fetch(`${this.pages}duckdb-eh.wasm.gz`);
+    if (!answer.ok) throw new Fault(`The host does not give DuckDB: ${answer.status} ${answer.statusText}.`);
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const whole = isPacked
+      ? await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).blob()
+      : new Blob([bytes]);
+    return URL.createObjectURL(new Blob([whole], { type: "application/wasm" }));
+  }
+
+  async #attach(connection, name) {
+    await connection.query(`attach '${name.replaceAll("'", "''")}' as bank (read_only)`);
+  }
+
+  async #attachWhole(db, connection, bytes) {
+    await db.registerFileBuffer("bank.duckdb", bytes);
+    await this.#attach(connection, "bank.duckdb");
+  }
+
+  // The whole file where the host answers no ranges; null where it does.
+  async #whole() {
+    let answer;
+    const cancel = new AbortController();
+    try {
+      answer = await fetch(this.url, { headers: { Range: "bytes=0-15" }, signal: cancel.signal });
+    } catch {
+      throw new Fault("The bank cannot be reached.", "Look whether you are online, then try again.");
+    }
+    if (answer.status === 206) {
+      const start = new Uint8Array(await answer.arrayBuffer());
+      if (String.fromCharCode(...start.slice(8, 12)) !== "DUCK") {
+        throw new Fault("What this page is to open is not a bank.");
+      }
+      return null;
+    }
+    if (!answer.ok) {
+      throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
+    }
+    const size = this.manifest.bank.bytes;
+    if (size > MOST_WHOLE) {
+      cancel.abort();
+      throw new Fault(
+        "This host does not answer requests for a part of a file, and the bank is too large to be"
+        + ` downloaded whole (${Math.round(size / 1e6)} MB).`,
+        "Put it on a host that does, or download it and ask it with attnbank.",
+      );
+    }
+    return this.#download(answer);
+  }
+
+  async #download(answer) {
+    const size = this.manifest.bank.bytes;
+    const bytes = new Uint8Array(size);
+    const reader = answer.body.getReader();
+    let at = 0;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (at + value.length > size) throw new Fault("The bank is not the one that was published: it is larger.");
+      bytes.set(value, at);
+      at += value.length;
+      this.tell("This host gives no parts of files: downloading the whole bank", at / size);
+    }
+    if (at < size) throw new Fault("The bank broke off.", "Reload the page.");
+    return bytes;
+  }
+
+  // The rows of a statement as objects; `values` are what its getvariable('name') give.
+  async rows(statement, values = {}) {
+    const table = await this.#run(statement, values);
+    const names = table.schema.fields.map((each) => each.name);
+    return table.toArray().map((row) => {
+      const made = Object.create(null);
+      for (const name of names) made[name] = plain(row[name]);
+      return made;
+    });
+  }
+
+  // The rows of anyone's SELECT as a frame: columns with a kind, and their values.
+  async frame(select, most = null) {
+    const described = await this.rows(`describe ${select}`);
+    const twice = described.find((each, at) => described.findIndex((other) => other.column_name === each.column_name) < at);
+    if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Name one otherwise: ... as NAME.");
+    const kinds = described.map((each) => kindOf(each.column_type));
+    const read = described.map((each, at) => {
+      const name = quoted(each.column_name);
+      return kinds[at] === "float" ? `cast(${name} as double) as c${at}`
+        : kinds[at] === "nested" ? `${name} as c${at}` : `cast(${name} as varchar) as c${at}`;
+    });
+    const limit = most === null ? "" : ` limit ${most}`;
+    const rows = await this.rows(`select ${read.join(", ")} from (${select})${limit}`);
+    return {
+      columns: described.map((each, at) => ({ name: each.column_name, kind: kinds[at] })),
+      values: described.map((_, at) => rows.map((row) => row[`c${at}`])),
+    };
+  }
+
+  #run(statement, values) {
+    const asked = this.queue.then(async () => {
+      const connection = await this.open();
+      for (const [name, value] of Object.entries(values)) {
+        await connection.query(`set variable ${quoted(name)} = ${literal(value)}`);
+      }
+      try {
+        return await connection.query(statement);
+      } catch (error) {
+        throw faultOf(error);
+      }
+    });
+    this.queue = asked.catch(() => {});
+    return asked;
+  }
+}
+
+function kindOf(type) {
+  if (/[[({]/.test(type.replace(/^DECIMAL\(\d+,\d+\)$/, "DECIMAL")) || type === "BLOB") return "nested";
+  if (type === "DOUBLE" || type === "FLOAT") return "float";
+  if (/^(DECIMAL|U?(TINY|SMALL|BIG|HUGE)INT$|U?INTEGER$)/.test(type)) return "integer";
+  return type === "BOOLEAN" ? "boolean" : "text";
+}
+
+export const quoted = (name) => `"${String(name).replaceAll('"', '""')}"`;
+
+export function literal(value) {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return `'${String(value).replaceAll("'", "''")}'`;
+}
+
+// A value of Arrow as one of JavaScript.
+function plain(value) {
+  if (typeof value === "bigint") return Number(value);
+  if (value === null || value === undefined || typeof value !== "object") return value ?? null;
+  if (value instanceof Uint8Array) return [...value].map((each) => each.toString(16).padStart(2, "0")).join("");
+  if (typeof value.toArray === "function") return Array.from(value, plain);
+  if (ArrayBuffer.isView(value)) return Array.from(value, plain);
+  if (typeof value.toJSON === "function") {
+    return Object.fromEntries(Object.entries(value.toJSON()).filter(([name]) => !NAMES.has(name)).map(([name, each]) => [name, plain(each)]));
+  }
+  return value;
+}
+
+// An analysis says in SQL what must be done before it can answer: error('... Type: ...').
+function faultOf(error) {
+  if (error instanceof Fault) return error;
+  const first = String(error.message ?? error).split("\n")[0];
+  const told = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
+  const [fact, remedy] = told.split(" Type: ");
+  return new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`);
+}

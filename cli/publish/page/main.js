@@ -1,0 +1,166 @@
+// The page of a published bank: it fills the explorer's templates, view by view, as the address
+// after the # says.
+import nunjucks from "nunjucks/browser/nunjucks-slim.js";
+import { Asked, here, link } from "./addresses.js";
+import { csv } from "./cells.js";
+import { Compiler } from "./compiler.js";
+import { Database, Fault } from "./database.js";
+import { find } from "./requests.js";
+import { sentence } from "./sentence.js";
+import { FILTERS } from "./templates-filters.js";
+import * as views from "./views.js";
+
+const VIEWS = [
+  [/^\/$/, views.heads, "heads.html", "Heads"],
+  [/^\/map$/, views.map, "map.html", "Map of the heads"],
+  [/^\/head\/[^/]+$/, views.head, "head.html", "Head"],
+  [/^\/sentences$/, find, "sentences.html", "Sentences"],
+  [/^\/sentence$/, sentence, "sentence.html", "Sentence"],
+  [/^\/compare$/, views.compare, "compare.html", "Compare two runs"],
+  [/^\/tables$/, views.tables, "tables.html", "Tables and figures"],
+  [/^\/tables\/[^/]+$/, views.analysis, "analysis.html", "Analysis"],
+  [/^\/sql$/, views.statement, "statement.html", "SQL"],
+  [/^\/bank$/, views.contents, "contents.html", "Contents of the bank"],
+];
+
+class App {
+  constructor() {
+    this.home = new URL(".", location.href.split("#")[0]).href;
+    this.pages = new URL(document.documentElement.dataset.pages, this.home).href;
+    this.bankUrl = `${this.home}bank.duckdb`;
+    this.files = new Map();
+    this.title = document.title;
+    this.main = document.getElementById("content");
+    this.status = document.getElementById("status");
+    this.bar = document.getElementById("bar");
+    this.shownAt = 0;
+  }
+
+  async start() {
+    [this.manifest, { analyses: this.analyses, measures: this.measures }] = await Promise.all([
+      this.file("bank.json"), this.file("analyses.json"),
+    ]);
+    const tell = (text, share = null) => this.tell(text, share);
+    this.database = new Database(this.pages, this.bankUrl, this.manifest, tell);
+    this.compiler = new Compiler(this.pages, this.manifest, tell);
+    this.templates = new nunjucks.Environment([], { autoescape: true, trimBlocks: true, lstripBlocks: true });
+    for (const [name, filter] of Object.entries(FILTERS)) this.templates.addFilter(name, filter);
+    const globals = { layout: "fragment.html", link, directions: views.DIRECTIONS, step: views.step, bank_name: this.manifest.name, is_live: false };
+    for (const [name, value] of Object.entries(globals)) this.templates.addGlobal(name, value);
+    addEventListener("hashchange", () => this.show());
+    this.main.addEventListener("submit", (event) => this.#submit(event));
+    await this.show();
+  }
+
+  tell(text, share = null) {
+    this.status.textContent = text;
+    this.bar.hidden = share === null;
+    if (share !== null) this.bar.value = share;
+  }
+
+  // A file beside the page as JSON; null where the host has none.
+  file(name) {
+    if (!this.files.has(name)) {
+      const asked = fetch(`${this.home}${name}`).then(async (answer) => {
+        if (answer.status === 404 || answer.status === 403) return null;
+        if (!answer.ok) throw new Fault(`The host does not give ${name}: ${answer.status}.`, "Try again later.");
+        return answer.json();
+      });
+      asked.catch(() => this.files.delete(name));
+      this.files.set(name, asked);
+    }
+    return this.files.get(name);
+  }
+
+  runOf(name) {
+    const found = this.manifest.runs.find((each) => each.name === name) ?? this.manifest.runs.find((each) => String(each.id) === name);
+    if (!found) throw new Fault(`There is no run ${name}.`, `The bank has: ${this.manifest.runs.map((each) => each.name).join(", ")}.`);
+    return found;
+  }
+
+  // The run that shows sentences: the one that is named, else the one that answers.
+  shownRun(name) {
+    return name ? this.runOf(name) : this.manifest.runs.find((each) => each.id === this.manifest.shown) ?? null;
+  }
+
+  async names(run) {
+    const found = await this.file(`sheets/${run.id}/names.json`);
+    if (found === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
+    return found;
+  }
+
+  relations() {
+    return this.manifest.relations;
+  }
+
+  // A word as a shell takes it.
+  shell(text) {
+    return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\"'\"'")}'`;
+  }
+
+  async show() {
+    const turn = ++this.shownAt;
+    const { path, given } = here();
+    const [, view, template, title] = VIEWS.find(([pattern]) => pattern.test(path)) ?? [];
+    const asked = new Asked(this, path, given);
+    this.main.setAttribute("aria-busy", "true");
+    this.tell("Loading…");
+    const shown = { title, given, run: asked.run ?? "", runs: () => this.manifest.choices, relations: () => this.relations(), path };
+    let name = template;
+    try {
+      if (!view) throw new Fault("There is no such page.");
+      Object.assign(shown, await view(asked));
+    } catch (error) {
+      if (turn !== this.shownAt) return;
+      if (!(error instanceof Fault)) console.error(error);
+      const fault = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
+      Object.assign(shown, { title: title ?? "Page not found", error: fault });
+      name = "fragment.html";
+    }
+    if (turn !== this.shownAt) return; // somebody went on meanwhile
+    shown.notes = [...asked.notes, ...(shown.notes_below ? [] : [])];
+    shown.command = asked.command;
+    shown.has_rows = asked.frame !== null;
+    if (shown.drawn) shown.drawn = new nunjucks.runtime.SafeString(shown.drawn);
+    this.#fill(this.templates.render(name, shown), shown.title, asked);
+  }
+
+  #fill(html, title, asked) {
+    this.tell("");
+    this.main.innerHTML = html;
+    this.main.removeAttribute("aria-busy");
+    document.title = `${title} · ${this.title}`;
+    for (const each of this.main.querySelectorAll('a[href^="/"]')) each.setAttribute("href", `#${each.getAttribute("href")}`);
+    for (const each of document.querySelectorAll("nav[aria-label=Views] a")) {
+      const address = each.dataset.path;
+      const isHere = asked.path === address || (address !== "/" && asked.path.startsWith(`${address}/`));
+      if (isHere) each.setAttribute("aria-current", "page");
+      else each.removeAttribute("aria-current");
+      each.setAttribute("href", link(address, { run: asked.run }));
+    }
+    this.main.querySelector("[data-save=csv]")?.addEventListener("click", () => save(csv(asked.frame), `${title.replaceAll(/[^\w.-]+/g, "_")}.csv`, "text/csv"));
+    document.dispatchEvent(new Event("attnbank:filled"));
+  }
+
+  #submit(event) {
+    event.preventDefault();
+    const values = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== ""));
+    const address = link(here().path, values);
+    if (address === location.hash) this.show();
+    else location.hash = address;
+  }
+}
+
+function save(text, name, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const anchor = Object.assign(document.createElement("a"), { href: url, download: name });
+  anchor.click();
+  URL.revokeObjectURL(url);
+}
+
+const app = new App();
+window.attnbank = app;
+app.start().catch((error) => {
+  app.tell("");
+  app.main.textContent = `This page cannot be shown: ${error.fact ?? error.message}`;
+});

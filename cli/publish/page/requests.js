@@ -1,0 +1,108 @@
+// Sentences by a request: the hits as lines with their words, or counts by keys.
+import { link } from "./addresses.js";
+import { frameOf, heightOf, rowsOf } from "./cells.js";
+import { Fault, literal } from "./database.js";
+import { commandOf, concordance, hitOf, table } from "./views.js";
+
+const MOST_HITS = 10000;
+const CONTEXT = 10;
+const MOST_COLUMNS = 12;
+
+export async function find(asked) {
+  const { app } = asked;
+  const request = asked.text("pattern").trim();
+  const by = asked.text("by").trim();
+  const limit = asked.number("limit", 50, 1, 500);
+  const sample = asked.flag("sample");
+  const shown = {
+    pattern: request, corpora: app.manifest.corpora.map((each) => each.name), limit, sample,
+    example: "pattern { V -[obj]-> O }", known: app.manifest.requests,
+  };
+  if (!request) return shown;
+  const corpus = asked.text("corpus") || null;
+  asked.command = commandOf(asked, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: asked.run });
+  try {
+    const made = await app.compiler.compiled({
+      request, by: by || null, corpus, run: asked.run,
+      limit: sample || by ? null : MOST_HITS + 1, sample: sample && !by ? limit : null,
+    });
+    shown.answered = made.run;
+    Object.assign(shown, by ? await counts(asked, made) : await hits(asked, made, limit, sample));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    shown.error = error;
+  }
+  return shown;
+}
+
+async function hits(asked, made, limit, sample) {
+  const { app } = asked;
+  let rows = await app.database.rows(made.statement);
+  const total = Math.min(rows.length, MOST_HITS);
+  if (sample) rows.sort((a, b) => a.sentence - b.sentence);
+  asked.frame = rows.length ? frameOf(rows, Object.keys(rows[0]).filter((each) => each !== "run").map((each) => [each, typeof rows[0][each] === "number" ? "integer" : "text"])) : null;
+  const part = asked.paging(total, { size: limit, more: rows.length > MOST_HITS });
+  rows = rows.slice(Math.max(0, part.first - 1), part.last);
+  const lines = await concordance(asked, rows.map((row) => ({
+    sentence: row.sentence, words: made.nodes.map((each) => row[each]).filter(Boolean),
+  })), CONTEXT);
+  const run = app.shownRun(asked.run);
+  const read = run === null ? null : new Set((await app.names(run)).map(([number]) => number));
+  const shown = rows.map((row, at) => ({
+    ...lines[at],
+    sent_id: row.sent_id,
+    href: link("/sentence", {
+      sentence: row.sentence, hit: hitOf(row.sentence, made.nodes.map((each) => row[each])),
+      pattern: asked.given.pattern, run: asked.run, head: asked.text("head"),
+    }),
+    is_unread: read !== null && !read.has(row.sentence),
+  }));
+  return { hits: shown, part, default: run?.name ?? null, unread: shown.filter((each) => each.is_unread).length };
+}
+
+async function counts(asked, made) {
+  const found = await asked.app.database.frame(made.statement);
+  const rows = rowsOf(found);
+  const kinds = Object.fromEntries(found.columns.map(({ name, kind }) => [name, kind]));
+  const number = (value) => (value === null ? null : Number(value));
+  const [first] = made.keys;
+  const order = (value) => {
+    if (value === null) return Infinity;
+    const begin = String(value).replace(/[[\]]/g, "").split(", ")[0];
+    return begin === "-∞" ? -Infinity : Number(begin);
+  };
+  if (first && (kinds[first] === "integer" || kinds[first] === "float" || made.by_interval)) {
+    rows.sort((a, b) => order(a[first]) - order(b[first]) || made.keys.slice(1).reduce((found, key) => found || compare(a[key], b[key]), 0));
+  }
+  for (const row of rows) row.n = number(row.n);
+  const frame = frameOf(rows, found.columns.map(({ name, kind }) => [name, kind]));
+  const names = found.columns.map((each) => each.name).filter((each) => !["n", "share", "run"].includes(each));
+  const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
+  return { table: table(asked, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
+}
+
+const compare = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1);
+
+// A cross table: the values of one key below, of the other side by side, both by their sums.
+function crossed(rows, down, across, kinds) {
+  const sums = (key) => {
+    const found = new Map();
+    for (const row of rows) found.set(row[key], (found.get(row[key]) ?? 0) + row.n);
+    return found;
+  };
+  const columns = [...sums(across)].sort(([one, n], [other, m]) => m - n || -compare(one, other));
+  const name = (value) => (value === null ? "none" : value === "true" ? "yes" : value === "false" ? "no" : String(value));
+  const cells = new Map(rows.map((row) => [literal([row[down], row[across]]), row.n]));
+  const lines = [...sums(down)].map(([value, n]) => ({ value, n }));
+  lines.sort((a, b) => b.n - a.n);
+  return {
+    columns: [{ name: down, kind: kinds[down] }, ...columns.map(([value]) => ({ name: `${across}=${name(value)}`, kind: "integer" })), { name: "n", kind: "integer" }],
+    values: [
+      lines.map((each) => each.value),
+      ...columns.map(([value]) => lines.map((each) => cells.get(literal([each.value, value])) ?? 0)),
+      lines.map((each) => each.n),
+    ],
+  };
+}
+
+export { heightOf };

@@ -1,0 +1,329 @@
+// One sentence: its words and trees were drawn when the bank was published, by the code of
+// attnbank show; the lines of the heads are drawn here, from what the bank has of them.
+import { link } from "./addresses.js";
+import { frameOf, rowsOf } from "./cells.js";
+import { Fault } from "./database.js";
+import { ask, commandOf, DIRECTIONS, table } from "./views.js";
+
+const MOST_PANELS = 16;
+const IN_A_FILE = 4;
+const LEAST = 0.01;
+const DASHED = "5 3";
+const FAINTEST = 0.45;
+const SVG = "http://www.w3.org/2000/svg";
+
+export async function sentence(asked) {
+  const { app } = asked;
+  const name = asked.text("sentence").trim();
+  const relation = asked.text("relation") || null;
+  const shown = {
+    sentence: name, heads: asked.text("head").trim(), relation: relation ?? "",
+    direction: asked.chosen("direction", DIRECTIONS), coreference: asked.flag("coreference"),
+    tree: asked.flag("tree"), special: !asked.flag("plain"), before: 0, decoded: "",
+  };
+  if (!name) return shown;
+  shown.title = `Sentence ${[...name].slice(0, 60).join("")}`;
+  try {
+    const run = app.shownRun(asked.run);
+    if (run === null) throw new Fault("No run of this bank shows sentences.");
+    const names = await app.names(run);
+    const at = await placeOf(asked, names, name, run);
+    const [number] = names[at];
+    const sheet = (await app.file(`sheets/${run.id}/${Math.floor(number / IN_A_FILE)}.json`))[number];
+    shown.heads ||= await bestHead(asked, relation, run);
+    const heads = headsOf(shown.heads, run).slice(0, MOST_PANELS);
+    const asking = { ...shown, sheet, run, heads, relation, number };
+    const found = await read(asked, asking);
+    asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, {
+      head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
+      direction: relation && shown.direction !== DIRECTIONS[0] ? shown.direction : null,
+      coreference: shown.coreference, tree: shown.tree,
+    });
+    Object.assign(shown, {
+      answered: run.name,
+      notes_below: notesOf(run, asking),
+      drawn: drawn(asking, found),
+      table: table(asked, topsFrame(asking, found), { links: { sent_id: () => null } }),
+      words: wordsOf(sheet, number, asked.text("hit")),
+      around: [names[at - 1], names[at + 1]].map((each) => (each ? link("/sentence", { ...asked.given, sentence: each[0], page: null }) : null)),
+    });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    shown.error = error;
+  }
+  return shown;
+}
+
+async function placeOf(asked, names, name, run) {
+  if (/^\s*pattern|\{/.test(name)) {
+    const made = await asked.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: asked.run, limit: 1000, sample: null });
+    const places = new Map(names.map(([number], at) => [number, at]));
+    const row = (await asked.app.database.rows(made.statement)).find((each) => places.has(each.sentence));
+    if (!row) throw new Fault(`The request finds nothing in the run ${run.name}.`);
+    return places.get(row.sentence);
+  }
+  let at = /^\d+$/.test(name) ? names.findIndex(([number]) => number === Number(name)) : -1;
+  if (at < 0) {
+    const called = names.map(([, own], place) => [own, place]).filter(([own]) => own === name);
+    if (called.length > 1) throw new Fault(`${called.length} sentences are called ${name}.`, `Give its number: ${called.map(([, place]) => names[place][0]).join(", ")}.`);
+    at = called.length ? called[0][1] : -1;
+  }
+  if (at < 0) throw new Fault(`The run ${run.name} has no sentence ${[...name].slice(0, 80).join("")}.`, "Give a sent_id, a number, or a request.");
+  return at;
+}
+
+async function bestHead(asked, relation, run) {
+  try {
+    const frame = await ask(asked, "best_head", { run: asked.run ? run.name : null });
+    asked.frame = null;
+    const row = rowsOf(frame).find((each) => each.relation === (relation ?? "all"));
+    return row ? `${row.layer}-${row.head}` : "1-1";
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return "1-1";
+  }
+}
+
+function headsOf(text, run) {
+  const found = new Map();
+  for (const each of text.split(",").map((part) => part.trim()).filter(Boolean)) {
+    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(each);
+    if (!pair) throw new Fault(`${each.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
+    const [layer, head] = [Number(pair[1]), Number(pair[2])];
+    const numbers = run.numbered ?? Array.from({ length: run.layers }, (_, at) => at + 1);
+    if (!numbers.includes(layer) || head < 1 || head > run.heads) {
+      throw new Fault(`The model of the run ${run.name} has no head ${each}.`, `It has ${run.size}.`);
+    }
+    found.set(`${layer}-${head}`, [layer, head]);
+  }
+  return [...found.values()];
+}
+
+// The maps and the peaks of some heads over the input that holds the sentence, by head.
+async function read(asked, { sheet, heads, run, relation, number }) {
+  const { database, manifest } = asked.app;
+  const values = { sequence: sheet.sequence, heads: heads.map((each) => each.join("-")) };
+  if (run.keep === "peaks") {
+    throw new Fault(`The run ${run.name} has no weights here, only its peaks and sums.`, "Choose another run.");
+  }
+  const maps = await database.rows(manifest.statements["sentences/maps"], values);
+  const peaks = await database.rows(manifest.statements["sentences/peaks"], values);
+  const saved = manifest.saved.some((each) => each.name === relation)
+    ? await database.rows(manifest.statements["sentences/saved_pairs"], { relation, sentences: [number] }) : null;
+  if (relation && !saved && !asked.app.relations().includes(relation.split(":")[0])) {
+    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
+  }
+  const own = (rows, layer, head) => rows.filter((row) => row.layer === layer && row.head === head);
+  return {
+    saved,
+    byHead: heads.map(([layer, head]) => ({ maps: own(maps, layer, head), peaks: new Map(own(peaks, layer, head).map((row) => [row.position, row])) })),
+  };
+}
+
+const NAMES = ["position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form", "relation"];
+
+const positionsOf = (sheet) => sheet.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
+
+const isWord = (each) => each.kind === "word" || each.kind === "token";
+
+// The pairs (dependent, head), both word ids, of the relation that is asked for.
+function goldPairs({ sheet, relation, number }, saved) {
+  if (!relation) return [];
+  if (saved) return saved.map((row) => [row.word, row.head_word]);
+  const seen = new Set();
+  return positionsOf(sheet).filter((each) => {
+    const known = each.sentence === number && each.word !== null && each.head_word !== null && !seen.has(each.word);
+    if (each.word !== null) seen.add(each.word);
+    return known && ["all", each.relation, String(each.relation).split(":")[0]].includes(relation);
+  }).map((each) => [each.word, each.head_word]);
+}
+
+// The gold arcs between the first positions of words: "from to" to whether the head finds it.
+function goldArcs(asking, pairs, peaks) {
+  const { sheet, direction } = asking;
+  const positions = positionsOf(sheet);
+  const shown = new Set(sheet.shown);
+  const first = new Map();
+  const wordsAt = new Map();
+  for (const each of positions) {
+    if (each.word === null) continue;
+    if (shown.has(each.position) && !first.has(each.word)) first.set(each.word, each.position);
+    wordsAt.set(each.position, [...(wordsAt.get(each.position) ?? []), each.word]);
+  }
+  const finds = (backward, word, other) => [...peaks.values()].some((row) => {
+    const peak = backward ? row.most_attending : row.most_attended;
+    return (wordsAt.get(row.position) ?? []).includes(word) && (wordsAt.get(peak) ?? []).includes(other);
+  });
+  const arcs = new Map();
+  for (const [word, head] of pairs) {
+    if (!first.has(word) || !first.has(head) || first.get(word) === first.get(head)) continue;
+    const backward = direction === "head_to_dependent" || (direction === "later_to_earlier" && first.get(head) > first.get(word));
+    const ends = backward ? [first.get(head), first.get(word)] : [first.get(word), first.get(head)];
+    arcs.set(ends.join(" "), finds(backward, word, head));
+  }
+  return arcs;
+}
+
+// The weights between shown positions, and to all others together (to: null): [from, to, weight].
+export function linesOf(sheet, maps) {
+  const positions = positionsOf(sheet);
+  const places = sheet.shown;
+  const shown = new Set(places);
+  const others = [...new Set(positions.filter(isWord).map((each) => each.position))].filter((each) => !shown.has(each));
+  const found = new Map(maps.map((row) => [row.from_position, row]));
+  const lines = [];
+  for (const place of places) {
+    const { weights, rest } = found.get(place);
+    for (const to of places) lines.push([place, to, weights[to] ?? null]);
+    if (others.length || rest) lines.push([place, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
+  }
+  return lines;
+}
+
+function drawn(asking, { saved, byHead }) {
+  const { sheet, heads, coreference, relation, special, run, tree } = asking;
+  const pairs = goldPairs(asking, saved);
+  const drawing = document.createElement("div");
+  if (tree) {
+    if (!sheet.tree) throw new Fault("The sentence has no tree.", "Leave tree out.");
+    drawing.append(parsed(sheet.tree));
+  }
+  heads.forEach(([layer, head], at) => {
+    const svg = parsed(coreference && sheet.mentions ? sheet.panel_with_mentions : sheet.panel);
+    const panel = svg.querySelector(".panel");
+    panel.id = `panel${at}`;
+    Object.assign(panel.dataset, { layer, head });
+    const arcs = goldArcs(asking, pairs, byHead[at].peaks);
+    addLines(panel, linesOf(sheet, byHead[at].maps), arcs, { sheet, coreference, special, measure: run.measure });
+    const figure = document.createElement("figure");
+    const caption = document.createElement("figcaption");
+    caption.textContent = `Head ${layer}-${head}`;
+    figure.append(caption, svg);
+    drawing.append(figure);
+  });
+  if (relation && !pairs.length) asking.none = true;
+  return drawing.innerHTML;
+}
+
+function parsed(text) {
+  const found = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return document.importNode(found, true);
+}
+
+function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) {
+  const colours = JSON.parse(document.getElementById("colours").textContent);
+  const froms = new Map([...panel.querySelectorAll(".from")].map((each) => [each.dataset.position, each]));
+  const tos = new Map([...panel.querySelectorAll(".to")].map((each) => [each.dataset.position, each]));
+  const kinds = new Map(positionsOf(sheet).map((each) => [each.position, each]));
+  const isSpecial = (position) => position === null || !isWord(kinds.get(position));
+  const entities = new Map();
+  const mentions = coreference ? sheet.mentions ?? [] : [];
+  for (const [one, , , a] of mentions) for (const [other, , , b] of mentions) if (one === other && b < a) entities.set(`${a} ${b}`, one);
+  const norms = measure.endsWith("norms");
+  const largest = norms ? Math.max(0, ...lines.map(([, , weight]) => weight ?? 0)) || 1 : 1;
+  for (const [from, to, kept] of lines) {
+    const weight = kept ?? 0;
+    const key = `${from} ${to}`;
+    const arc = arcs.get(key);
+    const marked = arc !== undefined || entities.has(key);
+    if (weight / largest < LEAST && !marked) continue;
+    if (!special && (isSpecial(from) || (to !== null && isSpecial(to)))) continue;
+    const [start, end] = [froms.get(String(from)), tos.get(to === null ? "elsewhere" : String(to))];
+    if (!start || !end) continue;
+    const [left, right] = [start.querySelector("text"), end];
+    const size = Number(left.getAttribute("font-size"));
+    let colour = isSpecial(from) || isSpecial(to) ? colours.faint_line : colours.line;
+    if (entities.has(key)) colour = colours.entities[entities.get(key) % colours.entities.length];
+    if (arc !== undefined) colour = colours.gold;
+    const strength = Math.max(Math.min(weight / largest, 1), marked ? FAINTEST : 0);
+    const line = document.createElementNS(SVG, "line");
+    const set = (name, value) => line.setAttribute(name, value);
+    set("class", "line");
+    set("x1", (Number(left.getAttribute("x")) + 5).toFixed(1));
+    set("y1", (Number(left.getAttribute("y")) - size * 0.35).toFixed(1));
+    set("x2", (Number(right.getAttribute("x")) - 5).toFixed(1));
+    set("y2", (Number(right.getAttribute("y")) - size * 0.35).toFixed(1));
+    set("stroke", colour);
+    set("stroke-opacity", strength.toFixed(3));
+    set("stroke-width", ((0.5 + 2.5 * strength) * Math.sqrt(size / 14)).toFixed(2));
+    set("stroke-linecap", "round");
+    if (arc === false) set("stroke-dasharray", DASHED);
+    set("data-from", String(from));
+    set("data-to", to === null ? "elsewhere" : String(to));
+    if (kept !== null) set("data-weight", String(Number(weight.toPrecision(9))));
+    if (arc !== undefined) set("data-gold", arc ? "found" : "missed");
+    start.insertBefore(line, start.querySelector("rect, text"));
+  }
+}
+
+const COLUMNS = [
+  ["sent_id", "text"], ["layer", "integer"], ["head", "integer"], ["position", "integer"], ["index", "integer"],
+  ["dependent", "text"], ["found_position", "integer"], ["found", "text"], ["weight", "float"],
+  ["gold_head", "text"], ["relation", "text"], ["correct", "boolean"], ["special", "float"], ["run", "text"],
+];
+
+// What each word looks at most (or what looks at it), and whether that is its head.
+export function tops({ sheet, heads, direction, relation, run, number }, { saved, byHead }) {
+  const positions = positionsOf(sheet);
+  const backward = direction === "head_to_dependent";
+  const shown = new Set(sheet.shown);
+  const textAt = new Map();
+  for (const each of positions) if (!textAt.has(each.position)) textAt.set(each.position, each.text);
+  const stands = new Set(positions.map((each) => `${each.position} ${each.word}`));
+  const where = new Map(positions.filter((each) => each.word !== null).map((each) => [each.word, each.position]));
+  const apart = new Set(positions.filter((each) => each.kind === "first").map((each) => each.position));
+  const special = [...new Set(positions.filter((each) => !isWord(each)).map((each) => each.position))];
+  const savedHeads = saved && new Map([...saved].reverse().map((row) => [row.word, row.head_word]));
+  const forms = new Map(positions.map((each) => [each.word, each.form]));
+  const hidden = (place, head) => {
+    const other = where.get(head) ?? place;
+    const unseen = run.is_causal && (backward ? other < place : other > place);
+    return stands.has(`${place} ${head}`) || unseen || apart.has(place) || apart.has(other);
+  };
+  const rows = [];
+  heads.forEach(([layer, head], at) => {
+    const { maps, peaks } = byHead[at];
+    const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
+    for (const each of positions) {
+      if (each.word === null || each.sentence !== number || !shown.has(each.position)) continue;
+      const peak = peaks.get(each.position);
+      const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
+      const gold = savedHeads ? savedHeads.get(each.word) ?? null : each.head_word;
+      const kept = special.map((to) => weights.get(each.position)?.[to] ?? null);
+      rows.push({
+        sent_id: sheet.name, layer, head, position: each.position, index: each.index, dependent: each.text,
+        found_position: found, found: found === null ? null : textAt.get(found) ?? null,
+        weight: peak ? (backward ? peak.most_attending_weight : peak.most_attended_weight) : null,
+        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : each.head_form,
+        relation: savedHeads ? (gold === null ? null : relation) : each.relation,
+        correct: gold === null || hidden(each.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
+        special: kept.includes(null) ? null : kept.reduce((sum, value) => sum + value, 0),
+        run: run.name,
+      });
+    }
+  });
+  return rows;
+}
+
+function topsFrame(asking, found) {
+  const name = asking.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+  const frame = frameOf(tops(asking, found), COLUMNS);
+  for (const each of frame.columns) each.name = each.name.replace(/^found/, name);
+  return frame;
+}
+
+function notesOf(run, { sheet, relation, coreference, special }) {
+  const found = [...run.notes];
+  if (relation) found.push(run.notes_of_arcs);
+  if (coreference) found.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
+  if (!special) found.push("Special tokens, and attention to them, are left out.");
+  return [...found, ...sheet.notes];
+}
+
+// The text of the sentence in parts, each with whether it is a word of the hit.
+function wordsOf(sheet, number, hit) {
+  const match = /^(\d+):([\d,]+)$/.exec(hit);
+  if (hit && !match) throw new Fault(`hit cannot be ${hit.slice(0, 40)}.`, "A hit is SENTENCE:WORDS, as in 12:3,5.");
+  const marked = match && Number(match[1]) === number ? match[2].split(",").map(Number) : [];
+  return sheet.written.flatMap(([form, index, space]) => [[form, marked.includes(index)], ...(space ? [[" ", false]] : [])]);
+}

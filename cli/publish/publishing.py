@@ -1,0 +1,392 @@
+"""From a bank to a folder that any file host serves: its runs, their answers, and the pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+
+from attnbank.cli.commands.compute import keep_all
+from attnbank.cli.commands.query import by_section
+from attnbank.cli.explorer import colours
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.heads import measures
+from attnbank.cli.explorer.site import NAV
+from attnbank.cli.humanize import size
+from attnbank.cli.publish import answers, bundle, sheets
+from attnbank.cli.publish.licences import forbids
+from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
+from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.queries import Bank, analyses
+from attnbank.queries.patterns import HitOptions, finding, reads_run
+from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
+from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.sentences.choosing import run_over
+from attnbank.queries.sentences.reading import names as names_of_run
+from attnbank.sql import provenance, reading, registry
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.extras import need
+from attnbank.sql.header import RunChoice
+from attnbank.sql.outputs.atomic import check_folder, output_folder
+from attnbank.sql.runs import Run, chosen_run
+
+BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
+    "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
+)  # fmt: skip
+PROGRAMS = "page"
+"""The folder of the programs, which all banks of a publication share."""
+FORMAT = 1
+_HERE = Path(__file__).resolve().parent
+_EXPLORER = _HERE.parent / "explorer"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_STATEMENTS = (
+    "examples/at_work", "patterns/written", "sentences/maps", "sentences/peaks",
+    "sentences/saved_pairs",
+)  # fmt: skip
+"""The statements that the page runs itself."""
+_EXAMPLES = (
+    "pattern { V -[obj]-> O }",
+    "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
+    "pattern { N -[det]-> D; D.form <> lex.form }",
+)
+_SECONDS, _MEMORY = 3600.0, 4_000_000_000
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published: which runs of a bank, and how much of each.
+
+    `name` is the folder of the bank within the publication. `keep` says by the name of a run that
+    its single weights stay at home; `inputs` is how many inputs of each run go.
+    """
+
+    bank: Path
+    name: str
+    runs: tuple[str, ...] = ()
+    keep: Mapping[str, Keep] | None = None
+    inputs: int | None = None
+    may: bool = False
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was written: the folder of the bank, the bytes of the bank and of all, and notes."""
+
+    folder: Path
+    bank: int
+    total: int
+    notes: tuple[str, ...]
+
+
+def publish(
+    asked: Publication,
+    target: Path,
+    on_progress: OnProgress,
+    on_size: Callable[[int, int], None],
+    *,
+    adds: bool = False,
+    force: bool = False,
+) -> Published:
+    """Write a publication: the pages, their programs, and a bank in a folder of its own.
+
+    With `adds` the folder may hold other banks, which stay; with `force` a bank of the same name is
+    replaced. `on_size` is told the bytes of the bank and of the programs before the long work
+    begins. The bank's folder appears when it is whole.
+
+    Raises CallError for runs, names and folders that cannot be, and for a corpus whose licence does
+    not let its text be passed on, unless `asked.may`; MissingPackageError without the programs;
+    BankError if the bank cannot be read.
+    """
+    need("Publishing", "explore", "jinja2", "vl_convert")
+    listed = bundle.need_bundle()
+    if not _NAME.fullmatch(asked.name) or asked.name == PROGRAMS:
+        raise CallError(
+            f"{asked.name} cannot be the name of a published bank.",
+            "Give one of letters, digits, - and _: --name NAME.",
+        )
+    chosen = chosen_runs(asked.bank, asked.runs)
+    _check_licences(asked.bank, [*chosen.values()], may=asked.may)
+    if (
+        not adds
+        and target.exists()
+        and [each for each in target.iterdir() if each.name != asked.name]
+    ):
+        known = _banks(target)
+        if [each for each in known if each != asked.name] or not known:
+            raise CallError(
+                f"The folder {target} is not empty.",
+                "Name another, or put the bank beside what is there: --add",
+            )
+    home = check_folder(
+        target / asked.name,
+        last=MANIFEST,
+        owns=_owns,
+        force=force or not (target / asked.name).exists(),
+    )
+    notes: list[str] = []
+    if (error := sheets.can_draw_trees()) is not None:
+        notes.append(f"Sentences are published without their trees. {error}")
+    with output_folder(home, owns=_owns) as part:
+        folder = part.path
+        made = folder / BANK
+        excerpt = take(asked.bank, made, [*chosen.values()], keep=asked.keep, inputs=asked.inputs)
+        notes += excerpt.notes
+        on_size(made.stat().st_size, sum(listed["files"].values()))
+        _fill(folder, asked.name, on_progress)
+    programs = target / PROGRAMS
+    with output_folder(
+        check_folder(programs, last=bundle.LIST, owns=_owns, force=True), owns=_owns
+    ) as part:
+        _write_programs(part.path)
+    write_gallery(target)
+    total = sum(each.stat().st_size for each in target.rglob("*") if each.is_file())
+    return Published(home, (home / BANK).stat().st_size, total, tuple(notes))
+
+
+def _owns(folder: Path) -> Callable[[Path], bool]:
+    """Everything in the folder of a bank, or of the programs, was written by this command."""
+    return lambda place: True
+
+
+def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
+    with Bank(bank) as opened:
+        of_runs = opened.runs().filter(_named(runs))["corpus"].to_list()
+        rows = opened.info().corpora.select("name", "licence").rows()
+    for name, licence in rows:
+        if name in of_runs and not may and (why := forbids(licence)) is not None:
+            raise CallError(
+                f"The text of the corpus {name} may not be published: {why}.",
+                "If you may, say so: --i-may. Its licence is what the README beside it says, or"
+                " attnbank ingest ... --licence TEXT.",
+            )
+
+
+def _named(runs: Sequence[str]) -> Any:
+    import polars as pl
+
+    return pl.col("name").is_in(list(runs))
+
+
+def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
+    """Compute what the pages show at once, then write it beside the bank."""
+    made = folder / BANK
+    with Bank(made) as bank:
+        names = bank.runs()["name"].to_list()
+    for run in names:
+        keep_all(made, run, on_progress, replace=False)
+    cache = BankCache(made, _SECONDS, _MEMORY)
+    try:
+        with cache.open() as handle:
+            bank = handle.bank
+            runs = {run.id: run for run in (_run(bank, each) for each in names)}
+            steps = len(runs) * (len(analyses()) + 1)
+            for at, _ in enumerate(answers.write(folder / "answers", cache, runs)):
+                on_progress(Progress("answering", min(at, steps), steps))
+            answers.write_contents(folder / "answers" / "contents.json", cache)
+            for run in runs.values():
+                for done in sheets.write(folder / "sheets" / str(run.id), bank, run):
+                    on_progress(Progress("drawing", done, None))
+            manifest = _manifest(folder, name, bank, runs)
+    finally:
+        cache.close()
+    answers.write_json(folder / MANIFEST, manifest)
+    answers.write_json(folder / ANALYSES, _catalogue())
+    digest = manifest["bank"]["sha256"]
+    (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
+    shown = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
+             "colours": _line_colours(), "size": size(manifest["bank"]["bytes"])}  # fmt: skip
+    (folder / PAGE).write_text(_templates().get_template("page.html").render(shown), "utf-8")
+
+
+def _run(bank: Bank, name: str) -> Run:
+    """A run by its name, whatever it keeps."""
+    return chosen_run(bank.connection, RunChoice(), name)
+
+
+def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> dict[str, Any]:
+    info = bank.info()
+    rows = {row["id"]: row for row in info.runs.to_dicts()}
+    file = folder / BANK
+    defaults = {each: _default(bank, each) for each in analyses()}
+    pictures_of = [
+        f"{each.parent.name}/{each.name.removesuffix('.light.svg')}"
+        for each in sorted((folder / "answers").rglob("*.light.svg"))
+    ]
+    with bank.answering():
+        relations = bank.connection.execute(
+            "select distinct without_subtype(word.deprel) as relation from word"
+            " where word.head_index > 0 order by relation"
+        ).fetchall()
+    saved = bank.saved().to_dicts()
+    shown = None
+    with suppress(AttnbankError):
+        shown = run_over(bank, None, None, None).id
+    return {
+        "format": FORMAT,
+        "name": name,
+        "attnbank": provenance.version(),
+        "made": f"{provenance.now():%Y-%m-%d}",
+        "bank": {"bytes": file.stat().st_size, "sha256": bundle.digest(file)},
+        "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],
+        "choices": bank.choices().to_dicts(),
+        "corpora": info.corpora.select(
+            "name", "language", "licence", "citation", "sentences", "words", "annotation"
+        ).to_dicts(),
+        "models": info.models.select("name", "layers", "heads").to_dicts(),
+        "defaults": defaults,
+        "shown": shown,
+        "usual": {each: _usual(bank, each) for each in ("attention", "weights", "surprisal")},
+        "relations": [
+            "all",
+            *(each for (each,) in relations if each),
+            *(row["name"] for row in saved),
+        ],
+        "saved": [_saved(row) for row in saved],
+        "pictures": pictures_of,
+        "statements": {each: _with_variables(each) for each in _STATEMENTS},
+        "requests": [*_requests(bank, saved)],
+    }
+
+
+def _default(bank: Bank, name: str) -> int | None:
+    """The run that answers an analysis if none is named; None if none does."""
+    with suppress(AttnbankError):
+        found = bank.run_of(name)
+        return None if found is None else found.id
+    return None
+
+
+def _usual(bank: Bank, about: str) -> int | None:
+    """The run that answers a request about attention, its weights, or surprisal."""
+    with suppress(AttnbankError), bank.answering():
+        return finding.choose(
+            bank.connection, bank.path, None, wide=False, weights=about == "weights",
+            attention=about != "surprisal", surprisal=about == "surprisal",
+        ).id  # fmt: skip
+    return None
+
+
+def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page must know of a run, and what is said below a sentence that it has read."""
+    found = {each.name: getattr(run, each.name) for each in fields(run)}
+    with bank.answering():
+        facts = _facts(bank, run)
+        ((causal,),) = bank.connection.execute(
+            "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
+            " where run.id = $run",
+            {"run": run.id},
+        ).fetchall()
+    plain = [*pictures.notes([], facts)]
+    arcs = [*pictures.notes([], replace(facts, relation="all"))]
+    return found | {
+        "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
+        "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
+        "notes_of_arcs": next(each for each in arcs if each not in plain),
+        "notes_of_mentions": (
+            "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
+            " before it have its colour, and are drawn whatever their weight is."
+        ),
+    }  # fmt: skip
+
+
+def _facts(bank: Bank, run: Run) -> pictures.Facts:
+    told = names_of_run(bank, run)
+    return pictures.Facts(told["run"], told["model"], told["corpus"], told["measure"])
+
+
+def _saved(row: Mapping[str, Any]) -> dict[str, Any]:
+    circular = finding.asks_about_attention(row["request"])
+    selected = not circular and reads_run(row["request"])
+    return {
+        "name": row["name"], "request": row["request"], "is_circular": circular,
+        "warning": CIRCULAR if circular else SELECTED if selected else None,
+    }  # fmt: skip
+
+
+def _with_variables(name: str) -> str:
+    """A statement whose parameters are variables, which a page sets before it runs it."""
+    return reading.with_references(registry.statement(name), lambda each: f"getvariable('{each}')")
+
+
+def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The requests that are compiled ahead: those of saved relations, and some to begin with."""
+    asked = [(row["name"], row["request"]) for row in saved]
+    asked += [(None, each) for each in _EXAMPLES]
+    for name, request in asked:
+        with suppress(AttnbankError):
+            run = bank.run_of_request(request)
+            choice = HitOptions(limit=10_001, keys=True, run=run)
+            found = finding.question(request, choice=choice)
+            yield {
+                "name": name,
+                "request": request,
+                "compiled": {
+                    "statement": found.statement, "nodes": list(found.checked.pattern.nodes),
+                    "keys": [*dict.fromkeys(map(str, found.checked.keys))], "by_interval": False,
+                    "run": None if run is None else run.name,
+                },
+            }  # fmt: skip
+
+
+def _catalogue() -> dict[str, Any]:
+    """The analyses, as the page lists them and makes forms of, and what a grid is coloured by."""
+    listed = {
+        each.name: {
+            "name": each.name, "title": each.title, "paper": each.paper, "section": section,
+            "run": each.run is not None, "empty": each.empty, "notes": list(each.notes),
+            "plot": each.plot is not None,
+            "parameters": [asdict(one) | {"names_run": one.names_run} for one in each.parameters],
+        }
+        for section, those in by_section().items()
+        for each in those
+        if not each.is_own
+    }  # fmt: skip
+    grids = [{"key": key, **asdict(each)} for key, each in measures().items()]
+    return {"analyses": listed, "measures": grids}
+
+
+def _line_colours() -> dict[str, Any]:
+    return asdict(THEMES["light"].sentence)
+
+
+def _templates() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    found.filters |= {"size": size, "json": answers.json_text}
+    return found
+
+
+def _write_programs(folder: Path) -> None:
+    bundle.write(folder, provenance.version())
+    for name in ("style.css", "hover.js", "steps.js", "tools.js", "icon.svg"):
+        (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
+    (folder / "colours.css").write_text(colours.stylesheet(), encoding="utf-8")
+
+
+def _banks(target: Path) -> dict[str, dict[str, Any]]:
+    """The manifests of the banks of a publication, by the names of their folders."""
+    found = {}
+    for file in sorted(target.glob(f"*/{MANIFEST}")):
+        with suppress(OSError, ValueError):
+            read = json.loads(file.read_text(encoding="utf-8"))
+            if isinstance(read, dict) and read.get("format") == FORMAT:
+                found[file.parent.name] = read
+    return found
+
+
+def write_gallery(target: Path) -> None:
+    """Write the page that lists the banks of a publication."""
+    shown = {"banks": _banks(target), "programs": f"{PROGRAMS}/"}
+    text = _templates().get_template("gallery.html").render(shown)
+    part = target / f".{PAGE}.part"
+    part.write_text(text, encoding="utf-8")
+    part.replace(target / PAGE)

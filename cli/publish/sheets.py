@@ -1,0 +1,108 @@
+"""The sentences of a published bank as files: words, trees, and the panel that lines are drawn on.
+
+All but the lines is drawn here, by the code of `attnbank show`; which lines a head has, the page
+asks the bank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from attnbank.cli.publish.answers import write_json
+from attnbank.queries import Bank
+from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.sentence import Panel
+from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.sentences.choosing import Chosen
+from attnbank.queries.sentences.reading import Sheet, ShowOptions, sheet
+from attnbank.sql import registry
+from attnbank.sql.errors import AttnbankError, MissingPackageError
+from attnbank.sql.runs import Run
+
+IN_A_FILE = 4
+"""Sentences of one file: that of a sentence is its number divided by this."""
+_STYLE = re.compile(r' style="[^"]*"')
+_NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
+                                 "weight": pl.Float64})  # fmt: skip
+_NO_ARCS = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
+                                "is_found": pl.Boolean})  # fmt: skip
+_POSITION = (
+    "position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form",
+    "relation",
+)  # fmt: skip
+
+
+def write(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
+    """Write the sentences that a run has read, `IN_A_FILE` in a file; yields how many so far.
+
+    `names.json` has the number and the name of each, in the order of the text.
+    """
+    with bank.answering():
+        rows = bank.connection.execute(
+            registry.statement("sentences/of_run"), {"run": run.id}
+        ).fetchall()
+    write_json(folder / "names.json", [[number, name] for number, name in rows])
+    file: dict[str, Any] = {}
+    for at, (number, name) in enumerate(rows, 1):
+        chosen = Chosen(number, name, run.corpus, run.corpus_name)
+        with bank.answering():
+            found = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
+            written = bank.connection.execute(
+                registry.statement("examples/words"), {"sentence": number}
+            ).fetchall()
+        file[str(number)] = _json(found, chosen, written)
+        if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
+            write_json(folder / f"{number // IN_A_FILE}.json", file)
+            file = {}
+            yield at
+
+
+def _json(found: Sheet, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
+    shown = set(found.shown["position"])
+    words = found.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
+    has_rest = not shown.issuperset(words)
+    panel = Panel(chosen.name, 0, 0, found.words, _NO_LINES, _NO_ARCS, found.mentions)
+    bare = replace(panel, mentions=found.mentions.clear())
+    made: dict[str, Any] = {
+        "name": chosen.name,
+        "sequence": found.sequence,
+        "positions": found.by_word.select(_POSITION).rows(),
+        "shown": found.words["position"].to_list(),
+        "written": written,
+        "notes": [*found.left_out, *found.notes],
+        "panel": pictures.frame(bare, has_rest=has_rest),
+    }
+    if found.mentions.height:
+        made["mentions"] = found.mentions.rows()
+        made["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
+    tree = _tree(found)
+    return made if tree is None else made | {"tree": tree}
+
+
+def _tree(found: Sheet) -> str | None:
+    if found.tree is None:
+        return None
+    colours = THEMES["light"].sentence
+    room = max(pictures.tree_width(found.tree), 1200.0)
+    try:
+        drawn, _ = pictures.drawn_tree(found.tree, 0.0, 0.0, room, colours)
+    except MissingPackageError:  # said when the bank is published
+        return None
+    return _STYLE.sub("", drawn)
+
+
+def can_draw_trees() -> AttnbankError | None:
+    """The error of drawing trees where what draws them is not installed."""
+    from attnbank.sql.extras import need
+
+    try:
+        need("A tree", "spacy", "spacy")
+    except MissingPackageError as error:
+        return error
+    return None
