@@ -26,7 +26,9 @@ SECTIONS = {
     "Ask with a request": {"requests": ["find", "count", "score"]},
     "Keep what a request finds": {"requests": ["save", "saved"]},
     "See it": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
-    "Look after banks": {"banks": ["use", "delete", "upgrade", "export", "import", "merge"]},
+    "Look after banks": {
+        "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
+    },
 }  # fmt: skip
 """The commands by module, below the headings of the help."""
 

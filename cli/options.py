@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank.paths import bank_file
+from attnbank.sql.bank.paths import address_of, bank_file, shown_path
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subprocess_guard import LONGEST
 from attnbank.sql.suggest import did_you_mean
@@ -62,14 +62,15 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     if named is None:
         named = os.environ.get("ATTNBANK") or default
     ctx.meta["attnbank.bank"] = named  # a default of the command's own is then known later, too
-    bank_file(named)
+    if address_of(named) is None:
+        bank_file(named)
     return Path(named).expanduser()
 
 
 def typed_for(bank: Path) -> str:
     """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
-    return f"attnbank -b {quote(str(bank))}" if is_named else "attnbank"
+    return f"attnbank -b {quote(shown_path(bank))}" if is_named else "attnbank"
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:

@@ -24,6 +24,7 @@ _STAGES = {
     "keeping": ("Keeping", "analyses"),
     "answering": ("Answering", "sections"),
     "drawing": ("Drawing", "sentences"),
+    "fetching": ("Fetching", "MB"),
 }
 _BAR_OF_SHARE = "{desc}: {percentage:3.0f}%|{bar}|{postfix} [{elapsed}<{remaining}]"
 _EPOCHS_IN_A_LINE = 10

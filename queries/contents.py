@@ -10,7 +10,7 @@ import polars as pl
 
 from attnbank.queries.any_bank import AnyBank
 from attnbank.sql import registry
-from attnbank.sql.bank.paths import bank_file
+from attnbank.sql.bank.paths import shown_path, size_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.html import of_frame
 from attnbank.sql.quoting import literal, place
@@ -40,7 +40,7 @@ class Contents:
     def _repr_html_(self) -> str:
         parts = ("runs", "models", "corpora", "skipped", "tables")
         return (
-            f"<p><code>{escape(str(self.path))}</code>: {self.bytes:,} bytes,"
+            f"<p><code>{escape(shown_path(self.path))}</code>: {self.bytes:,} bytes,"
             f" format {self.format}, written by attnbank {escape(self.created_by)}</p>"
             + "".join(of_frame(getattr(self, part), part.capitalize()) for part in parts)
         )
@@ -54,7 +54,7 @@ def read(bank: AnyBank) -> Contents:
     parts = ("models", "corpora", "skipped", "departures")
     return Contents(
         bank.path,
-        bank.path.stat().st_size,
+        size_of(bank.path),
         format_,
         created_by,
         runs=runs(bank),
@@ -67,7 +67,7 @@ def runs(bank: AnyBank) -> pl.DataFrame:
     """The runs, one row each; `bytes` is a share of the file's, estimated by weights and sums."""
     weight = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     share = pl.col("weights") * weight + pl.col("distributions") * _BYTES_OF_SUMS
-    part = (share / share.sum()).fill_nan(0.0) * bank_file(bank.path).stat().st_size
+    part = (share / share.sum()).fill_nan(0.0) * size_of(bank.path)
     return _statement(bank, "contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
 
 

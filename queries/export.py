@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnbank.queries.bank import Bank
+from attnbank.sql.bank.paths import address_of, located
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import check_folder, output_folder
 from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
@@ -45,7 +46,7 @@ def export(
         # In a process of its own, since DuckDB can hang or crash on a damaged bank. It holds the
         # lock of the part, so that nobody takes the part away while it lives.
         locks = () if part.lock < 0 else (part.lock,)
-        asked = (bank.path.resolve(), part.path, run, str(folder), origin)
+        asked = (located(bank.path), part.path, run, str(folder), origin)
         with Guarded(bank.path, write_part, *asked, pass_fds=locks) as process:
             process.watch(_Moving(bank.path, part.path).check)
             for _ in process.messages():
@@ -57,7 +58,7 @@ def export(
 def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
     """The folder to export into; CallError as `export`, and if the bank itself is in it."""
     target = check_folder(folder, last=LOAD, owns=_owns, force=force)
-    if bank.resolve().is_relative_to(target):
+    if address_of(bank) is None and bank.resolve().is_relative_to(target):
         raise CallError(f"The bank {bank} is in the folder {folder}.", "Name another folder.")
     return target
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnbank.sql.bank.paths import located
 from attnbank.sql.errors import AttnbankError, QueryError
 from attnbank.sql.subprocess_guard import Channel, Guarded, out_of_memory, out_of_time
 
@@ -56,7 +57,7 @@ class Isolated(Guarded):
         self._seconds, self._memory = seconds, memory
         self._ends = time.monotonic() + _STARTING + seconds + GRACE  # until the statement begins
         super().__init__(
-            path, _answer, path.absolute(), statement, params, seconds, memory, rows, forks=forks
+            path, _answer, located(path), statement, params, seconds, memory, rows, forks=forks
         )
         self.watch(self._check)
 

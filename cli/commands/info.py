@@ -14,6 +14,7 @@ from attnbank.cli.humanize import counted, of_measure, reading_lines, size, unkn
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.options import conduct_lines
+from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.suggest import listed, shown
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def info(ctx: click.Context) -> None:
 
 
 def _for_programs(contents: Contents) -> str:
-    found: dict[str, Any] = {"path": str(contents.path)}
+    found: dict[str, Any] = {"path": shown_path(contents.path)}
     found |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
     for part in ("runs", "models", "corpora", "skipped", "departures", "tables"):
         found[part] = getattr(contents, part).to_dicts()
@@ -78,7 +79,7 @@ def _for_people(contents: Contents) -> str:
     """The contents as paragraphs of text, safe for a terminal; lines after the first indented."""
     paragraphs = [
         [
-            f"{shown(str(contents.path))}: {size(contents.bytes)}, written by attnbank"
+            f"{shown(shown_path(contents.path))}: {size(contents.bytes)}, written by attnbank"
             f" {shown(contents.created_by)}"
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),

@@ -12,7 +12,7 @@ import click
 
 from attnbank.cli.exit_status import command
 from attnbank.cli.humanize import size
-from attnbank.cli.options import BankCommand, bank_path, option, quiet_option, run_option
+from attnbank.cli.options import BankCommand, bank_path, option, quiet_option, run_option, typed_for
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
 from attnbank.sql.errors import CallError
@@ -123,3 +123,31 @@ def _serve(folder: Path, port: int) -> None:
     from attnbank.cli.publish.serving import serve
 
     serve(folder, port, opens_browser=sys.stdout.isatty())
+
+
+@command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand)
+@click.argument("url")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@quiet_option()
+def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
+    """Download a bank that somebody published.
+
+    FILE is by default called as in the address. What breaks off goes on where it stopped when the
+    same command is typed again. The file is compared with the digest that `publish` wrote.
+    """
+    from attnbank.ingest.progress import Progress
+    from attnbank.sql.bank.fetching import fetch, file_of
+
+    target = file_of(url) if file is None else file
+    with ProgressDisplay() as display:
+
+        def on_bytes(done: int, total: int | None) -> None:
+            millions = None if total is None else max(1, total // 10**6)
+            display(Progress("fetching", min(done // 10**6, millions or done), millions))
+
+        digest = fetch(url, target, on_bytes)
+    checked = "no digest stands beside it" if digest is None else "as it was published (SHA-256)"
+    notify(
+        f"{target} has {size(target.stat().st_size)}: {checked}.",
+        f"Next: {typed_for(target)} info",
+    )

@@ -19,6 +19,7 @@ import polars as pl
 
 from attnbank.queries import Bank
 from attnbank.queries.bank import open_for_requests
+from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import AttnbankWarning, BankError
 
 _MOST_ANSWERS = 256
@@ -152,6 +153,8 @@ class BankCache:
 
 
 def _mark(path: Path) -> _Mark:
+    if address_of(path) is not None:
+        return 0, 0, 0, 0  # what it reads says if it was replaced
     try:
         found = path.stat()
     except OSError as error:

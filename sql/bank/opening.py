@@ -22,7 +22,7 @@ from attnbank.sql.bank.connections import (
 )
 from attnbank.sql.bank.error_messages import explain, explained
 from attnbank.sql.bank.formats import check_format, check_tables, installed, is_empty, types_of
-from attnbank.sql.bank.paths import bank_file, check_is_duckdb
+from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs.atomic import new_part, remove_parts, take_name
@@ -91,7 +91,9 @@ def open_to_ask(
     `seconds` is how long each later statement may take. Raises as `open_to_read` does, and DuckDB's
     InterruptException if they are too few even to lock the settings.
     """
-    found = _open(path, existing(path), settings, spills, writes_below, seconds)
+    is_remote = address_of(path) is not None
+    place = Path(path) if is_remote else existing(path)
+    found = _open(path, place, settings, spills, writes_below, seconds)
     assert found is not None
     return found
 
@@ -115,12 +117,20 @@ def _open(
     may_be_empty: bool = False,
 ) -> tuple[DuckDBPyConnection, bool] | None:
     """Open the file at a place; None for a database with nothing in it, if it may be that."""
-    check_is_duckdb(path, place)
+    address = address_of(path)
+    if address is None:
+        check_is_duckdb(path, place)
     connection = connected(settings=GUARDED)
     run = connection.execute
     with closed_on_error(connection):
+        name = str(place)
+        if address is not None:
+            from attnbank.sql.bank import remote  # imported late, for what it imports
+
+            name = remote.register(connection, address).name
+            spills = False  # there is no folder beside it
         with explained(Path(path)):
-            once_unlocked(lambda: run(f"attach {literal(str(place))} as {_ALIAS} (read_only)"))
+            once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             run(f"use {_ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:
@@ -134,7 +144,8 @@ def _open(
             run("set enable_external_access = false")
             if not spills:
                 run("set disabled_filesystems = 'LocalFileSystem'")
-            _warn_of_unread_log(connection, place)
+            if address is None:
+                _warn_of_unread_log(connection, place)
             own = types_of(connection)
             if may_be_empty and is_empty(connection, own):
                 connection.close()

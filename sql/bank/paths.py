@@ -16,6 +16,37 @@ from attnbank.sql.outputs.atomic import kind_of_file
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Windows
 
 
+_ADDRESS = re.compile(r"(https?|hf):/{1,2}(?=[^/])")
+"""How an address begins; a Path makes one slash of two."""
+
+
+def address_of(path: str | Path) -> str | None:
+    """The address of a bank on another machine (https://..., hf://...); None for a file."""
+    text = os.fspath(path)
+    match = _ADDRESS.match(text)
+    return None if match is None else f"{match[1]}://{text[match.end() :]}"
+
+
+def shown_path(path: str | Path) -> str:
+    """A path as it was typed: an address with both of its slashes."""
+    return address_of(path) or os.fspath(path)
+
+
+def size_of(path: str | Path) -> int:
+    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
+    address = address_of(path)
+    if address is None:
+        return Path(path).stat().st_size
+    from attnbank.sql.bank import remote
+
+    return remote.found(remote.url_of(address))[0].size
+
+
+def located(path: str | Path) -> Path:
+    """The path of a bank from any folder: an address stays, a file is absolute."""
+    return Path(path) if address_of(path) is not None else Path(path).absolute()
+
+
 def bank_file(path: str | Path) -> Path:
     """The absolute path of a bank's file, which need not exist; a link would get its own log.
 
@@ -24,6 +55,11 @@ def bank_file(path: str | Path) -> Path:
     text = os.fspath(path)
     if not text:
         raise CallError("The bank has no name.", "Give the path of a file (-b FILE).")
+    if (address := address_of(text)) is not None:
+        raise CallError(
+            f"{address} is an address: a bank behind one can only be read.",
+            f"Fetch it first: attnbank fetch {address}",
+        )
     if text.startswith(":memory:"):
         raise CallError(
             "A bank in memory would be gone when the command ends.", "Give a file (-b FILE)."
