@@ -23,6 +23,7 @@ from attnbank.sql import reading, registry
 from attnbank.sql.bank.connections import readers
 from attnbank.sql.bank.error_messages import explained, is_damage
 from attnbank.sql.bank.opening import open_to_ask
+from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
@@ -97,10 +98,11 @@ class Bank(Requests):
         return ["path", *_FOR_PEOPLE, *(name for name in super().__dir__() if name[:2] == "__")]
 
     def __repr__(self) -> str:
-        return f"<Bank {self.path}{', closed' if self._cursors.is_closed else ''}>"
+        return f"<Bank {shown_path(self.path)}{', closed' if self._cursors.is_closed else ''}>"
 
     def _repr_html_(self) -> str:
-        return contents.of_bank(self.path, None if self._cursors.is_closed else self.runs())
+        runs = None if self._cursors.is_closed else self.runs()
+        return contents.of_bank(shown_path(self.path), runs)
 
     def __enter__(self) -> Self:
         return self

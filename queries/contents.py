@@ -145,9 +145,9 @@ OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "wor
 """Columns of runs that are shown beside each other, without the options."""
 
 
-def of_bank(path: Path, runs: pl.DataFrame | None) -> str:
+def of_bank(path: str, runs: pl.DataFrame | None) -> str:
     """A bank with a table of its runs; `runs` is None if the bank is closed."""
     if runs is None:
-        return f"<p>Bank <code>{escape(str(path))}</code>, closed</p>"
+        return f"<p>Bank <code>{escape(path)}</code>, closed</p>"
     shown = runs.select(name for name in OF_RUNS if name in runs.columns)
-    return f"<p>Bank <code>{escape(str(path))}</code></p>{of_frame(shown, 'Runs')}"
+    return f"<p>Bank <code>{escape(path)}</code></p>{of_frame(shown, 'Runs')}"

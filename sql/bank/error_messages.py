@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.errors import BankError
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
@@ -106,6 +107,24 @@ def is_damage(error: BaseException) -> bool:
     return any(word in text for word in words)
 
 
+_TOLD, _REST = "\u2063", "\u2064"
+"""Around and within what an error says of a bank behind an address; DuckDB passes on text alone."""
+
+
+def as_text(error: BankError) -> str:
+    """An error of reading a bank behind an address as a text in which `told_in` finds it."""
+    return f"{_TOLD}{error.fact}{_REST}{error.remedy}{_TOLD}"
+
+
+def told_in(error: BaseException) -> BankError | None:
+    """The error of reading a bank behind an address that an error of DuckDB was made of."""
+    parts = str(error).split(_TOLD)
+    if len(parts) < 3:
+        return None
+    fact, _, remedy = parts[-2].partition(_REST)
+    return BankError(fact, remedy)
+
+
 @contextmanager
 def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[None]:
     """Within, errors of DuckDB become those of `explain`; run no statement of a user's within."""
@@ -116,6 +135,8 @@ def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[No
     except duckdb.Error as error:
         raise explain(error, path, kept, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
+        if (told := told_in(error)) is not None:
+            raise told from error
         if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
             raise
         raise damaged(path, error) from error
@@ -125,6 +146,8 @@ def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN
     """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
     import duckdb
 
+    if (told := told_in(error)) is not None:
+        return told
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
     if holder is not None:
@@ -152,7 +175,9 @@ def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN
     is_of_system = any(reason in text.lower() for reason in _OF_SYSTEM)
     if isinstance(error, duckdb.IOException) and not is_of_system:
         return damaged(path, error)  # the system read the file: what stands in it makes no sense
-    return BankError(f"The bank {path} cannot be used: {text}", "See the whole error with --debug.")
+    return BankError(
+        f"The bank {shown_path(path)} cannot be used: {text}", "See the whole error with --debug."
+    )
 
 
 def _listed(messages: Mapping[str, tuple[str, str]], text: str, path: Path) -> BankError | None:
@@ -166,7 +191,9 @@ def _listed(messages: Mapping[str, tuple[str, str]], text: str, path: Path) -> B
 def damaged(path: Path, error: BaseException) -> BankError:
     """The error for a bank whose file is damaged."""
     reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
-    return BankError(f"The bank {path} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY)
+    return BankError(
+        f"The bank {shown_path(path)} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY
+    )
 
 
 def broken_off(path: Path, status: int) -> BankError:

@@ -127,15 +127,19 @@ def _open(
         if address is not None:
             from attnbank.sql.bank import remote  # imported late, for what it imports
 
-            name = remote.register(connection, address).name
-            spills = False  # there is no folder beside it
+            door = remote.register(connection, address)
+            name = door.name
         with explained(Path(path)):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
+            if address is not None:
+                door.shut()
             run(f"use {_ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:
                 run(setting)
-            run(f"set temp_directory = {literal(f'{place}.tmp' if spills else '')}")
+            # There is no folder beside an address.
+            beside = f"{place}.tmp" if spills and address is None else ""
+            run(f"set temp_directory = {literal(beside)}")
             if writes_below is not None:
                 # Its threads for writing wait for each other for ever if reading fails in the
                 # middle of a COPY (AsyncWriteQueue::AbortWrites).

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from attnbank.sql.bank.error_messages import as_text
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.extras import need
 
@@ -90,6 +91,8 @@ def found(url: str) -> tuple[Remote, bytes]:
 def _found(url: str) -> tuple[Remote, bytes]:
     with opened(url, 0, 16) as answer:
         if answer.status != 206:
+            if _body(answer, url, 12)[8:] != b"DUCK":
+                return Remote(url, 0, ""), b""
             raise BankError(
                 f"The host of {url} does not answer requests for a part of a file.",
                 f"Fetch the whole file: attnbank fetch {url}",
@@ -182,16 +185,19 @@ def url_of(address: str) -> str:
 
 
 @dataclass
-class Attached:
-    """A remote bank that a connection has, as `name` in a statement; errors of reading it."""
+class Door:
+    """The bank behind an address as a connection can attach it, under `name`, until it is shut."""
 
-    remote: Remote
     name: str
-    errors: list[BankError]
+    is_shut: bool = False
+
+    def shut(self) -> None:
+        """Let no statement open the file again; what is attached stays so."""
+        self.is_shut = True
 
 
-def register(connection: DuckDBPyConnection, address: str) -> Attached:
-    """Let a connection read the bank behind an address, and say under which name.
+def register(connection: DuckDBPyConnection, address: str) -> Door:
+    """Let a connection attach the bank behind an address.
 
     Raises BankError if there is none, or if it is not a DuckDB file, which its first bytes say;
     CallError and MissingPackageError as `url_of`.
@@ -202,12 +208,12 @@ def register(connection: DuckDBPyConnection, address: str) -> Attached:
         raise BankError(
             f"{address} is not a bank: it is not a DuckDB file.", "Give the address of a bank (-b)."
         )
-    errors: list[BankError] = []
-    connection.register_filesystem(_filesystem(remote, errors))
-    return Attached(remote, f"{_SCHEME}://bank", errors)
+    door = Door(f"{_SCHEME}://bank")
+    connection.register_filesystem(_filesystem(remote, door))
+    return door
 
 
-def _filesystem(remote: Remote, errors: list[BankError]) -> Any:
+def _filesystem(remote: Remote, door: Door) -> Any:
     import fsspec
 
     class OneFile(fsspec.AbstractFileSystem):  # type: ignore[misc]
@@ -217,9 +223,9 @@ def _filesystem(remote: Remote, errors: list[BankError]) -> Any:
         cachable = False
 
         def _open(self, path: str, mode: str = "rb", **_: Any) -> _File:
-            if mode != "rb":
-                raise OSError("a bank behind an address can only be read")
-            return _File(remote, errors)
+            if mode != "rb" or door.is_shut:
+                raise OSError("Permission denied: only the bank can be read")
+            return _File(remote)
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
             if not self.exists(path):
@@ -227,7 +233,7 @@ def _filesystem(remote: Remote, errors: list[BankError]) -> Any:
             return {"name": path, "size": remote.size, "type": "file"}
 
         def exists(self, path: str, **_: Any) -> bool:
-            return path.rstrip("/").endswith("bank")
+            return not door.is_shut and path.rstrip("/").endswith("bank")
 
         def modified(self, path: str) -> datetime:
             return datetime(2000, 1, 1, tzinfo=UTC)
@@ -238,9 +244,8 @@ def _filesystem(remote: Remote, errors: list[BankError]) -> Any:
 class _File:
     """A file as DuckDB reads it, from several threads: each has a place of its own in it."""
 
-    def __init__(self, remote: Remote, errors: list[BankError]) -> None:
+    def __init__(self, remote: Remote) -> None:
         self._remote = remote
-        self._errors = errors
         self._place = threading.local()
 
     def seek(self, place: int, whence: int = 0) -> int:
@@ -260,8 +265,7 @@ class _File:
         try:
             body = part(self._remote, start, count)
         except BankError as error:
-            self._errors.append(error)
-            raise OSError(str(error)) from error
+            raise OSError(as_text(error)) from error
         self._place.at = start + len(body)
         return body
 

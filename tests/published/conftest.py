@@ -1,0 +1,85 @@
+"""A bank with two runs, hostile names and a saved relation; published once, and served."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from once import Once
+
+from attnbank.cli.app import run
+from attnbank.cli.publish import bundle
+from attnbank.sql.errors import MissingPackageError
+
+ODD = """# newdoc id = <img src=x onerror=alert(2)>
+# sent_id = "><script>alert(3)</script>
+1	<script>alert(1)</script>	x	NOUN	_	_	3	nsubj	_	_
+2	&"'	x	CCONJ	_	_	1	cc	_	_
+3	שלום	x	VERB	_	_	0	root	_	Entity=(e1-person-1-new)
+4	\u202egnp.cod	x	NOUN	_	_	3	obj	_	Entity=(e1-person-1-giv)
+
+"""
+
+
+@pytest.fixture(scope="session")
+def two_runs(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+    """A bank that nobody may write to: stories read by an encoder and by a decoder, odd words."""
+    bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
+    folder = once("published_bank", lambda folder: _fill(folder, sample, bert, gpt2))
+    return folder / "bank.duckdb"
+
+
+def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
+    from attnbank.ingest import IngestOptions, ingest
+
+    bank, odd = folder / "bank.duckdb", folder / "<i>odd&'.conllu"
+    odd.write_text(ODD, encoding="utf-8")
+    stories = str(sample / "stories.conllu")
+    for corpus, model in ((stories, gpt2), (str(odd), bert), (stories, bert)):
+        ingest(IngestOptions((corpus,), bank, model, licence="CC BY-SA 4.0"))
+    assert run(["-b", str(bank), "compute", "head_distance"]) == 0
+    assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
+    saved = ["save", "subject", "pattern { V -[nsubj]-> S }", "--from", "S", "--to", "V"]
+    assert run(["-b", str(bank), *saved]) == 0
+
+
+@pytest.fixture(scope="session")
+def publication(once: Once, two_runs: Path) -> Path:
+    """The folder that `attnbank publish` fills from the bank."""
+    try:
+        bundle.need_bundle()
+    except MissingPackageError as error:
+        pytest.skip(str(error))
+
+    def fill(folder: Path) -> None:
+        site = folder / "site"
+        assert run(["-b", str(two_runs), "publish", str(site), "--name", "odd"]) == 0
+
+    return once("publication", fill) / "site"
+
+
+@contextlib.contextmanager
+def served(application: Any) -> Iterator[str]:
+    """The address of an ASGI application, while it answers."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(application, log_level="critical", lifespan="off", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def serving() -> Callable[[Any], contextlib.AbstractContextManager[str]]:
+    """What serves an application."""
+    return served

@@ -1,0 +1,98 @@
+"""An excerpt of a bank: its figures are those of the bank, or it says whose they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnbank.ingest.merge.excerpt import chosen_runs, take
+from attnbank.queries import open_bank
+from attnbank.sql.errors import CallError, QueryError
+
+
+def test_one_run_answers_as_in_the_bank(two_runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "one.duckdb"
+    runs = chosen_runs(two_runs)
+    name = [*runs.values()][-1]
+    found = take(two_runs, out, [name])
+    assert found.notes == ()
+    with open_bank(two_runs) as before, open_bank(out) as after:
+        assert after.runs()["name"].to_list() == [name]
+        assert after.info().corpora.height == 1
+        for analysis in ("best_head", "entropy", "head_accuracy", "relative_position"):
+            own = after.query(analysis)
+            assert own.equals(before.query(analysis, run=name)), analysis
+            assert own.height
+        request = "pattern { V -[nsubj]-> S; S =[1-1]=> V }"
+        assert after.find(request).equals(before.find(request, run=name, corpus="stories"))
+        assert after.saved()["name"].to_list() == ["subject"]
+        figures = [
+            bank.query("best_head", relation="subject", run=name) for bank in (before, after)
+        ]
+        assert figures[0].equals(figures[1])
+        shown = [bank.show("1", head="1-1", corpus="stories", run=name) for bank in (before, after)]
+        assert shown[0].weights.equals(shown[1].weights)
+
+
+def test_runs_are_chosen_by_name_or_number(two_runs: Path) -> None:
+    every = chosen_runs(two_runs)
+    (last,) = chosen_runs(two_runs, [str(max(every))]).values()
+    assert chosen_runs(two_runs, [last]) == {max(every): last}
+    with pytest.raises(CallError, match="There is no run nothing"):
+        chosen_runs(two_runs, ["nothing"])
+
+
+def test_peaks_alone_keep_the_figures_and_refuse_the_weights(
+    two_runs: Path, tmp_path: Path
+) -> None:
+    out, runs = tmp_path / "peaks.duckdb", chosen_runs(two_runs)
+    name = [*runs.values()][-1]
+    rows = take(two_runs, out, [name], keep={name: "peaks"}).rows
+    assert rows["attention"] == rows["attention_top"] == 0 < rows["peak"]
+    with open_bank(two_runs) as before, open_bank(out) as after:
+        assert after.query("best_head").equals(before.query("best_head", run=name))
+        with pytest.raises((CallError, QueryError), match="only its peaks and sums"):
+            after.show("1", head="1-1")
+
+
+def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
+    two_runs: Path, tmp_path: Path
+) -> None:
+    out, runs = tmp_path / "first.duckdb", chosen_runs(two_runs)
+    name = [*runs.values()][-1]
+    found = take(two_runs, out, [name], inputs=3)
+    assert found.rows["sequence"] == 3
+    assert [each.split(" the first 3 inputs")[0] for each in found.notes] == [f"Of {name}"]
+    with open_bank(out) as bank:
+        (run,) = bank.runs().to_dicts()
+        assert run["name"] == f"{name}, first 3"
+        ids = bank.sql("select sentence from sequence order by sentence")["sentence"].to_list()
+        every = bank.sql(
+            "select sentence.id from sentence inner join document on document.id ="
+            " sentence.document inner join run on run.corpus = document.corpus order by 1 limit 3"
+        )["id"].to_list()
+        assert ids == every
+        counted = bank.sql("select count(*) as n from head_distance")["n"].to_list()
+        assert counted == [0]  # it was computed from all inputs
+        n = bank.query("best_head", min_count=1).filter(relation="all")["n"].to_list()
+        words = bank.sql(
+            "select count(*) as n from word where deprel is not null and sentence in"
+            " (select sentence from sequence)"
+        )["n"].to_list()
+        assert n == words
+
+
+def test_what_is_of_the_user_alone_stays_at_home(two_runs: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import duckdb
+
+    own, out = tmp_path / "own.duckdb", tmp_path / "out.duckdb"
+    shutil.copy(two_runs, own)
+    with duckdb.connect(str(own)) as connection:
+        connection.execute("create table reading_times as select 1 as word, 300 as ms")
+    found = take(own, out)
+    assert found.notes == ("Tables of your own are left out: reading_times.",)
+    with open_bank(out) as bank:
+        assert "reading_times" not in bank.schema()["name"].to_list()
