@@ -1,7 +1,7 @@
 // One sentence: its words and trees were drawn when the bank was published, by the code of
 // attnbank show; the lines of the heads are drawn here, from what the bank has of them.
 import { link } from "./addresses.js";
-import { frameOf, rowsOf } from "./cells.js";
+import { fixed, frameOf, rowsOf } from "./cells.js";
 import { Fault } from "./database.js";
 import { ask, commandOf, DIRECTIONS, table } from "./views.js";
 
@@ -190,6 +190,8 @@ function drawn(asking, { saved, byHead }) {
   }
   heads.forEach(([layer, head], at) => {
     const svg = parsed(coreference && sheet.mentions ? sheet.panel_with_mentions : sheet.panel);
+    svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
+    svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
     Object.assign(panel.dataset, { layer, head });
@@ -239,13 +241,13 @@ function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) 
     const line = document.createElementNS(SVG, "line");
     const set = (name, value) => line.setAttribute(name, value);
     set("class", "line");
-    set("x1", (Number(left.getAttribute("x")) + 5).toFixed(1));
-    set("y1", (Number(left.getAttribute("y")) - size * 0.35).toFixed(1));
-    set("x2", (Number(right.getAttribute("x")) - 5).toFixed(1));
-    set("y2", (Number(right.getAttribute("y")) - size * 0.35).toFixed(1));
+    set("x1", fixed(Number(left.getAttribute("x")) + 5, 1));
+    set("y1", fixed(Number(left.getAttribute("y")) - size * 0.35, 1));
+    set("x2", fixed(Number(right.getAttribute("x")) - 5, 1));
+    set("y2", fixed(Number(right.getAttribute("y")) - size * 0.35, 1));
     set("stroke", colour);
-    set("stroke-opacity", strength.toFixed(3));
-    set("stroke-width", ((0.5 + 2.5 * strength) * Math.sqrt(size / 14)).toFixed(2));
+    set("stroke-opacity", fixed(strength, 3));
+    set("stroke-width", fixed((0.5 + 2.5 * strength) * Math.sqrt(size / 14), 2));
     set("stroke-linecap", "round");
     if (arc === false) set("stroke-dasharray", DASHED);
     set("data-from", String(from));

@@ -1,0 +1,480 @@
+"""The page of a published bank in Chromium: what it shows is what the commands print.
+
+They need playwright, a Chromium or Chrome of the system and `make web`, and are skipped without.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import browsers
+import polars as pl
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from attnbank.cli.app import run
+from attnbank.cli.publish.serving import site_of
+from attnbank.queries import open_bank
+from attnbank.queries.formats import columns_as_text
+
+Serving = Callable[[Any], AbstractContextManager[str]]
+pytestmark = pytest.mark.slow
+STORY = "pattern { V -[obj]-> O }"
+
+
+@pytest.fixture(scope="module")
+def address(publication: Path, serving: Serving) -> Iterator[str]:
+    with serving(site_of(publication)) as made:
+        yield f"{made}/odd/"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsers.launched() as made:
+        yield made
+
+
+@pytest.fixture
+def visitor(browser: Any, address: str) -> Iterator[Page]:
+    made = Page(browser, address)
+    yield made
+    assert made.said == []
+    assert all(each.startswith((made.host, "blob:")) for each in made.asked)
+    made.context.close()
+
+
+class Page(browsers.Visitor):
+    """A visitor of a published bank, whose addresses stand after the #."""
+
+    def __init__(
+        self, browser: Any, address: str, width: int = 1300, scheme: str = "light"
+    ) -> None:
+        super().__init__(browser, address, width, scheme)
+        self.base = address
+        self.host = "/".join(address.split("/")[:3])
+        self.ready()
+
+    def ready(self) -> Any:
+        """The page, once it is filled; that a bank has no log, which DuckDB asks, is no fault."""
+        for _ in range(2400):
+            is_filled = self.page.evaluate(
+                "document.querySelector('main')?.getAttribute('aria-busy') === null"
+                " && !!document.querySelector('main h1') && !!window.attnbank?.manifest"
+                " && !document.getElementById('status').textContent"
+            )
+            if is_filled:
+                break
+            self.page.wait_for_timeout(25)
+        else:
+            raise AssertionError("the page is not filled after a minute")
+        self.said[:] = [each for each in self.said if "404" not in each and ".wal" not in each]
+        return self.page
+
+    def see(self, path: str, **values: object) -> Any:
+        query = f"?{urlencode(values)}" if values else ""
+        self.page.goto(f"{self.base}#{quote(path)}{query}")
+        return self.ready()
+
+    def rows(self, at: int = 0) -> list[list[str]]:
+        """The cells of a table of the page, as they stand there."""
+        found: list[list[str]] = self.page.evaluate(
+            "at => [...document.querySelectorAll('main table')[at].tBodies[0].rows]"
+            ".map(row => [...row.cells].map(cell => cell.textContent.trim()))",
+            at,
+        )
+        return found
+
+
+def _cells(frame: pl.DataFrame, *left_out: str) -> list[list[str]]:
+    columns = columns_as_text(frame.drop(left_out, strict=False))
+    return [
+        list(map(str.strip, row)) for row in zip(*(each.cells for each in columns), strict=True)
+    ]
+
+
+def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
+    return [
+        ("/", {}),
+        ("/", {"by": "entropy", "run": runs[0]}),
+        ("/map", {}),
+        ("/head/1-1", {}),
+        ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}),
+        ("/sentences", {}),
+        ("/sentences", {"pattern": STORY}),
+        ("/sentences", {"pattern": STORY, "by": "O.upos, V.upos"}),
+        ("/sentence", {"sentence": 3, "head": "1-1,2-1", "relation": "all", "tree": 1}),
+        ("/sentence", {"sentence": 3, "head": "1-1", "coreference": 1, "plain": 1}),
+        ("/compare", {"run_a": runs[0], "run_b": runs[2]}),
+        ("/tables", {}),
+        ("/tables/best_head", {}),
+        ("/tables/best_head", {"min_count": 2}),
+        ("/tables/figure_6", {}),
+        ("/sql", {"statement": "select upos, count(*) as n from word group by all order by all"}),
+        ("/bank", {}),
+    ]
+
+
+@pytest.fixture(scope="module")
+def published(publication: Path) -> Path:
+    return publication / "odd" / "bank.duckdb"
+
+
+@pytest.fixture(scope="module")
+def runs(published: Path) -> list[str]:
+    with open_bank(published) as bank:
+        return list(bank.runs()["name"])
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_whole_at_every_size(
+    browser: Any, address: str, runs: list[str], width: int, scheme: str
+) -> None:
+    visitor = Page(browser, address, width, scheme)
+    for path, values in _views(runs):
+        page = visitor.see(path, **values)
+        assert page.locator("h1").count() == 1
+        assert page.locator('[role="alert"]').count() == 0, (path, values)
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, (path, values)
+        broken = page.evaluate(
+            "Promise.all([...document.images].map(each => each.decode().then(() => 0, () => 1)))"
+        )
+        assert not any(broken), path
+        if width == 1400:
+            assert browsers.faults(page) == [], (path, values)
+    assert visitor.said == []
+    assert all(each.startswith((visitor.host, "blob:")) for each in visitor.asked)
+    visitor.context.close()
+
+
+def test_the_command_of_a_view_gives_what_it_shows(
+    visitor: Page, published: Path, runs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = set()
+    for path, values in _views(runs):
+        page = visitor.see(path, **values)
+        command = page.locator(".tools code")
+        if not command.count():
+            assert path == "/tables" or not values, path
+            continue
+        name, *words = shlex.split(command.inner_text())
+        assert (name, words[:2]) == ("attnbank", ["-b", f"{visitor.base}bank.duckdb"])
+        seen.add(words[2])
+        assert run(["-b", str(published), *words[2:]]) == 0, words
+        capsys.readouterr()
+    assert seen == {"query", "find", "count", "show", "sql", "info"}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("best_head", {}),
+        ("best_head", {"min_count": 3}),
+        ("best_head", {"relation": "subject", "min_count": 1}),
+        ("head_accuracy", {"relation": "obj"}),
+        ("entropy", {}),
+        ("relative_position", {}),
+        ("special_tokens", {}),
+        ("figure_6", {}),
+        ("offset_baseline", {}),
+        ("table_1", {}),
+    ],
+)
+def test_tables_are_those_of_the_command(
+    visitor: Page, published: Path, name: str, values: dict[str, Any]
+) -> None:
+    visitor.see(f"/tables/{name}", **values)
+    with open_bank(published) as bank:
+        frame = bank.query(name, **values)
+    left_out = ["run"] if "run" in frame.columns and frame["run"].n_unique() == 1 else []
+    assert frame.height
+    assert visitor.rows() == _cells(frame.head(500), *left_out)
+
+
+def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
+    page = visitor.see("/", relation="obj", direction="head_to_dependent")
+    labels = page.eval_on_selector_all(".grid td a", "all => all.map(each => each.title)")
+    with open_bank(published) as bank:
+        frame = bank.query("head_accuracy", relation="obj")
+    frame = frame.filter(direction="head_to_dependent").sort("layer", "head")
+    own = [f"{row['layer']}-{row['head']}: {row['accuracy']:.3f}" for row in frame.to_dicts()]
+    assert labels == own
+
+
+def test_a_head_has_the_examples_of_the_explorer(visitor: Page, published: Path) -> None:
+    from attnbank.cli.explorer import head
+    from attnbank.cli.explorer.bank_cache import BankCache
+    from attnbank.cli.explorer.request import RequestContext
+
+    values = {"relation": "obj", "direction": "dependent_to_head"}
+    cache = BankCache(published, 60.0, 10**9)
+    with cache.open() as handle:
+        context = RequestContext(cache, handle, values, {"head": "1-1"}, "/head/1-1")
+        shown: dict[str, Any] = {}
+        head.view(context, shown)
+    cache.close()
+    page = visitor.see("/head/1-1", **values)
+    lines = page.eval_on_selector_all(
+        ".lines .line",
+        "all => all.map(each => [...each.querySelectorAll('bdi')].map(b => b.textContent))",
+    )
+    own = [
+        [line[name] for name in ("left", "hit", "right")]
+        for kind in ("Right", "Wrong")
+        for line in shown["examples"][kind]
+    ]
+    assert own and lines == own
+    errors = [[text for text, _ in row] for row in shown["errors"].rows]
+    assert errors in [visitor.rows(at) for at in range(page.locator("main table").count())]
+
+
+REQUESTS = [
+    STORY,
+    "pattern { V -[nsubj]-> S }",
+    "pattern { N [upos=NOUN] }",
+    'pattern { N [lemma="dog"] }',
+    "pattern { N [upos=NOUN|PROPN]; D -> N }",
+    "pattern { V -[nsubj]-> S; V -[obj]-> O }",
+    "pattern { V -[nsubj]-> S; V -[obj]-> O; O << S }",
+    "pattern { A < B; A [upos=DET]; B [upos=NOUN] }",
+    "pattern { V -[^punct|det]-> W }",
+    'pattern { V -[re"n.*"]-> W }',
+    'pattern { N [form=re".*s"] }',
+    "pattern { V [upos=VERB] } without { V -[obj]-> O }",
+    "pattern { V [upos=VERB] } with { V -[obj]-> O }",
+    "pattern { e: V -> W; e.label = obj }",
+    "pattern { N [!lemma] }",
+    "pattern { N [upos=NOUN, lemma] }",
+    "pattern { * -[root]-> R }",
+    "pattern { V -> A; V -> B; A < B }",
+    "pattern { A =[1-1]=> B }",
+    "pattern { V -[obj]-> O; O =[1-1]=> V }",
+    "pattern { V -[nsubj]-> S; S =[2-2]=> V }",
+    "pattern { A =[1-1]=> B; A -[det]-> B }",
+    "pattern { A =[1-1>0.2]=> B; A [upos=NOUN] }",
+    "pattern { A =[2-1>=0.1]=> B; B [upos=VERB] }",
+    "pattern { N [upos=NOUN]; N =[1-1]=> [CLS] }",
+    "pattern { A ~ B }",
+    "pattern { V [upos=VERB]; S [upos=PRON]; V -> S; S << V }",
+    'pattern { N [upos=NOUN]; N.form = "dog" }',
+    "pattern { A -[conj]-> B; A.upos = B.upos }",
+    "pattern { V -[obl]-> O; O -[case]-> P }",
+    "pattern { N [upos=NUM] }",
+    "pattern { A [upos=ADJ]; N -[amod]-> A }",
+    'pattern { N -[det]-> D; D [form="the"|"The"] }',
+    "pattern { V -[advmod]-> A }",
+    "pattern { V -[ccomp|xcomp]-> W }",
+    "pattern { P [upos=PUNCT]; V -> P }",
+    'pattern { V -[nsubj]-> S; S -[det]-> D; D [lemma="a"] }',
+    "pattern { A -> B; B -> C; A << C }",
+    "global { is_projective } pattern { V -[obj]-> O }",
+    'pattern { X [form="<script>alert(1)</script>"] }',
+]
+
+
+def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) -> None:
+    assert len(set(REQUESTS)) == 40
+    found = 0
+    with open_bank(published) as bank:
+        for request in REQUESTS:
+            page = visitor.see("/sentences", pattern=request, limit=500)
+            told = [each.inner_text() for each in page.locator('[role="alert"]').all()]
+            try:
+                frame = bank.find(request)
+            except Exception as error:
+                assert told and str(error).split("\n")[0][:60] in told[0], request
+                continue
+            assert told == [], request
+            lines = visitor.rows(page.locator("main table").count() - 1) if frame.height else []
+            names = frame["sent_id"].fill_null("no name")
+            own = frame.select("left", "hit", "right").insert_column(0, names).head(500).rows()
+            assert lines == [[each.strip() for each in line] for line in own], request
+            found += frame.height > 0
+    assert found >= 25
+
+
+@pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
+def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
+    from attnbank.queries.formats import can_be_crossed, crossed
+
+    visitor.see("/sentences", pattern=STORY, by=by)
+    with open_bank(published) as bank:
+        frame = bank.count(STORY, by)
+    keys = [name for name in frame.columns if name not in ("n", "share", "run")]
+    if can_be_crossed(frame, keys):
+        frame = crossed(frame, *keys)
+    assert frame.height and visitor.rows() == _cells(frame, "run")
+
+
+def test_the_compiler_refuses_as_the_command_does(visitor: Page) -> None:
+    for request, told in (
+        ("pattern { V -[obj]- O }", "line 1"),
+        ("pattern { A =[9-9]=> B }", "has no head 9-9"),
+        ("pattern { }", ""),
+    ):
+        page = visitor.see("/sentences", pattern=request)
+        if told:
+            assert told in page.locator('[role="alert"]').inner_text(), request
+
+
+_LINES = """all => all.map(each => ({
+    ...each.dataset, opacity: each.getAttribute("stroke-opacity"),
+    stroke: each.getAttribute("stroke"), wide: each.getAttribute("stroke-width"),
+    dash: each.getAttribute("stroke-dasharray"), head: each.closest(".panel").dataset.head}))"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"relation": "all"},
+        {"relation": "obj", "direction": "head_to_dependent"},
+        {"relation": "subject"},
+        {"coreference": True},
+        {"relation": "nsubj", "direction": "later_to_earlier", "run": 0},
+    ],
+)
+def test_lines_are_those_of_show(
+    visitor: Page, published: Path, runs: list[str], asked: dict[str, Any]
+) -> None:
+    asked = {**asked, "run": runs[0 if "run" in asked else 2]}
+    with open_bank(published) as bank:
+        read = "select distinct sentence from sequence where run = $run order by 1 limit 6"
+        number_of = {row["name"]: row["id"] for row in bank.runs().to_dicts()}
+        for number in bank.sql(read, {"run": number_of[asked["run"]]})["sentence"]:
+            given = {name: 1 if value is True else value for name, value in asked.items()}
+            page = visitor.see("/sentence", sentence=number, head="1-1,2-2", **given)
+            assert page.locator('[role="alert"]').count() == 0, (number, given)
+            shown = bank.show(int(number), head=["1-1", "2-2"], **asked)
+            lines = page.eval_on_selector_all(".line", _LINES)
+            assert sorted(map(_told, lines)) == sorted(_drawn(shown.svg))
+            assert visitor.rows(page.locator("main table").count() - 1) == _cells(shown.rows, "run")
+
+
+def _told(line: dict[str, Any]) -> str:
+    weight = line.get("weight")
+    line["weight"] = None if weight is None else f"{float(weight):.6g}"
+    names = ("head", "from", "to", "weight", "gold", "opacity", "stroke", "wide", "dash")
+    return json.dumps([line.get(name) for name in names])
+
+
+def _drawn(svg: str) -> Iterator[str]:
+    from xml.etree import ElementTree
+
+    for panel in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
+        if panel.get("class") != "panel":
+            continue
+        for line in panel.iter("{http://www.w3.org/2000/svg}line"):
+            given: dict[str, Any] = {
+                name.removeprefix("data-"): value for name, value in line.attrib.items()
+            }
+            given["head"] = panel.get("data-head")
+            for name, other in (("opacity", "opacity"), ("wide", "width"), ("dash", "dasharray")):
+                given[name] = line.get(f"stroke-{other}")
+            yield _told(given)
+
+
+def test_hostile_names_stay_text(visitor: Page, runs: list[str]) -> None:
+    page = visitor.see("/sentence", sentence='"><script>alert(3)</script>', run=runs[1], tree=1)
+    assert "<script>alert(1)</script>" in page.locator("main").inner_text()
+    for path, values in (
+        ("/", {"run": runs[1]}),
+        ("/sql", {"statement": "select form, '<img src=x onerror=alert(9)>' as \"<u>\" from word"}),
+        ("/sentences", {"pattern": 'pattern { X [form="<script>alert(1)</script>"] }'}),
+        ("/bank", {}),
+        ("/<img src=x onerror=alert(1)>", {}),
+    ):
+        page = visitor.see(path, **values)
+        assert page.locator("main script, main img[src=x], main u, main i").count() == 0, path
+    assert not any("dialog" in each for each in visitor.said)
+
+
+def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: Any) -> None:
+    visitor.see("/", relation="obj")
+    visitor.page.locator(".grid td a").first.click()
+    visitor.page.wait_for_url("**/head/1-1**")
+    visitor.ready()
+    text = visitor.page.locator("main").inner_text()
+    other = Page(browser, visitor.base)
+    other.page.goto(visitor.page.url)
+    other.page.reload()
+    other.ready()
+    assert other.page.locator("main").inner_text() == text
+    other.context.close()
+    visitor.page.go_back()
+    visitor.ready()
+    assert visitor.page.locator("h1").inner_text() == "Heads"
+    visitor.page.locator("select[name=relation]").select_option("nsubj")
+    visitor.page.locator("main form button").click()
+    visitor.page.wait_for_url("**relation=nsubj**")
+    visitor.ready()
+    assert "nsubj" in visitor.page.locator(".grid caption").inner_text()
+
+
+def test_what_is_taken_away_is_all_of_it(visitor: Page, published: Path, tmp_path: Path) -> None:
+    page = visitor.see("/tables/head_accuracy", relation="obj")
+    with page.expect_download() as waiting:
+        page.locator("[data-save=csv]").click()
+    waiting.value.save_as(tmp_path / "x.csv")
+    with open_bank(published) as bank:
+        frame = bank.query("head_accuracy", relation="obj")
+    kept = pl.read_csv(tmp_path / "x.csv")
+    assert kept.columns == frame.columns and kept.height == frame.height
+    assert kept["accuracy"].equals(frame["accuracy"])
+    page = visitor.see("/sentence", sentence=3, head="1-1", relation="all")
+    with page.expect_download() as waiting:
+        page.locator("[data-save=svg]").click()
+    waiting.value.save_as(tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text(encoding="utf-8").count("<line") > 3
+
+
+def test_a_host_without_ranges_gives_the_whole_bank(
+    browser: Any, publication: Path, serving: Serving
+) -> None:
+    async def answer(request: Request) -> Response:
+        file = publication / request.path_params["path"]
+        file = file / "index.html" if file.is_dir() else file
+        if not file.is_file():
+            return Response(status_code=404)
+        kind = {".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css",
+                ".html": "text/html", ".json": "application/json"}  # fmt: skip
+        body = file.read_bytes()
+        return Response(body, media_type=kind.get(file.suffix, "application/octet-stream"))
+
+    with serving(Starlette(routes=[Route("/{path:path}", answer)])) as host:
+        visitor = Page(browser, f"{host}/odd/")
+        visitor.see("/sql", statement="select count(*) as n from word")
+        assert visitor.page.locator('[role="alert"]').count() == 0
+        assert int(visitor.rows()[0][0]) > 0
+        assert visitor.said == []
+        visitor.page.evaluate("attnbank.manifest.bank.bytes = 6e8; attnbank.database.opened = null")
+        page = visitor.see("/sql", statement="select 1 as n")
+        assert "too large to be downloaded whole" in page.locator('[role="alert"]').inner_text()
+        visitor.context.close()
+
+
+def test_a_broken_host_is_told(browser: Any, publication: Path, serving: Serving) -> None:
+    async def answer(request: Request) -> Response:
+        path = request.path_params["path"]
+        file = publication / path
+        file = file / "index.html" if file.is_dir() else file
+        if path.endswith("bank.duckdb"):
+            return Response("gone", 503)
+        return FileResponse(file) if file.is_file() else Response(status_code=404)
+
+    with serving(Starlette(routes=[Route("/{path:path}", answer)])) as host:
+        visitor = Page(browser, f"{host}/odd/")
+        page = visitor.see("/sql", statement="select 1 as n")
+        assert "does not give the bank: 503" in page.locator('[role="alert"]').inner_text()
+        page = visitor.see("/")
+        assert page.locator(".grid").count() == 1  # what needs no bank is there all the same
+        visitor.context.close()
