@@ -32,16 +32,6 @@ def shown_path(path: str | Path) -> str:
     return address_of(path) or os.fspath(path)
 
 
-def size_of(path: str | Path) -> int:
-    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
-    address = address_of(path)
-    if address is None:
-        return Path(path).stat().st_size
-    from attnbank.sql.bank import remote
-
-    return remote.found(remote.url_of(address))[0].size
-
-
 def located(path: str | Path) -> Path:
     """The path of a bank from any folder: an address stays, a file is absolute."""
     return Path(path) if address_of(path) is not None else Path(path).absolute()

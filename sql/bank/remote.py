@@ -15,9 +15,11 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attnbank.sql.bank.error_messages import as_text
+from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.extras import need
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 TIMEOUT = 30.0
 """Seconds that a host may be silent."""
 _TRIES = 3
-_PAUSE = 0.5
+PAUSE = 0.5
 _MOST_AT_ONCE = 1 << 26
 """The most bytes of one part: DuckDB asks for blocks of 256 KiB."""
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
@@ -132,7 +134,7 @@ def _tried(read: Callable[[], _Read]) -> _Read:
         except _Refused:
             if at + 1 == _TRIES:
                 raise
-            time.sleep(_PAUSE * 2**at)
+            time.sleep(PAUSE * 2**at)
     raise AssertionError
 
 
@@ -157,6 +159,12 @@ def _body(answer: http.client.HTTPResponse, url: str, count: int) -> bytes:
     return body
 
 
+def size_of(path: str | Path) -> int:
+    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
+    address = address_of(path)
+    return Path(path).stat().st_size if address is None else found(url_of(address))[0].size
+
+
 def url_of(address: str) -> str:
     """Where an address is asked: hf://datasets/OWNER/NAME/FILE at the hub, others at themselves.
 
@@ -166,7 +174,7 @@ def url_of(address: str) -> str:
     scheme, _, rest = address.partition("://")
     if scheme != "hf":
         return address
-    need("An address hf://", "ingest", "huggingface_hub")
+    need("An address hf://", "remote", "huggingface_hub")
     from huggingface_hub import hf_hub_url
 
     kinds = {"datasets": "dataset", "models": "model", "spaces": "space"}

@@ -98,7 +98,7 @@ def large(two_runs: Path, tmp_path: Path) -> Host:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_PAUSE", 0.01)
+    monkeypatch.setattr(remote, "PAUSE", 0.01)
 
 
 def test_it_answers_as_the_file_does(two_runs: Path, host: Host, serving: Serving) -> None:
