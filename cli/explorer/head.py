@@ -82,7 +82,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         "missing": missing,
     }
     shown["command"] = context.command(
-        f"query {_COUNTED_AS}", run=shown["answered"], layer=layer, head=head,
+        f"query {_COUNTED_AS}", run=shown["answered"], head=name,
         relation=shown["relation"], direction=direction,
     )  # fmt: skip
     if best is not None:

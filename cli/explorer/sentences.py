@@ -171,6 +171,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
                 },
                 no_special=not asked["special"],
                 direction=asked["direction"] if relation else None,
+                output="sentence.svg",
             ),
         }
     shown |= {"words": _words(context, number, marked), "around": _around(context, number)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 from urllib.parse import urlencode
@@ -12,6 +13,7 @@ import pytest
 from explored_pages import Read
 from starlette.testclient import TestClient
 
+from attnbank.cli.app import run as run_command
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
@@ -57,6 +59,40 @@ def test_the_grid_has_the_rows_of_the_analysis(
     assert all(told[name] == pytest.approx(expected[name], abs=5e-4) for name in told)
     assert f"Run: {frame['run'][0]}" in page.text
     assert sum(link.startswith("/head/") for link in page.links) == len(told) + 1
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "command"),
+    [
+        ("/", {}, "query"),
+        ("/", {"by": "relation", "relation": "obj"}, "query"),
+        ("/map", {}, "query"),
+        ("/head/1-1", {}, "query"),
+        ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}, "query"),
+        ("/sentences", {"pattern": REQUEST}, "find"),
+        ("/sentences", {"pattern": REQUEST, "by": "O.upos, V.upos"}, "count"),
+        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "relation": "all", "tree": 1}, "show"),
+        ("/tables/best_head", {"min_count": 2}, "query"),
+        ("/sql", {"statement": "select upos, count(*) as n from word group by all"}, "sql"),
+        ("/bank", {}, "info"),
+    ],
+)
+def test_the_command_of_a_view_runs(
+    client: TestClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    path: str,
+    given: dict[str, object],
+    command: str,
+) -> None:
+    text = " ".join(_page(client, path, **given).text.split())
+    told = text.split("The command that gives this: ")[1].split(" Copy")[0]
+    name, *words = shlex.split(told)
+    assert (name, words[2]) == ("attnbank", command)
+    monkeypatch.chdir(tmp_path)
+    assert run_command(words) == 0, words
+    assert capsys.readouterr().out or any(tmp_path.iterdir())
 
 
 def test_a_run_of_a_training_has_a_slider_over_its_steps(

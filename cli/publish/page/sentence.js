@@ -37,7 +37,7 @@ export async function sentence(asked) {
     asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, {
       head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
       direction: relation && shown.direction !== DIRECTIONS[0] ? shown.direction : null,
-      coreference: shown.coreference, tree: shown.tree,
+      coreference: shown.coreference, tree: shown.tree, no_special: !shown.special, output: "sentence.svg",
     });
     Object.assign(shown, {
       answered: run.name,

@@ -179,8 +179,9 @@ export async function heads(asked) {
 export function commandOf(asked, what, options = {}) {
   const parts = [`attnbank -b ${asked.app.shell(asked.app.bankUrl)} ${what}`];
   for (const [name, value] of Object.entries(options)) {
-    if (value === true) parts.push(`--${name}`);
-    else if (value) parts.push(`--${name.replaceAll("_", "-")} ${asked.app.shell(value)}`);
+    const flag = `--${name.replaceAll("_", "-")}`;
+    if (value === true) parts.push(flag);
+    else if (value) parts.push(`${flag} ${asked.app.shell(value)}`);
   }
   return parts.join(" ");
 }
@@ -208,7 +209,7 @@ export async function head(asked) {
   delete shown.notes;
   const direction = asked.chosen("direction", DIRECTIONS);
   const relation = asked.text("relation");
-  asked.command = commandOf(asked, "query head_error", { run: run.name, layer: pair[1], head: pair[2], relation: relation || shown.relation, direction: relation ? direction : shown.direction });
+  asked.command = commandOf(asked, "query head_error", { run: run.name, head: name, relation: relation || shown.relation, direction: relation ? direction : shown.direction });
   const isUsual = !relation || (relation === shown.relation && direction === shown.direction);
   if (!isUsual && found.answered) {
     Object.assign(shown, { relation, direction });
