@@ -12,7 +12,15 @@ import click
 
 from attnbank.cli.exit_status import command
 from attnbank.cli.humanize import size
-from attnbank.cli.options import BankCommand, bank_path, option, quiet_option, run_option, typed_for
+from attnbank.cli.options import (
+    BankCommand,
+    bank_path,
+    option,
+    quiet_option,
+    remembered,
+    run_option,
+    typed_for,
+)
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
 from attnbank.sql.errors import CallError
@@ -82,7 +90,8 @@ def publish(
     from attnbank.sql.extras import need
 
     need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
-    if serves and not force and not adds and (folder / "index.html").is_file():
+    asks = runs or keep or inputs or name or adds or force or may or remembered(ctx, "bank")
+    if serves and not asks and (folder / "index.html").is_file():
         _serve(folder, port)
         return
     from attnbank.cli.publish.publishing import Publication, publish

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 
 from attnbank.cli.commands.compute import keep_all
 from attnbank.cli.commands.query import by_section
@@ -34,15 +35,19 @@ from attnbank.sql import provenance, reading, registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
 from attnbank.sql.header import RunChoice
-from attnbank.sql.outputs.atomic import check_folder, output_folder
+from attnbank.sql.outputs.atomic import check_folder, output_file, output_folder
 from attnbank.sql.runs import Run, chosen_run
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
+_OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, "answers", "sheets")
 PROGRAMS = "page"
 """The folder of the programs, which all banks of a publication share."""
+NO_JEKYLL = ".nojekyll"
+"""What tells GitHub Pages to serve the files as they are."""
 FORMAT = 1
+_WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -111,48 +116,69 @@ def publish(
             f"{asked.name} cannot be the name of a published bank.",
             "Give one of letters, digits, - and _: --name NAME.",
         )
+    _check_place(target, asked.name, adds=adds)
     chosen = chosen_runs(asked.bank, asked.runs)
     _check_licences(asked.bank, [*chosen.values()], may=asked.may)
-    if (
-        not adds
-        and target.exists()
-        and [each for each in target.iterdir() if each.name != asked.name]
-    ):
-        known = _banks(target)
-        if [each for each in known if each != asked.name] or not known:
-            raise CallError(
-                f"The folder {target} is not empty.",
-                "Name another, or put the bank beside what is there: --add",
-            )
     home = check_folder(
         target / asked.name,
         last=MANIFEST,
         owns=_owns,
         force=force or not (target / asked.name).exists(),
     )
+    programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
     notes: list[str] = []
     if (error := sheets.can_draw_trees()) is not None:
         notes.append(f"Sentences are published without their trees. {error}")
     with output_folder(home, owns=_owns) as part:
-        folder = part.path
-        made = folder / BANK
+        made = part.path / BANK
         excerpt = take(asked.bank, made, [*chosen.values()], keep=asked.keep, inputs=asked.inputs)
         notes += excerpt.notes
         on_size(made.stat().st_size, sum(listed["files"].values()))
-        _fill(folder, asked.name, on_progress)
-    programs = target / PROGRAMS
-    with output_folder(
-        check_folder(programs, last=bundle.LIST, owns=_owns, force=True), owns=_owns
-    ) as part:
-        _write_programs(part.path)
+        _fill(part.path, asked.name, on_progress)
+        with output_folder(programs, owns=_owns) as those:
+            _write_programs(those.path)
     write_gallery(target)
     total = sum(each.stat().st_size for each in target.rglob("*") if each.is_file())
     return Published(home, (home / BANK).stat().st_size, total, tuple(notes))
 
 
+def _check_place(target: Path, name: str, *, adds: bool) -> None:
+    """Raise CallError if what is in the folder is not a publication, or one with other banks."""
+    if not target.is_dir():
+        if target.exists() or target.is_symlink():
+            raise CallError(
+                f"{target} is not a folder.", "Name a folder, or one that is not there."
+            )
+        return
+    known = _banks(target)
+    index = target / PAGE
+    if index.exists() and _WRITTEN not in index.read_text(encoding="utf-8", errors="replace"):
+        raise CallError(f"{index} was not written by attnbank publish.", "Name another folder.")
+    if known:
+        write_gallery(target)  # a publication that was killed may have lacked the time
+    if not adds and any(each != name for each in known):
+        raise CallError(
+            f"The folder {target} has other banks: {', '.join(known)}.",
+            "Name another, or put the bank beside them: --add",
+        )
+    if not adds and not known and any(not _is_of_ours(each) for each in target.iterdir()):
+        raise CallError(
+            f"The folder {target} is not empty.",
+            "Name another, or put the bank beside what is there: --add",
+        )
+
+
+def _is_of_ours(path: Path) -> bool:
+    """Whether it is what a publication that was killed leaves: programs, or half of a folder."""
+    return path.name.startswith(".") or (path / bundle.LIST).is_file()
+
+
 def _owns(folder: Path) -> Callable[[Path], bool]:
-    """Everything in the folder of a bank, or of the programs, was written by this command."""
-    return lambda place: True
+    """Which files of a bank's folder, or of that of the programs, were written by this command."""
+    if (folder / MANIFEST).is_file():
+        return lambda place: place.parts[0] in _OF_A_BANK
+    is_programs = (folder / bundle.LIST).is_file()
+    return lambda place: is_programs
 
 
 def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
@@ -385,8 +411,8 @@ def _banks(target: Path) -> dict[str, dict[str, Any]]:
 
 def write_gallery(target: Path) -> None:
     """Write the page that lists the banks of a publication."""
-    shown = {"banks": _banks(target), "programs": f"{PROGRAMS}/"}
+    shown = {"banks": _banks(target), "programs": f"{PROGRAMS}/", "written": Markup(_WRITTEN)}
     text = _templates().get_template("gallery.html").render(shown)
-    part = target / f".{PAGE}.part"
-    part.write_text(text, encoding="utf-8")
-    part.replace(target / PAGE)
+    (target / NO_JEKYLL).touch()
+    with output_file(target / PAGE) as part:
+        part.write(text.encode())

@@ -1,0 +1,285 @@
+"""`attnbank publish`: what is refused, what stands in the folder, and what happens half-way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from browsers import ROOT
+
+from attnbank.cli.app import run
+from attnbank.cli.publish import bundle
+from attnbank.queries import open_bank
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
+
+
+@pytest.fixture(autouse=True)
+def needs_the_programs() -> None:
+    try:
+        bundle.need_bundle()
+    except Exception as error:
+        pytest.skip(str(error))
+
+
+def _publish(bank: Path, folder: Path, *options: str) -> int:
+    return run(["-b", str(bank), "publish", str(folder), *options])
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def _with_licence(bank: Path, made: Path, licence: str | None) -> Path:
+    shutil.copy(bank, made)
+    with duckdb.connect(str(made)) as connection:
+        connection.execute("update corpus set licence = $1 where name = 'stories'", [licence])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("licence", "why"),
+    [
+        ("LDC User Agreement", "its licence is LDC User Agreement"),
+        ("CC BY-NC-SA 4.0, without text", "its licence is CC BY-NC-SA 4.0, without text"),
+        (None, "no licence of it is known"),
+    ],
+)
+def test_a_text_that_may_not_be_passed_on_stays(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], licence: str | None,
+    why: str,
+) -> None:  # fmt: skip
+    bank = _with_licence(two_runs, tmp_path / "closed.duckdb", licence)
+    assert _publish(bank, tmp_path / "site") == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"Error: The text of the corpus stories may not be published: {why}."
+    assert told[1].startswith("If you may, say so: --i-may.")
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--name", "page"], "page cannot be the name of a published bank."),
+        (["--name", "../up"], "../up cannot be the name of a published bank."),
+        (["--run", "none"], "no run none"),
+        (["--keep", "maps"], "--keep cannot be maps."),
+        (["--keep", "none=peaks"], "--keep none=peaks names no run that is published."),
+        (["--sentences", "0"], "0 is not in the range"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_written(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str],
+    told: str,
+) -> None:  # fmt: skip
+    assert _publish(two_runs, tmp_path / "site", *options) == 2
+    error = capsys.readouterr().err
+    assert told in error and len(error.splitlines()) == 2
+    assert not (tmp_path / "site").exists()
+
+
+def test_folders_of_others_are_left_alone(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "thesis.txt").write_text("mine")
+    assert _publish(two_runs, site) == 2
+    assert "is not empty" in capsys.readouterr().err
+    (site / "index.html").write_text("<h1>My own page</h1>")
+    assert _publish(two_runs, site, "--add") == 2
+    assert "was not written by attnbank publish" in capsys.readouterr().err
+    (site / "index.html").unlink()
+    (site / "bank").mkdir()
+    (site / "bank" / "bank.json").mkdir()
+    assert _publish(two_runs, site, "--add") == 2
+    assert "is not empty" in capsys.readouterr().err
+    (tmp_path / "file").write_text("mine")
+    assert _publish(two_runs, tmp_path / "file") == 2
+    assert "is not a folder" in capsys.readouterr().err
+    assert (site / "thesis.txt").read_text() == "mine" and not (site / "page").exists()
+
+
+def test_without_the_programs_it_says_what_to_type(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(bundle, "WEB", tmp_path)
+    assert _publish(two_runs, tmp_path / "site") == 2
+    assert "type in a clone of it: make web" in capsys.readouterr().err
+    shutil.copytree(bundle.__file__.removesuffix("bundle.py") + "web", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "app.js").write_text("cut short")
+    assert _publish(two_runs, tmp_path / "site") == 2
+
+
+class _Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.mark.slow
+def test_a_publication_is_whole_and_escaped(publication: Path) -> None:
+    odd = publication / "odd"
+    digest = hashlib.sha256((odd / "bank.duckdb").read_bytes()).hexdigest()
+    manifest = json.loads((odd / "bank.json").read_text(encoding="utf-8"))
+    assert manifest["bank"] == {"bytes": (odd / "bank.duckdb").stat().st_size, "sha256": digest}
+    assert (odd / "bank.duckdb.sha256").read_text() == f"{digest}  bank.duckdb\n"
+    for page in (publication / "index.html", odd / "index.html"):
+        text = page.read_text(encoding="utf-8")
+        assert digest in text and "CC BY-SA 4.0" in text
+        tags = _Tags(text).found
+        assert not any(tag in ("img", "i", "b") for tag, _ in tags)
+        assert not any(name.startswith("on") for _, given in tags for name in given)
+        scripts = [given.get("src") for tag, given in tags if tag == "script"]
+        own = [None, *(f"../page/{name}.js" for name in ("hover", "steps", "tools", "app"))]
+        assert scripts == (own if page.parent == odd else [])
+        (policy,) = [
+            given["content"] or "" for tag, given in tags
+            if given.get("http-equiv") == "Content-Security-Policy"
+        ]  # fmt: skip
+        assert "default-src 'none'" in policy and "unsafe-inline" not in policy
+        assert "'unsafe-eval'" not in policy and "http" not in policy
+    assert (publication / "page" / "pyodide" / "attnbank.zip").is_file()
+    assert "MIT" in (publication / "page" / "LICENSES.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
+    with open_bank(publication / "odd" / "bank.duckdb") as bank:
+        names = {row["name"]: row["id"] for row in bank.runs().to_dicts()}
+        for name, number in names.items():
+            for analysis in ("head_accuracy", "entropy", "best_head", "special_tokens"):
+                file = publication / "odd" / "answers" / str(number) / f"{analysis}.json"
+                told = json.loads(file.read_text(encoding="utf-8"))
+                frame = bank.query(analysis, run=name)
+                columns = [each["name"] for each in told["columns"]]
+                assert columns == frame.columns
+                assert told["values"] == [list(each) for each in frame.get_columns()]
+                assert frame.height or analysis == "best_head"
+
+
+@pytest.mark.slow
+def test_a_second_bank_stands_beside_the_first(
+    publication: Path, two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Path(shutil.copytree(publication, tmp_path / "site"))
+    assert _publish(two_runs, site, "--name", "second") == 2
+    assert "has other banks: odd" in capsys.readouterr().err
+    (site / "second").mkdir()
+    (site / "second" / "thesis.txt").write_text("mine")
+    options = ["--name", "second", "--run", "stories/tiny-bert", "--keep", "peaks"]
+    assert _publish(two_runs, site, "--add", "--force", *options, "--sentences", "6") == 0
+    lines = capsys.readouterr().err.splitlines()
+    sizes = [each for each in lines if each.startswith("The bank takes ")]
+    assert sizes and lines.index(sizes[0]) == 0, "the size is said first"
+    assert (site / "second" / "thesis.txt").read_text() == "mine"
+    text = (site / "index.html").read_text(encoding="utf-8")
+    links = [given["href"] for tag, given in _Tags(text).found if tag == "a"]
+    assert links == ["odd/", "second/"]
+    with open_bank(site / "second" / "bank.duckdb") as bank:
+        (row,) = bank.runs().to_dicts()
+        assert (row["keep"], row["name"]) == ("peaks", "stories/tiny-bert, first 6")
+        assert bank.sql("select count(*) as n from sequence")["n"].item() == 6
+    (site / "index.html").unlink()  # as if it had been killed before its last step
+    assert _publish(two_runs, site, "--add", "--name", "odd") == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert (site / "index.html").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.slow
+def test_killed_at_any_time_the_same_command_ends_it(
+    publication: Path, two_runs: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "attnbank", "-b", str(two_runs), "publish", "site",
+               "--name", "odd", "--run", "stories/tiny-bert"]  # fmt: skip
+    for after, number in ((2, signal.SIGKILL), (9, signal.SIGINT), (20, signal.SIGKILL)):
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        try:
+            running.wait(after)
+        except subprocess.TimeoutExpired:
+            running.send_signal(number)
+        assert running.wait(60) in (0, 1, -signal.SIGKILL)
+        assert not (tmp_path / "site" / "odd").exists() or running.returncode == 0
+    ended = subprocess.run(
+        [*command, "--force"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    site = tmp_path / "site"
+    assert _names(site) == [".nojekyll", "index.html", "odd", "page"]
+    assert _names(site / "page") == _names(publication / "page")
+    assert _names(site / "odd") == _names(publication / "odd")
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_said_and_leaves_nothing(two_runs: Path, tmp_path: Path) -> None:
+    limited = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY));"
+        "from attnbank.cli.app import run; sys.exit(run(sys.argv[2:]))"
+    )
+    for limit in (100_000, 2_000_000):
+        done = subprocess.run(
+            [sys.executable, "-c", limited, str(limit), "-b", str(two_runs), "publish", "site",
+             "--run", "stories/tiny-bert"],
+            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 1 and "is full" in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "site" / "bank").exists()
+        assert not [each for each in tmp_path.rglob("*") if each.is_file()]
+
+
+@pytest.mark.slow
+def test_it_serves_ranges_to_this_machine_alone(publication: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "publish", str(publication), "--serve", "--port", "0"],
+        env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    try:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        assert line.startswith("The published bank is at http://127.0.0.1:"), line
+        address = line.split()[-1]
+
+        def ask(path: str, **headers: str) -> tuple[int, Any, bytes]:
+            asked = urllib.request.Request(f"{address}{path}", headers=headers)
+            try:
+                with urllib.request.urlopen(asked) as answer:
+                    return answer.status, answer.headers, answer.read()
+            except urllib.error.HTTPError as error:
+                return error.code, error.headers, b""
+
+        bank = (publication / "odd" / "bank.duckdb").read_bytes()
+        status, headers, body = ask("odd/bank.duckdb", Range="bytes=8-11")
+        assert (status, body) == (206, b"DUCK") and headers["Content-Range"].endswith(
+            f"/{len(bank)}"
+        )
+        assert ask("odd/bank.duckdb")[2] == bank
+        assert ask("", Host="evil.example")[0] == 400
+        assert ask("../../../../etc/passwd")[0] == 404
+        assert ask("%2e%2e/%2e%2e/%2e%2e/etc/passwd")[0] == 404
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) == 0
+    finally:
+        running.kill()
+        running.wait()
