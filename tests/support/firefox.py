@@ -53,6 +53,15 @@ class Firefox:
         """What a script returns."""
         return self.ask("ExecuteScript", script=script, args=[], sandbox="system")["value"]
 
+    def seen(self, address: str, is_filled: str, script: str) -> Any:
+        """What a script returns of a page, once another says that it is filled."""
+        self.go(address)
+        for _ in range(1200):
+            if self.run(is_filled):
+                return self.run(f"return {script}")
+            time.sleep(0.05)
+        raise AssertionError("the page is not filled after a minute")
+
 
 @contextmanager
 def launched() -> Iterator[Firefox]:

@@ -100,6 +100,7 @@ class App {
 
   async show() {
     const turn = ++this.shownAt;
+    const address = location.hash;
     const { path, given } = here();
     const [, view, template, title] = VIEWS.find(([pattern]) => pattern.test(path)) ?? [];
     const asked = new Asked(this, path, given);
@@ -118,11 +119,12 @@ class App {
       name = "fragment.html";
     }
     if (turn !== this.shownAt) return; // somebody went on meanwhile
-    shown.notes = [...asked.notes, ...(shown.notes_below ? [] : [])];
+    shown.notes = asked.notes;
     shown.command = asked.command;
     shown.has_rows = asked.frame !== null;
     if (shown.drawn) shown.drawn = new nunjucks.runtime.SafeString(shown.drawn);
     this.#fill(this.templates.render(name, shown), shown.title, asked);
+    this.main.dataset.address = address;
   }
 
   #fill(html, title, asked) {

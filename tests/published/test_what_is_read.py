@@ -1,0 +1,154 @@
+"""How much of a published bank a page reads: requests and bytes, on real text; and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import browsers
+import firefox
+import pytest
+from counting_host import Counted
+from published_pages import Page, cells
+
+from attnbank.queries import open_bank
+
+Serving = Callable[[Any], AbstractContextManager[str]]
+pytestmark = pytest.mark.slow
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def host(gum_publication: Path) -> Counted:
+    return Counted(gum_publication)
+
+
+@pytest.fixture(scope="module")
+def address(host: Counted, serving: Serving) -> Iterator[str]:
+    with serving(host) as made:
+        yield f"{made}/gum/"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsers.launched() as made:
+        yield made
+
+
+@pytest.fixture
+def visitor(browser: Any, address: str, host: Counted) -> Iterator[Page]:
+    host.asked.clear()
+    made = Page(browser, address)
+    yield made
+    assert made.said == []
+    made.context.close()
+
+
+def _is_data(path: str) -> bool:
+    return path.startswith("/gum/")
+
+
+def _is_bank(path: str) -> bool:
+    return path.endswith("bank.duckdb")
+
+
+def test_the_grid_needs_neither_duckdb_nor_much(visitor: Page, host: Counted) -> None:
+    assert visitor.page.locator(".grid td a").count() == 72
+    requests, size = host.taken(lambda path: True)
+    assert size < 4 * MEGABYTE and requests < 25
+    assert host.taken(lambda path: _is_bank(path) or "wasm" in path or "pyodide" in path)[0] == 0
+    host.asked.clear()
+    visitor.see("/", relation="obj")
+    visitor.see("/", relation="nsubj", direction="head_to_dependent")
+    assert host.taken(_is_data)[0] == 0, "the next relation is there already"
+
+
+def test_a_link_to_a_sentence_reads_little_of_the_bank(visitor: Page, host: Counted) -> None:
+    page = visitor.see("/sentence", sentence=5, head="3-9", relation="all", tree=1)
+    assert page.locator(".line").count() > 5
+    requests, size = host.taken(_is_data)
+    assert size < 8 * MEGABYTE and 10 < requests < 100
+    host.asked.clear()
+    visitor.see("/sentence", sentence=5, head="3-9", relation="obj", tree=1)
+    visitor.see("/sentence", sentence=5, head="3-9", relation="nsubj", tree=1)
+    assert host.taken(_is_data)[0] == 0, "another relation of the same sentence is there already"
+    visitor.see("/sentence", sentence=6, head="3-9", relation="nsubj", tree=1)
+    requests, size = host.taken(_is_data)
+    assert size < 4 * MEGABYTE and 0 < requests < 60
+
+
+def test_examples_of_the_next_relation_need_no_request(visitor: Page, host: Counted) -> None:
+    values = {"direction": "dependent_to_head"}
+    page = visitor.see("/head/3-9", relation="obj", **values)
+    assert page.locator(".lines .line").count() > 5
+    _, size = host.taken(_is_data)
+    assert size < 12 * MEGABYTE
+    host.asked.clear()
+    page = visitor.see("/head/3-9", relation="nsubj", **values)
+    assert page.locator(".lines .line").count() > 5
+    assert [each for each in host.asked if each[1] and _is_bank(each[0])] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("best_head", {}),
+        ("best_head", {"min_count": 50}),
+        ("best_head_held_out", {}),
+        ("head_accuracy", {"relation": "conj"}),
+        ("offset_baseline", {}),
+        ("table_1", {}),
+        ("special_tokens", {}),
+        ("entropy", {}),
+        ("relative_position", {}),
+        ("head_pattern", {}),
+        ("attention_by_class", {}),
+    ],
+)
+def test_figures_of_real_text_are_those_of_query(
+    visitor: Page, gum_publication: Path, name: str, values: dict[str, Any]
+) -> None:
+    visitor.see(f"/tables/{name}", **values)
+    with open_bank(gum_publication / "gum" / "bank.duckdb") as bank:
+        frame = bank.query(name, **values)
+    assert frame.height > 3
+    assert visitor.rows() == cells(frame.head(500), "run")
+
+
+def test_requests_on_real_text_find_what_find_finds(visitor: Page, gum_publication: Path) -> None:
+    request = "pattern { V -[obj]-> O } without { O =[3-1]=> V }"
+    with open_bank(gum_publication / "gum" / "bank.duckdb") as bank:
+        frame = bank.find(request)
+    page = visitor.see("/sentences", pattern=request, limit=500)
+    lines = visitor.rows(page.locator("main table").count() - 1)
+    own = frame.select("sent_id", "left", "hit", "right").rows()
+    assert lines == [[each.strip() for each in line] for line in own]
+    assert frame.height == 165
+
+
+def test_firefox_shows_the_same(gum_publication: Path, address: str, browser: Any) -> None:
+    visitor = Page(browser, address)
+    with firefox.launched() as opened:
+        for path, values in (
+            ("/", {"relation": "obj"}),
+            ("/head/3-9", {"relation": "obj", "direction": "dependent_to_head"}),
+            ("/sentence", {"sentence": 5, "head": "3-9", "relation": "all", "tree": 1}),
+            ("/tables/best_head", {"min_count": 50}),
+            ("/sentences", {"pattern": "pattern { V -[obl]-> O }", "by": "O.upos"}),
+            ("/sql", {"statement": "select count(*) as n from word"}),
+        ):
+            text = visitor.see(path, **values).evaluate(SEEN)
+            assert text["alerts"] == 0 and len(text["text"]) > 30
+            assert opened.seen(visitor.address_of(path, **values), FILLED, SEEN) == text, path
+    visitor.context.close()
+
+
+FILLED = """return document.querySelector('main')?.getAttribute('aria-busy') === null
+    && document.querySelector('main')?.dataset.address === location.hash
+    && !document.getElementById('status').textContent"""
+SEEN = """(() => ({
+    title: document.title, alerts: document.querySelectorAll('[role=alert]').length,
+    lines: document.querySelectorAll('.line').length,
+    text: document.querySelector('main').textContent.replace(/\\s+/g, ' ').trim()}))()"""
