@@ -61,6 +61,10 @@ _EXAMPLES = (
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
     "pattern { N -[det]-> D; D.form <> lex.form }",
 )
+_HEADERS = 3 * 4096
+"""Bytes before the first block of a DuckDB file."""
+_PAGE = 16_384
+"""Bytes that DuckDB in a browser reads at least, from a multiple of them."""
 _SECONDS, _MEMORY = 3600.0, 4_000_000_000
 
 
@@ -259,7 +263,11 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "name": name,
         "attnbank": provenance.version(),
         "made": f"{provenance.now():%Y-%m-%d}",
-        "bank": {"bytes": file.stat().st_size, "sha256": bundle.digest(file)},
+        "bank": {
+            "bytes": file.stat().st_size,
+            "sha256": bundle.digest(file),
+            "opening": _opening(bank),
+        },
         "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],
         "choices": bank.choices().to_dicts(),
         "corpora": info.corpora.select(
@@ -279,6 +287,26 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "statements": {each: _with_variables(each) for each in _STATEMENTS},
         "requests": [*_requests(bank, saved)],
     }
+
+
+def _opening(bank: Bank) -> list[tuple[int, int]]:
+    """The first and last bytes of what DuckDB reads to open the bank: its headers and catalog."""
+    with bank.answering():
+        ((size,),) = bank.connection.execute(
+            "select block_size from pragma_database_size() where database_name = current_catalog()"
+        ).fetchall()
+        blocks = bank.connection.execute(
+            "select block_id from pragma_metadata_info(current_catalog()) order by block_id"
+        ).fetchall()
+    found = [(0, _PAGE)]
+    for (block,) in blocks:
+        start = (_HEADERS + block * size) // _PAGE * _PAGE
+        end = -(-(_HEADERS + (block + 1) * size) // _PAGE) * _PAGE
+        if start > found[-1][1]:
+            found.append((start, end))
+        else:
+            found[-1] = found[-1][0], end
+    return [(start, min(end, bank.path.stat().st_size) - 1) for start, end in found]
 
 
 def _default(bank: Bank, name: str) -> int | None:

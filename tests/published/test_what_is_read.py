@@ -69,14 +69,16 @@ def test_a_link_to_a_sentence_reads_little_of_the_bank(visitor: Page, host: Coun
     page = visitor.see("/sentence", sentence=5, head="3-9", relation="all", tree=1)
     assert page.locator(".line").count() > 5
     requests, size = host.taken(_is_data)
-    assert size < 8 * MEGABYTE and 10 < requests < 100
+    assert size < 8 * MEGABYTE and 10 < requests < 45
+    asked = [path for path, _ in host.asked if path.startswith("/gum/bank.duckdb")]
+    assert set(asked) == {"/gum/bank.duckdb"}, "no log is asked for"
     host.asked.clear()
     visitor.see("/sentence", sentence=5, head="3-9", relation="obj", tree=1)
     visitor.see("/sentence", sentence=5, head="3-9", relation="nsubj", tree=1)
     assert host.taken(_is_data)[0] == 0, "another relation of the same sentence is there already"
     visitor.see("/sentence", sentence=6, head="3-9", relation="nsubj", tree=1)
     requests, size = host.taken(_is_data)
-    assert size < 4 * MEGABYTE and 0 < requests < 60
+    assert size < 4 * MEGABYTE and 0 < requests < 25
 
 
 def test_examples_of_the_next_relation_need_no_request(visitor: Page, host: Counted) -> None:

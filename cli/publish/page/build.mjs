@@ -41,6 +41,7 @@ for (const [from, to] of copies) {
   const text = to.endsWith("js") ? bytes.toString("utf8").replace(/^\/\/# sourceMappingURL=.*$/gm, "") : bytes;
   fs.writeFileSync(path.join(target, to), text);
 }
+fs.copyFileSync(path.join(here, "ranges.js"), path.join(target, "ranges.js"));
 // Few hosts compress it, and it is a quarter of its size then.
 const wasm = fs.readFileSync(path.join(modules, "@duckdb/duckdb-wasm/dist/duckdb-eh.wasm"));
 fs.writeFileSync(path.join(target, "duckdb-eh.wasm.gz"), gzipSync(wasm, { level: 9 }));

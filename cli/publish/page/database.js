@@ -5,6 +5,9 @@ import * as duckdb from "@duckdb/duckdb-wasm";
 export const MOST_WHOLE = 500e6;
 // Bytes of a bank that is downloaded whole where its host answers no ranges.
 
+const AHEAD = 81_920;
+// Bytes that are read at least: a block of the bank, and what DuckDB reads beyond it.
+
 export class Fault extends Error {
   constructor(fact, remedy = "") {
     super(fact);
@@ -34,7 +37,10 @@ export class Database {
   async #open() {
     this.tell("Loading DuckDB…");
     // A worker made from a blob has the policy of the page: it can ask no other host.
-    const script = `importScripts(${JSON.stringify(`${this.pages}duckdb-worker.js`)});`;
+    const { bytes, opening } = this.manifest.bank;
+    const bank = { url: this.url, bytes, opening, ahead: AHEAD };
+    const script = `const BANK = ${JSON.stringify(bank)};\n`
+      + `importScripts(${JSON.stringify(`${this.pages}ranges.js`)}, ${JSON.stringify(`${this.pages}duckdb-worker.js`)});`;
     const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
     const worker = new Worker(blob);
     const logger = { log() {} };

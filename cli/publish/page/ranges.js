@@ -1,0 +1,78 @@
+// Before DuckDB in its worker: how it reads the bank by ranges. What it needs to open the bank is
+// read at once, while DuckDB itself still comes; every other read takes a whole block with it, and
+// what was read is not asked again. DuckDB alone reads one small piece after the other, each of
+// which takes the way to the host and back.
+/* global BANK */
+"use strict";
+{
+  const { url, opening, ahead } = BANK;
+  const MOST_PIECES = 400;
+  const pieces = []; // [first byte, bytes]; the newest first
+
+  const keep = (start, buffer) => {
+    pieces.unshift([start, buffer]);
+    pieces.length = Math.min(pieces.length, MOST_PIECES);
+  };
+
+  const kept = (start, end) => {
+    const found = pieces.find(([first, bytes]) => first <= start && end < first + bytes.byteLength);
+    return found ? found[1].slice(start - found[0], end + 1 - found[0]) : null;
+  };
+
+  const rangeOf = (value) => {
+    const found = /^bytes=(\d+)-(\d+)$/.exec(value);
+    return found ? [Number(found[1]), Number(found[2])] : null;
+  };
+
+  for (const [start, end] of opening) {
+    fetch(url, { headers: { Range: `bytes=${start}-${end}` } })
+      .then(async (answer) => {
+        if (answer.status === 206) keep(start, await answer.arrayBuffer());
+      })
+      .catch(() => {}); // it is asked again when it is needed
+  }
+
+  class Reading extends XMLHttpRequest {
+    #asked = null;
+    #answer = null;
+    #isLog = false;
+
+    open(method, address, ...rest) {
+      this.#isLog = address === `${url}.wal`; // a published bank has none
+      this.#asked = method === "GET" && address === url ? [] : null;
+      super.open(method, address, ...rest);
+    }
+
+    setRequestHeader(name, value) {
+      const range = this.#asked && name === "Range" ? rangeOf(value) : null;
+      if (range) this.#asked = range;
+      else super.setRequestHeader(name, value);
+    }
+
+    send(body) {
+      if (this.#isLog) return;
+      const [start, end] = this.#asked ?? [];
+      if (start === undefined || start === end) {
+        if (start !== undefined) super.setRequestHeader("Range", `bytes=${start}-${end}`);
+        super.send(body);
+        return;
+      }
+      this.#answer = kept(start, end);
+      if (this.#answer) return;
+      super.setRequestHeader("Range", `bytes=${start}-${Math.max(end, Math.min(start + ahead, BANK.bytes) - 1)}`);
+      super.send(body);
+      if (super.status !== 206) return;
+      keep(start, super.response);
+      this.#answer = super.response.slice(0, end + 1 - start);
+    }
+
+    get status() {
+      return this.#isLog ? 404 : this.#answer ? 206 : super.status;
+    }
+
+    get response() {
+      return this.#answer ?? super.response;
+    }
+  }
+  self.XMLHttpRequest = Reading;
+}

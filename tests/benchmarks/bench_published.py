@@ -1,0 +1,91 @@
+"""How long a published bank takes in Chromium, through a host that answers 40 ms late.
+
+    python tests/benchmarks/bench_published.py PUBLICATION [NAME] [--rounds 5] [--milliseconds 40]
+
+PUBLICATION is a folder that `attnbank publish` wrote, NAME a bank in it. Every round is a visitor
+who has seen nothing yet: medians of seconds, and requests and bytes, which are the same each time.
+A busy machine tells nothing, so the load is printed first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import browsers
+from counting_host import Counted, served
+from published_pages import Page
+
+_WAYS = (
+    (
+        ("/", {}),
+        ("/", {"relation": "obj"}),
+        ("/", {"by": "entropy"}),
+    ),
+    (
+        ("/sentence", {"sentence": 5, "head": "2-2", "relation": "all", "tree": 1}),
+        ("/sentence", {"sentence": 5, "head": "2-2", "relation": "nsubj", "tree": 1}),
+        ("/sentence", {"sentence": 6, "head": "2-2", "relation": "nsubj", "tree": 1}),
+    ),
+    (
+        ("/head/2-2", {"relation": "obj", "direction": "dependent_to_head"}),
+        ("/head/2-2", {"relation": "nsubj", "direction": "dependent_to_head"}),
+    ),
+    (("/sentences", {"pattern": "pattern { V -[obl]-> O }"}),),
+    (("/tables/best_head", {"min_count": 50}), ("/tables/best_head", {"min_count": 20})),
+)
+"""What visitors do, one after the other; the first of each opens the page with it."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("publication", type=Path)
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--milliseconds", type=float, default=40)
+    given = parser.parse_args()
+    name = given.name or next(given.publication.glob("*/bank.json")).parent.name
+    host = Counted(given.publication, given.milliseconds / 1000)
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {name},", end=" ")
+    print(f"{given.milliseconds:g} ms before each answer")
+    with served(host) as address, browsers.launched() as browser:
+        for way in _WAYS:
+            took: list[list[float]] = [[] for _ in way]
+            asked: list[str] = [""] * len(way)
+            for _ in range(given.rounds):
+                visitor = None
+                for at, (path, values) in enumerate(way):
+                    host.asked.clear()
+                    start = time.perf_counter()
+                    if visitor is None:
+                        visitor = Page(browser, f"{address}/{name}/", path=path, **values)
+                    else:
+                        visitor.see(path, **values)
+                    took[at].append(time.perf_counter() - start)
+                    asked[at] = _asked(host)
+                assert visitor is not None
+                visitor.context.close()
+            for (path, values), seconds, told in zip(way, took, asked, strict=True):
+                shown = " ".join(f"{key}={value}" for key, value in values.items())
+                print(f"{statistics.median(seconds):6.2f} s  {told}  {path} {shown}")
+
+
+def _asked(host: Counted) -> str:
+    bank = host.taken(lambda path: path.endswith(".duckdb"))
+    programs = host.taken(lambda path: "/page/" in path)
+    every = host.taken(lambda path: True)
+    files = every[0] - bank[0] - programs[0], every[1] - bank[1] - programs[1]
+    return ", ".join(
+        f"{what} {count:3} {size / 1e6:5.2f} MB"
+        for what, (count, size) in (("bank", bank), ("files", files), ("programs", programs))
+    )
+
+
+if __name__ == "__main__":
+    main()
