@@ -141,13 +141,14 @@ def _serve(folder: Path, port: int) -> None:
 def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
     """Download a bank that somebody published.
 
-    FILE is by default called as in the address. What breaks off goes on where it stopped when the
-    same command is typed again. The file is compared with the digest that `publish` wrote.
+    FILE (or -b) is by default called as in the address. What breaks off goes on where it stopped
+    when the same command is typed again. The file is compared with the digest that `publish` wrote.
     """
     from attnbank.ingest.progress import Progress
     from attnbank.sql.bank.fetching import fetch, file_of
 
-    target = file_of(url) if file is None else file
+    named = file or remembered(ctx, "bank")
+    target = file_of(url) if named is None else Path(named).expanduser()
     with ProgressDisplay() as display:
 
         def on_bytes(done: int, total: int | None) -> None:

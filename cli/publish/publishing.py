@@ -136,7 +136,7 @@ def publish(
     with output_folder(home, owns=_owns) as part:
         made = part.path / BANK
         excerpt = take(asked.bank, made, [*chosen.values()], keep=asked.keep, inputs=asked.inputs)
-        notes += excerpt.notes
+        notes += [*excerpt.notes, *_paths(made)]
         on_size(made.stat().st_size, sum(listed["files"].values()))
         _fill(part.path, asked.name, on_progress)
         with output_folder(programs, owns=_owns) as those:
@@ -196,6 +196,14 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
                 "If you may, say so: --i-may. Its licence is what the README beside it says, or"
                 " attnbank ingest ... --licence TEXT.",
             )
+
+
+def _paths(made: Path) -> Iterator[str]:
+    """What the bank says of this machine, where a model was a folder."""
+    with Bank(made) as bank:
+        for name in bank.info().models["name"]:
+            if Path(name).is_absolute():
+                yield f"The bank says where its model was on this machine: {name}."
 
 
 def _named(runs: Sequence[str]) -> Any:

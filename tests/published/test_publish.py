@@ -138,7 +138,10 @@ def test_a_publication_is_whole_and_escaped(publication: Path) -> None:
     odd = publication / "odd"
     digest = hashlib.sha256((odd / "bank.duckdb").read_bytes()).hexdigest()
     manifest = json.loads((odd / "bank.json").read_text(encoding="utf-8"))
-    assert manifest["bank"] == {"bytes": (odd / "bank.duckdb").stat().st_size, "sha256": digest}
+    size = (odd / "bank.duckdb").stat().st_size
+    assert (manifest["bank"]["bytes"], manifest["bank"]["sha256"]) == (size, digest)
+    places = [each for pair in manifest["bank"]["opening"] for each in pair]
+    assert places[0] == 0 and places == sorted(places) and places[-1] < size
     assert (odd / "bank.duckdb.sha256").read_text() == f"{digest}  bank.duckdb\n"
     for page in (publication / "index.html", odd / "index.html"):
         text = page.read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ export class Fault extends Error {
   }
 }
 
+const isBank = (bytes) => String.fromCharCode(...bytes.slice(8, 12)) === "DUCK";
 const NAMES = new Set(["__proto__", "constructor", "prototype"]);
 
 export class Database {
@@ -57,15 +58,15 @@ export class Database {
     for (const setting of ["autoinstall_known_extensions", "autoload_known_extensions"]) {
       await connection.query(`set ${setting} = false`);
     }
-    const whole = await this.#whole();
-    try {
-      if (whole === null) await this.#attach(connection, this.url);
-    } catch (error) {
-      // Some browsers and hosts fail at ranges, whatever the host says of them.
-      if (whole !== null) throw error;
-      await this.#attachWhole(db, connection, await this.#download(await fetch(this.url)));
+    let isOpen = false;
+    if (await this.#answersRanges()) {
+      // Some hosts answer one range and refuse the next: GitHub's pages to Firefox.
+      isOpen = await this.#attach(connection, this.url).then(() => true, () => false);
     }
-    if (whole !== null) await this.#attachWhole(db, connection, whole);
+    if (!isOpen) {
+      await db.registerFileBuffer("bank.duckdb", await this.#download());
+      await this.#attach(connection, "bank.duckdb").catch((error) => { throw faultOf(error); });
+    }
     await connection.query("use bank");
     this.connection = connection;
     this.tell("");
@@ -88,46 +89,42 @@ export class Database {
     await connection.query(`attach '${name.replaceAll("'", "''")}' as bank (read_only)`);
   }
 
-  async #attachWhole(db, connection, bytes) {
-    await db.registerFileBuffer("bank.duckdb", bytes);
-    await this.#attach(connection, "bank.duckdb");
+  // Whether the host gives parts of the file, and of the file itself: one that compresses it on the
+  // way may count in what it compressed.
+  async #answersRanges() {
+    const answer = await this.#ask({ headers: { Range: "bytes=0-15" } });
+    const total = /\/(\d+)$/.exec(answer.headers.get("Content-Range") ?? "")?.[1];
+    const isPart = answer.status === 206 && (total === undefined || Number(total) === this.manifest.bank.bytes);
+    if (!isPart) {
+      await answer.body?.cancel();
+      return false;
+    }
+    return isBank(new Uint8Array(await answer.arrayBuffer()));
   }
 
-  // The whole file where the host answers no ranges; null where it does.
-  async #whole() {
+  async #ask(options = {}) {
     let answer;
-    const cancel = new AbortController();
     try {
-      answer = await fetch(this.url, { headers: { Range: "bytes=0-15" }, signal: cancel.signal });
+      answer = await fetch(this.url, options);
     } catch {
       throw new Fault("The bank cannot be reached.", "Look whether you are online, then try again.");
     }
-    if (answer.status === 206) {
-      const start = new Uint8Array(await answer.arrayBuffer());
-      if (String.fromCharCode(...start.slice(8, 12)) !== "DUCK") {
-        throw new Fault("What this page is to open is not a bank.");
-      }
-      return null;
-    }
-    if (!answer.ok) {
-      throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
-    }
+    if (!answer.ok) throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
+    return answer;
+  }
+
+  // The whole file, for a host that gives no parts.
+  async #download() {
     const size = this.manifest.bank.bytes;
     if (size > MOST_WHOLE) {
-      cancel.abort();
       throw new Fault(
         "This host does not answer requests for a part of a file, and the bank is too large to be"
         + ` downloaded whole (${Math.round(size / 1e6)} MB).`,
         "Put it on a host that does, or download it and ask it with attnbank.",
       );
     }
-    return this.#download(answer);
-  }
-
-  async #download(answer) {
-    const size = this.manifest.bank.bytes;
+    const reader = (await this.#ask()).body.getReader();
     const bytes = new Uint8Array(size);
-    const reader = answer.body.getReader();
     let at = 0;
     for (;;) {
       const { done, value } = await reader.read();
@@ -138,6 +135,7 @@ export class Database {
       this.tell("This host gives no parts of files: downloading the whole bank", at / size);
     }
     if (at < size) throw new Fault("The bank broke off.", "Reload the page.");
+    if (!isBank(bytes)) throw new Fault("What this page is to open is not a bank.");
     return bytes;
   }
 
