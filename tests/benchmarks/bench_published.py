@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
@@ -22,7 +23,7 @@ import browsers
 from counting_host import Counted, served
 from published_pages import Page
 
-_WAYS = (
+_WAYS: tuple[tuple[tuple[str, dict[str, Any]], ...], ...] = (
     (
         ("/", {}),
         ("/", {"relation": "obj"}),
