@@ -340,6 +340,9 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     found = {each.name: getattr(run, each.name) for each in fields(run)}
     with bank.answering():
         facts = _facts(bank, run)
+        steps = bank.connection.execute(
+            registry.statement("contents/steps"), {"run": run.name}
+        ).fetchall()
         ((causal,),) = bank.connection.execute(
             "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
             " where run.id = $run",
@@ -350,6 +353,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     return found | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
+        "steps": steps,
         "notes_of_arcs": next(each for each in arcs if each not in plain),
         "notes_of_mentions": (
             "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"

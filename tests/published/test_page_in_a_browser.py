@@ -375,6 +375,21 @@ def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: A
     assert "nsubj" in visitor.page.locator(".grid caption").inner_text()
 
 
+def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[str]) -> None:
+    visitor.see("/", by="entropy", run=runs[2])
+    assert visitor.page.locator("input.step").count() == 0
+    names = json.dumps([[0, runs[0]], [2000, runs[2]]])  # as of a series that was published
+    visitor.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
+    page = visitor.see("/", by="previous", run=runs[2])
+    assert page.locator(".steps a").all_inner_texts() == ["0", "2,000"]
+    page.locator("input.step").focus()
+    page.keyboard.press("Home")
+    page.wait_for_url("**run=stories%2Ftiny-gpt2**")
+    visitor.ready()
+    assert page.locator(".steps [aria-current]").inner_text() == "0"
+    assert "previous" in page.url
+
+
 def test_what_is_taken_away_is_all_of_it(visitor: Page, published: Path, tmp_path: Path) -> None:
     page = visitor.see("/tables/head_accuracy", relation="obj")
     with page.expect_download() as waiting:

@@ -173,7 +173,17 @@ export async function heads(asked) {
   }
   const measure = made.measure;
   asked.command = commandOf(asked, `query ${measure.analysis}`, { run: asked.run });
-  return { ...shown, high: Math.max(made.top, 0), colouring, grid: made, to_head: toHead(colouring, asked.run) };
+  return { ...shown, ...stepsOf(asked, made.run), high: Math.max(made.top, 0), colouring, grid: made, to_head: toHead(colouring, asked.run) };
+}
+
+// The checkpoints of the training that a run is of, and the place of its own among them.
+function stepsOf(asked, name) {
+  const all = asked.app.manifest.runs.find((each) => each.name === name)?.steps ?? [];
+  if (all.length < 2) return {};
+  return {
+    steps: all.map(([step, run]) => ({ step, href: link("/", { ...asked.given, run }) })),
+    at_step: all.findIndex(([, run]) => run === name),
+  };
 }
 
 export function commandOf(asked, what, options = {}) {
