@@ -52,6 +52,7 @@ $(WEB): $(STAMP) $(wildcard cli/publish/page/*) $(wildcard cli/explorer/template
 	    { echo "npm cannot give what the pages of attnbank publish are built from"; exit 1; }
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --constraint constraints.txt \
 	    --dest $(VENV)/web/wheels lark
+	@$(BIN)/python $(VENV)/web/licences_of_python.py $(VENV)/web/wheels/lark-*.whl > $(VENV)/web/licences.json
 	@node $(VENV)/web/build.mjs $(dir $(WEB)) cli/explorer/templates $(VENV)/web/wheels/lark-*.whl
 
 docs: $(STAMP) $(MERMAID)
@@ -80,7 +81,7 @@ corpora:
 	@echo "Fetching the real text of the README, of the tour and of some tests into corpora/"
 	@$(PYTHON) tests/support/real_text.py
 
-bench: $(STAMP)
+bench: $(STAMP) $(WEB)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
 
 # Served with the pages, which fetch nothing when they are read.

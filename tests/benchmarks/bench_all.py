@@ -34,7 +34,9 @@ def main() -> int:
     rounds = ["--rounds", str(arguments.rounds)]
     with tempfile.TemporaryDirectory() as folder:
         words, pairs = Path(folder, "words.duckdb"), Path(folder, "pairs.duckdb")
+        pages = Path(folder, "pages")
         _ingest(words, corpus)
+        _attnbank("-b", str(words), "publish", str(pages), "--i-may", "-q")
         _ingest(pairs, corpus, "--context", "pair", "--unit", "token")
         failed = [
             name
@@ -46,6 +48,7 @@ def main() -> int:
                 ["bench_patterns", str(words), *rounds],
                 ["bench_head_distance", str(pairs), *rounds],
                 ["bench_kept", str(pairs), *rounds],
+                ["bench_published", str(pages), *rounds],
                 ["bench_analyses", "--bank", str(pairs)],
                 ["bench_probes", str(corpus), *rounds, "--sentences", "100"],
             )
@@ -57,8 +60,11 @@ def main() -> int:
 
 
 def _ingest(bank: Path, corpus: Path, *options: str) -> None:
-    command = ["-b", str(bank), "ingest", str(corpus), "--model", "minilm", "-q", *options]
-    subprocess.run([sys.executable, "-m", "attnbank", *command], check=True)
+    _attnbank("-b", str(bank), "ingest", str(corpus), "--model", "minilm", "-q", *options)
+
+
+def _attnbank(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "attnbank", *words], check=True)
 
 
 def _bench(name: str, *options: str) -> bool:

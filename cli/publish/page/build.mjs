@@ -61,11 +61,14 @@ const packages = [...used].sort().map((name) => {
 const larkVersion = /lark-([\d.]+)-/.exec(path.basename(lark))[1];
 const sha256 = (file) => createHash("sha256").update(fs.readFileSync(file)).digest("hex");
 packages.push({ name: "lark (PyPI)", version: larkVersion, licence: "MIT", integrity: `sha256-${sha256(lark)}` });
+const texts = JSON.parse(fs.readFileSync(path.join(here, "licences.json"), "utf8"));
 const licences = packages.map(({ name, version, licence }) => {
   const folder = packageOf(name);
-  const file = fs.existsSync(folder) ? fs.readdirSync(folder).find((each) => /^licen[sc]e/i.test(each)) : undefined;
-  const text = file ? `\n\n${fs.readFileSync(path.join(folder, file), "utf8").trim()}` : "";
-  return `${name} ${version}: ${licence}${text}`;
+  const isOfNpm = fs.existsSync(folder);
+  const file = isOfNpm ? fs.readdirSync(folder).find((each) => /^licen[sc]e/i.test(each)) : undefined;
+  const text = file ? fs.readFileSync(path.join(folder, file), "utf8") : texts[name] ?? "";
+  const source = isOfNpm ? described(name).repository?.url ?? "" : "";
+  return [`${name} ${version}: ${licence}`, source && `Its source: ${source}`, text.trim()].filter(Boolean).join("\n\n");
 });
 fs.writeFileSync(path.join(target, "LICENSES.txt"), `${licences.join(`\n\n${"-".repeat(72)}\n\n`)}\n`);
 
