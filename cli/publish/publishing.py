@@ -31,6 +31,7 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.sentences.choosing import run_over
 from attnbank.queries.sentences.reading import names as names_of_run
+from attnbank.queries.sentences.reading import told_of_rest
 from attnbank.sql import provenance, reading, registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
@@ -353,7 +354,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     return found | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
-        "steps": steps,
+        "steps": steps, "note_of_rest": told_of_rest(run),
         "notes_of_arcs": next(each for each in arcs if each not in plain),
         "notes_of_mentions": (
             "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -38,11 +39,15 @@ class Chosen:
 
 
 @cache
-def as_analysis(needs: str | None) -> Analysis:
-    """The analysis that chooses the run of a sentence, which `needs` trees or mentions."""
+def as_analysis(needs: str | None, *, peaks: bool = False) -> Analysis:
+    """The analysis that chooses the run of a sentence, which `needs` trees or mentions.
+
+    With `peaks` one that keeps nothing else of its maps will do.
+    """
     made = header.parse("show", "sentences", _HEADER)
     assert made.run is not None
-    return replace(made, run=replace(made.run, needs=needs))
+    run = replace(made.run, needs=needs)
+    return replace(made, run=replace(run, weights=None) if peaks else run)
 
 
 def is_request(text: str) -> bool:
@@ -101,8 +106,19 @@ class SentenceNotReadError(QueryError):
 def run_over(
     bank: AnyBank, asked: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
-    """The run that is named, else the one that answers, of those over a corpus (id, name)."""
-    analysis = as_analysis(needs)
+    """The run that is named, else the one that answers, of those over a corpus (id, name).
+
+    Unless it is named, one that keeps only peaks answers where no other does.
+    """
+    if asked is None:
+        with suppress(QueryError):
+            return _run_over(bank, None, as_analysis(needs), corpus)
+    return _run_over(bank, asked, as_analysis(needs, peaks=True), corpus)
+
+
+def _run_over(
+    bank: AnyBank, asked: str | None, analysis: Analysis, corpus: tuple[int, str] | None
+) -> Run:
     assert analysis.run is not None
 
     def chosen(name: str | None) -> Run:

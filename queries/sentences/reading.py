@@ -191,11 +191,8 @@ def read(
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
-    if (maps["rest"] > 0).any():
-        notes.append(
-            f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
-            " is drawn as elsewhere."
-        )
+    if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
+        notes.append(told_of_rest(run))
     peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, asked.relation)
     pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
@@ -227,6 +224,19 @@ def read(
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
     return Read(rows, tuple(panels), tree, decoded, found.left_out, tuple(notes))
+
+
+def told_of_rest(run: Run) -> str:
+    """What is drawn of a run that does not keep every weight."""
+    if run.largest is None:
+        return (
+            "The run keeps only peaks: the weight from each word to the one that it looks at most,"
+            " and to each word from the one that looks at it most. No other is drawn."
+        )
+    return (
+        f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
+        " is drawn as elsewhere."
+    )
 
 
 def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
@@ -279,7 +289,7 @@ def _shown(
 def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
     """The weights between shown positions, and the sum of those to other words.
 
-    One that is not kept is null; it counts as one to other words.
+    One that is not kept is null; it counts as one to other words, unless only peaks are kept.
     """
     places = shown["position"].to_list()
     words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
@@ -289,7 +299,7 @@ def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.D
     for place in places:
         weights, rest = found[place]
         rows += [(place, to, weights[to]) for to in places]
-        if others or rest:
+        if rest is not None and (others or rest):
             rows.append((place, ELSEWHERE, rest + sum(weights[to] or 0 for to in others)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")

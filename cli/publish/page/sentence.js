@@ -41,7 +41,7 @@ export async function sentence(asked) {
     });
     Object.assign(shown, {
       answered: run.name,
-      notes_below: notesOf(run, asking),
+      notes_below: notesOf(run, asking, found),
       drawn: drawn(asking, found),
       table: table(asked, topsFrame(asking, found), { links: { sent_id: () => null } }),
       words: wordsOf(sheet, number, asked.text("hit")),
@@ -103,9 +103,6 @@ function headsOf(text, run) {
 async function read(asked, { sheet, heads, run, relation, number }) {
   const { database, manifest } = asked.app;
   const values = { sequence: sheet.sequence, heads: heads.map((each) => each.join("-")) };
-  if (run.keep === "peaks") {
-    throw new Fault(`The run ${run.name} has no weights here, only its peaks and sums.`, "Choose another run.");
-  }
   const maps = await database.rows(manifest.statements["sentences/maps"], values);
   const peaks = await database.rows(manifest.statements["sentences/peaks"], values);
   const saved = manifest.saved.some((each) => each.name === relation)
@@ -175,7 +172,7 @@ export function linesOf(sheet, maps) {
   for (const place of places) {
     const { weights, rest } = found.get(place);
     for (const to of places) lines.push([place, to, weights[to] ?? null]);
-    if (others.length || rest) lines.push([place, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
+    if (rest !== null && (others.length || rest)) lines.push([place, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
   }
   return lines;
 }
@@ -314,12 +311,13 @@ function topsFrame(asking, found) {
   return frame;
 }
 
-function notesOf(run, { sheet, relation, coreference, special }) {
+function notesOf(run, { sheet, relation, coreference, special }, { byHead }) {
   const found = [...run.notes];
   if (relation) found.push(run.notes_of_arcs);
   if (coreference) found.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
   if (!special) found.push("Special tokens, and attention to them, are left out.");
-  return [...found, ...sheet.notes];
+  const isInPart = byHead.some(({ maps }) => maps.some(({ rest }) => rest === null || rest > 0));
+  return [...found, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
 }
 
 // The text of the sentence in parts, each with whether it is a word of the hit.
