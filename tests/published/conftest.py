@@ -27,7 +27,10 @@ ODD = """# newdoc id = <img src=x onerror=alert(2)>
 
 @pytest.fixture(scope="session")
 def two_runs(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
-    """A bank that nobody may write to: stories read by an encoder and by a decoder, odd words."""
+    """A bank that nobody may write to: stories read by an encoder and by a decoder, odd words.
+
+    Of the third run only peaks are kept.
+    """
     bert, gpt2 = str(tiny_model("bert")), str(tiny_model("gpt2"))
     folder = once("published_bank", lambda folder: _fill(folder, sample, bert, gpt2))
     return folder / "bank.duckdb"
@@ -39,8 +42,11 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     bank, odd = folder / "bank.duckdb", folder / "<i>odd&'.conllu"
     odd.write_text(ODD, encoding="utf-8")
     stories = str(sample / "stories.conllu")
-    for corpus, model in ((stories, gpt2), (str(odd), bert), (stories, bert)):
-        ingest(IngestOptions((corpus,), bank, model, licence="CC BY-SA 4.0"))
+    for corpus, model, keep in (
+        (stories, gpt2, "weights"), (str(odd), bert, "weights"), (stories, bert, "peaks"),
+        (stories, bert, "weights"),
+    ):  # fmt: skip
+        ingest(IngestOptions((corpus,), bank, model, licence="CC BY-SA 4.0", keep=keep))
     assert run(["-b", str(bank), "compute", "head_distance"]) == 0
     assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     saved = ["save", "subject", "pattern { V -[nsubj]-> S }", "--from", "S", "--to", "V"]

@@ -81,8 +81,10 @@ def published(publication: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(published: Path) -> list[str]:
+    """The runs of a decoder, of odd words, of an encoder, and of that with its peaks alone."""
     with open_bank(published) as bank:
-        return list(bank.runs()["name"])
+        decoder, odd, peaks, encoder = bank.runs()["name"]
+    return [decoder, odd, encoder, peaks]
 
 
 @pytest.mark.parametrize("width", [360, 1400])
@@ -296,12 +298,14 @@ _LINES = """all => all.map(each => ({
         {"relation": "subject"},
         {"coreference": True},
         {"relation": "nsubj", "direction": "later_to_earlier", "run": 0},
+        {"relation": "all", "run": 3},
+        {"relation": "obj", "direction": "head_to_dependent", "run": 3},
     ],
 )
 def test_lines_are_those_of_show(
     visitor: Page, published: Path, runs: list[str], asked: dict[str, Any]
 ) -> None:
-    asked = {**asked, "run": runs[0 if "run" in asked else 2]}
+    asked = {**asked, "run": runs[asked.get("run", 2)]}
     with open_bank(published) as bank:
         read = "select distinct sentence from sequence where run = $run order by 1 limit 6"
         number_of = {row["name"]: row["id"] for row in bank.runs().to_dicts()}
@@ -310,6 +314,10 @@ def test_lines_are_those_of_show(
             page = visitor.see("/sentence", sentence=number, head="1-1,2-2", **given)
             assert page.locator('[role="alert"]').count() == 0, (number, given)
             shown = bank.show(int(number), head=["1-1", "2-2"], **asked)
+            notes = page.locator("main .note, main p").all_inner_texts()
+            kept = "The run keeps only peaks" in " ".join(shown.facts.notes)
+            assert kept == any("The run keeps only peaks" in each for each in notes)
+            assert kept == asked["run"].endswith("/peaks")
             lines = page.eval_on_selector_all(".line", _LINES)
             assert sorted(map(_told, lines)) == sorted(_drawn(shown.svg))
             assert visitor.rows(page.locator("main table").count() - 1) == cells(shown.rows, "run")

@@ -140,7 +140,7 @@ def test_a_publication_is_whole_and_escaped(publication: Path) -> None:
     manifest = json.loads((odd / "bank.json").read_text(encoding="utf-8"))
     size = (odd / "bank.duckdb").stat().st_size
     assert (manifest["bank"]["bytes"], manifest["bank"]["sha256"]) == (size, digest)
-    assert [each["steps"] for each in manifest["runs"]] == [[], [], []]
+    assert not any(each["steps"] for each in manifest["runs"])
     places = [each for pair in manifest["bank"]["opening"] for each in pair]
     assert places[0] == 0 and places == sorted(places) and places[-1] < size
     assert (odd / "bank.duckdb.sha256").read_text() == f"{digest}  bank.duckdb\n"

@@ -20,6 +20,7 @@ from attnbank.ingest import run as running
 from attnbank.ingest.derived.probes import train_probe
 from attnbank.ingest.derived.probes.options import ProbeOptions
 from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.merge.merging import merge_banks
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
@@ -180,9 +181,51 @@ def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, ...]) -> None
                 peaks.find(request, columns=columns)
 
 
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+def test_a_sentence_is_shown_by_its_peaks(banks: tuple[Path, ...], direction: str) -> None:
+    """The rows are those of all weights; the lines are the largest of each row and column."""
+    run = _of(banks[1])["sentences"]
+    asked: dict[str, Any] = {"head": ["1-1", "2-2"], "relation": "all", "direction": direction}
+    with open_bank(banks[0]) as whole, open_bank(banks[1]) as peaks:
+        drawn = peaks.show(1, run=run, **asked)
+        full = whole.show(1, run=_of(banks[0])["sentences"], **asked)
+    left_out = ("special", "run")
+    assert_frame_equal(drawn.rows.drop(left_out), full.rows.drop(left_out))
+    assert drawn.rows["special"].null_count() == drawn.rows.height > 0
+    assert "The run keeps only peaks" in " ".join(drawn.facts.notes)
+    words = set(full.rows["position"])
+    for head in (1, 2):
+        weights = {
+            (row["from_position"], row["to_position"]): row["weight"]
+            for row in full.weights.filter(layer=head, head=head).to_dicts()
+            if {row["from_position"], row["to_position"]} <= words
+            and row["from_position"] != row["to_position"]
+        }
+        largest = {
+            (one, other): weight
+            for (one, other), weight in weights.items()
+            if weight == max(each for (place, _), each in weights.items() if place == one)
+            or weight == max(each for (_, place), each in weights.items() if place == other)
+        }
+        own = {
+            (row["from_position"], row["to_position"]): row["weight"]
+            for row in drawn.weights.filter(layer=head, head=head).drop_nulls().to_dicts()
+        }
+        assert own and own == pytest.approx(largest)
+
+
+def test_the_run_that_keeps_its_weights_is_shown_unless_another_is_named(
+    banks: tuple[Path, ...], tmp_path: Path
+) -> None:
+    both = tmp_path / "both.duckdb"
+    merge_banks(both, [banks[0], banks[1]])
+    of = _of(banks[1])["sentences"]
+    with open_bank(both) as bank:
+        assert bank.show(1, "1-1").run.name != of
+        assert bank.show(1, "1-1", run=of).run.name == of
+
+
 def test_maps_steps_and_probes_are_refused(banks: tuple[Path, ...]) -> None:
-    with open_bank(banks[1]) as bank, pytest.raises(QueryError, match=REASON):
-        bank.show(1, "1-1")
     options = ProbeOptions(train_split="train", test_split="dev")
     for path, reason in zip(banks[1:3], KEEPS.values(), strict=False):
         run = _of(path)["sentences"]
@@ -210,8 +253,8 @@ def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
             assert client.get("/?token=token").status_code == 200
             for path in ("/", "/head/1-1", "/compare", "/bank"):
                 assert client.get(path, params={"run": run}).status_code == 200, path
-            refused = client.get("/sentence", params={"run": run, "sentence": "1", "head": "1-1"})
-            assert REASON in refused.text and "--keep weights" in refused.text
+            shown = client.get("/sentence", params={"run": run, "sentence": "1", "head": "1-1"})
+            assert "The run keeps only peaks" in shown.text and 'class="line"' in shown.text
     finally:
         cache.close()
 
