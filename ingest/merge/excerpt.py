@@ -35,6 +35,10 @@ _COMPUTED = (
 )  # fmt: skip
 """The tables of what was computed from all inputs of a run, or measured on them."""
 _OWN = ("bank", "used_id")
+_ORDER = {"sequence": "id", "word": "id", "sentence": "id",
+          "peak": "(select run from main.sequence where id = own.sequence), layer, head, sequence,"
+                  " position"}  # fmt: skip
+"""What stands together in the file: the peaks of a head, which is what most questions are about."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ class _Taking:
                 rest += f" and test_run not in ({among})"
         if table == "skipped" and self.cut:
             rest += f" and coalesce(run not in ({', '.join(map(str, self.cut))}), true)"
-        order = " order by id" if table in ("sequence", "word", "sentence") else ""
+        order = f" order by {_ORDER[table]}" if table in _ORDER else ""
         self._rows(f"insert into main.{table} by name select own.* {rest}{order}")
 
     def _bare(self) -> str:

@@ -10,6 +10,7 @@ A busy machine tells nothing, so the load is printed first.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -30,9 +31,9 @@ _WAYS: tuple[tuple[tuple[str, dict[str, Any]], ...], ...] = (
         ("/", {"by": "entropy"}),
     ),
     (
-        ("/sentence", {"sentence": 5, "head": "2-2", "relation": "all", "tree": 1}),
-        ("/sentence", {"sentence": 5, "head": "2-2", "relation": "nsubj", "tree": 1}),
-        ("/sentence", {"sentence": 6, "head": "2-2", "relation": "nsubj", "tree": 1}),
+        ("/sentence", {"sentence": "fifth", "head": "2-2", "relation": "all", "tree": 1}),
+        ("/sentence", {"sentence": "fifth", "head": "2-2", "relation": "nsubj", "tree": 1}),
+        ("/sentence", {"sentence": "sixth", "head": "2-2", "relation": "nsubj", "tree": 1}),
     ),
     (
         ("/head/2-2", {"relation": "obj", "direction": "dependent_to_head"}),
@@ -53,6 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     name = given.name or next(given.publication.glob("*/bank.json")).parent.name
     host = Counted(given.publication, given.milliseconds / 1000)
+    numbers = _sentences(given.publication / name)
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {name},", end=" ")
     print(f"{given.milliseconds:g} ms before each answer")
     with served(host) as address, browsers.launched() as browser:
@@ -61,7 +63,8 @@ def main() -> None:
             asked: list[str] = [""] * len(way)
             for _ in range(given.rounds):
                 visitor = None
-                for at, (path, values) in enumerate(way):
+                for at, (path, asking) in enumerate(way):
+                    values = {key: numbers.get(value, value) for key, value in asking.items()}
                     host.asked.clear()
                     start = time.perf_counter()
                     if visitor is None:
@@ -75,6 +78,13 @@ def main() -> None:
             for (path, values), seconds, told in zip(way, took, asked, strict=True):
                 shown = " ".join(f"{key}={value}" for key, value in values.items())
                 print(f"{statistics.median(seconds):6.2f} s  {told}  {path} {shown}")
+
+
+def _sentences(folder: Path) -> dict[Any, int]:
+    """Two sentences that the bank has, one after the other."""
+    shown = json.loads((folder / "bank.json").read_text(encoding="utf-8"))["shown"]
+    names = json.loads((folder / "sheets" / str(shown) / "names.json").read_text(encoding="utf-8"))
+    return {"fifth": names[4][0], "sixth": names[5][0]}
 
 
 def _asked(host: Counted) -> str:

@@ -2,29 +2,42 @@
 -- keeps its peaks, these alone, and no sum.
 with
 
-peak_weight as (
-    select peak.layer, peak.head, peak.position as from_position, peak.most_attended as to_position,
-        peak.most_attended_weight as weight
-    from peak
-    where peak.sequence = $sequence
-        and concat(cast(peak.layer as varchar), '-', cast(peak.head as varchar)) in (select unnest($heads))
-    union
-    select peak.layer, peak.head, peak.most_attending as from_position, peak.position as to_position,
-        peak.most_attending_weight as weight
-    from peak
-    where peak.sequence = $sequence
-        and concat(cast(peak.layer as varchar), '-', cast(peak.head as varchar)) in (select unnest($heads))
+asked as (
+    select
+        cast(split_part(name.text, '-', 1) as smallint) as layer,
+        cast(split_part(name.text, '-', 2) as smallint) as head
+    from (select unnest($heads) as text) as name
 ),
 
-shown_head as (
-    select distinct peak_weight.layer, peak_weight.head
-    from peak_weight
+asked_peak as (
+    select peak.*
+    from peak
+    inner join asked on asked.layer = peak.layer and asked.head = peak.head
+    where peak.sequence = $sequence
+),
+
+peak_weight as (
+    select
+        asked_peak.layer,
+        asked_peak.head,
+        asked_peak.position as from_position,
+        asked_peak.most_attended as to_position,
+        asked_peak.most_attended_weight as weight
+    from asked_peak
+    union
+    select
+        asked_peak.layer,
+        asked_peak.head,
+        asked_peak.most_attending as from_position,
+        asked_peak.position as to_position,
+        asked_peak.most_attending_weight as weight
+    from asked_peak
 ),
 
 peak_map as (
     select
-        shown_head.layer,
-        shown_head.head,
+        asked.layer,
+        asked.head,
         position.position as from_position,
         weights_by_position(
             list(peak_weight.to_position order by peak_weight.to_position),
@@ -35,20 +48,20 @@ peak_map as (
     from position
     inner join sequence on sequence.id = position.sequence
     inner join run on run.id = sequence.run
-    cross join shown_head
+    cross join asked
     left join peak_weight
-        on peak_weight.layer = shown_head.layer
-        and peak_weight.head = shown_head.head
+        on peak_weight.layer = asked.layer
+        and peak_weight.head = asked.head
         and peak_weight.from_position = position.position
         and peak_weight.to_position is not null
     where position.sequence = $sequence and run.keep = 'peaks'
-    group by shown_head.layer, shown_head.head, position.position
+    group by asked.layer, asked.head, position.position
 )
 
 select distribution.layer, distribution.head, distribution.from_position, distribution.weights, distribution.rest
 from distribution
+inner join asked on asked.layer = distribution.layer and asked.head = distribution.head
 where distribution.sequence = $sequence
-    and concat(cast(distribution.layer as varchar), '-', cast(distribution.head as varchar)) in (select unnest($heads))
 union all
 select peak_map.layer, peak_map.head, peak_map.from_position, peak_map.weights, null as rest
 from peak_map

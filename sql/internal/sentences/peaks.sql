@@ -1,4 +1,13 @@
 -- What some heads (3-1) look at most over one input, and what looks at each word most.
+with
+
+asked as (
+    select
+        cast(split_part(name.text, '-', 1) as smallint) as layer,
+        cast(split_part(name.text, '-', 2) as smallint) as head
+    from (select unnest($heads) as text) as name
+)
+
 select
     peak.layer,
     peak.head,
@@ -8,6 +17,6 @@ select
     peak.most_attending,
     peak.most_attending_weight
 from peak
+inner join asked on asked.layer = peak.layer and asked.head = peak.head
 where peak.sequence = $sequence
-    and concat(cast(peak.layer as varchar), '-', cast(peak.head as varchar)) in (select unnest($heads))
 order by peak.layer, peak.head, peak.position
