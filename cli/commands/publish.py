@@ -59,7 +59,7 @@ def _keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
 @option(
     "--keep",
     "What goes of single weights: weights (all that the bank has), or peaks (none, only peaks and"
-    " sums, a tenth of the size); RUN=peaks for one run. May be given again.",
+    " sums, a tenth to a third of the size); RUN=peaks for one run. May be given again.",
     multiple=True,
     metavar="[RUN=]KIND",
 )

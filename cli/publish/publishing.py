@@ -144,7 +144,7 @@ def publish(
             _write_programs(those.path)
     write_gallery(target)
     total = sum(each.stat().st_size for each in target.rglob("*") if each.is_file())
-    return Published(home, (home / BANK).stat().st_size, total, tuple(notes))
+    return Published(target / asked.name, (home / BANK).stat().st_size, total, tuple(notes))
 
 
 def _check_place(target: Path, name: str, *, adds: bool) -> None:
