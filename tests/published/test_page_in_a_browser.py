@@ -132,6 +132,8 @@ def test_the_command_of_a_view_gives_what_it_shows(
         assert run(["-b", str(published), *words[2:]]) == 0, words
         capsys.readouterr()
     assert seen == {"query", "find", "count", "show", "sql", "info"}
+    told = visitor.page.locator("footer code").all_inner_texts()
+    assert f"attnbank -b {visitor.base}bank.duckdb info" in told
 
 
 @pytest.mark.parametrize(
