@@ -231,7 +231,7 @@ def told_of_rest(run: Run) -> str:
     if run.largest is None:
         return (
             "The run keeps only peaks: the weight from each word to the one that it looks at most,"
-            " and to each word from the one that looks at it most. No other is drawn."
+            " and to each word from the one that looks at it most. The others are not known."
         )
     return (
         f"The run keeps the {run.largest} largest weights from each word; the sum of the others"

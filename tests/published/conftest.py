@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import browsers
 import pytest
 from counting_host import served
 from once import Once
@@ -70,6 +71,13 @@ def publication(once: Once, two_runs: Path) -> Path:
         assert run(["-b", str(two_runs), "publish", str(site), "--name", "odd"]) == 0
 
     return once("publication", fill) / "site"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium; the test is skipped without one."""
+    with browsers.launched() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

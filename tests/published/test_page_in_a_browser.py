@@ -37,12 +37,6 @@ def address(publication: Path, serving: Serving) -> Iterator[str]:
         yield f"{made}/odd/"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.launched() as made:
-        yield made
-
-
 @pytest.fixture
 def visitor(browser: Any, address: str) -> Iterator[Page]:
     made = Page(browser, address)
@@ -398,6 +392,37 @@ def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[s
     visitor.ready()
     assert page.locator(".steps [aria-current]").inner_text() == "0"
     assert "previous" in page.url
+
+
+def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page) -> None:
+    page = visitor.see("/")
+
+    def reached(selector: str) -> None:
+        for _ in range(80):
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(selector)
+
+    reached("select[name=relation]")
+    page.keyboard.type("obj")
+    reached("main form button")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**relation=obj**")
+    visitor.ready()
+    reached(".grid td a")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/head/1-1**")
+    visitor.ready()
+    assert page.locator("h1").inner_text() == "Head 1-1"
+
+
+def test_sql_has_the_macros_of_the_bank(visitor: Page, published: Path) -> None:
+    statement = "select relation, layer, head, accuracy from best_head(min_count := 1) order by all"
+    visitor.see("/sql", statement=statement)
+    with open_bank(published) as bank:
+        frame = bank.sql(statement)
+    assert frame.height > 3 and visitor.rows() == cells(frame)
 
 
 def test_what_is_taken_away_is_all_of_it(visitor: Page, published: Path, tmp_path: Path) -> None:

@@ -195,8 +195,9 @@ def test_a_second_bank_stands_beside_the_first(
     assert "has other banks: odd" in capsys.readouterr().err
     (site / "second").mkdir()
     (site / "second" / "thesis.txt").write_text("mine")
-    options = ["--name", "second", "--run", "stories/tiny-bert", "--keep", "peaks"]
-    assert _publish(two_runs, site, "--add", "--force", *options, "--sentences", "6") == 0
+    closed = _with_licence(two_runs, tmp_path / "closed.duckdb", None)
+    options = ["--name", "second", "--run", "stories/tiny-bert", "--keep", "peaks", "--i-may"]
+    assert _publish(closed, site, "--add", "--force", *options, "--sentences", "6") == 0
     lines = capsys.readouterr().err.splitlines()
     sizes = [each for each in lines if each.startswith("The bank takes ")]
     assert sizes and lines.index(sizes[0]) == 0, "the size is said first"

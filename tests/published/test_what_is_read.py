@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import browsers
 import firefox
 import pytest
 from counting_host import Counted
@@ -31,15 +31,10 @@ def address(host: Counted, serving: Serving) -> Iterator[str]:
         yield f"{made}/gum/"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsers.launched() as made:
-        yield made
-
-
 @pytest.fixture
 def visitor(browser: Any, address: str, host: Counted) -> Iterator[Page]:
     host.asked.clear()
+    host.ranges.clear()
     made = Page(browser, address)
     yield made
     assert made.said == []
@@ -63,6 +58,19 @@ def test_the_grid_needs_neither_duckdb_nor_much(visitor: Page, host: Counted) ->
     visitor.see("/", relation="obj")
     visitor.see("/", relation="nsubj", direction="head_to_dependent")
     assert host.taken(_is_data)[0] == 0, "the next relation is there already"
+
+
+def test_what_opens_the_bank_is_read_first_and_once(
+    visitor: Page, host: Counted, gum_publication: Path
+) -> None:
+    visitor.see("/sql", statement="select 1 as n")
+    manifest = json.loads((gum_publication / "gum" / "bank.json").read_text(encoding="utf-8"))
+    opening = [tuple(each) for each in manifest["bank"]["opening"]]
+    assert len(opening) > 3 and host.ranges[: len(opening)] == opening
+    assert len(host.ranges) <= len(opening) + 4, "little else is needed to open it"
+    host.ranges.clear()
+    visitor.see("/sql", statement="select 2 as n")
+    assert host.ranges == []
 
 
 def test_a_link_to_a_sentence_reads_little_of_the_bank(visitor: Page, host: Counted) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -33,11 +34,15 @@ def served(application: Any) -> Iterator[str]:
 
 @dataclass
 class Counted:
-    """The site of a publication; `asked` has the path and the bytes of each answer with a body."""
+    """The site of a publication; `asked` has the path and the bytes of each answer with a body.
+
+    `ranges` are those that were asked for: first and last byte, in the order of the requests.
+    """
 
     folder: Path
     seconds: float = 0.0
     asked: list[tuple[str, int]] = field(default_factory=list)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._site = site_of(self.folder)
@@ -47,6 +52,9 @@ class Counted:
         at = len(self.asked)
         if scope["method"] == "GET":
             self.asked.append((scope["path"], 0))
+            value = dict(scope["headers"]).get(b"range", b"").decode()
+            if found := re.fullmatch(r"bytes=(\d+)-(\d+)", value):
+                self.ranges.append((int(found[1]), int(found[2])))
 
         async def counted(message: Any) -> None:
             if message["type"] == "http.response.body" and scope["method"] == "GET":

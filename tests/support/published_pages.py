@@ -29,7 +29,7 @@ class Page(browsers.Visitor):
         self.ready()
 
     def ready(self) -> Any:
-        """The page, once it is filled; that a bank has no log, which DuckDB tells, is no fault."""
+        """The page, once it is filled; DuckDB may say that the bank has no log."""
         for _ in range(2400):
             is_filled = self.page.evaluate(
                 "document.querySelector('main')?.getAttribute('aria-busy') === null"
