@@ -38,8 +38,9 @@ export class Database {
   async #open() {
     this.tell("Loading DuckDB…");
     // A worker made from a blob has the policy of the page: it can ask no other host.
-    const { bytes, opening } = this.manifest.bank;
-    const bank = { url: this.url, bytes, opening, ahead: AHEAD };
+    const opening = this.#opening(); // while DuckDB comes
+    opening.catch(() => {}); // it is told below
+    const bank = { url: this.url, bytes: this.manifest.bank.bytes, ahead: AHEAD };
     const script = `const BANK = ${JSON.stringify(bank)};\n`
       + `importScripts(${JSON.stringify(`${this.pages}ranges.js`)}, ${JSON.stringify(`${this.pages}duckdb-worker.js`)});`;
     const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
@@ -59,7 +60,9 @@ export class Database {
       await connection.query(`set ${setting} = false`);
     }
     let isOpen = false;
-    if (await this.#answersRanges()) {
+    const pieces = await opening;
+    if (pieces !== null) {
+      worker.postMessage({ pieces }, pieces.map(([, buffer]) => buffer));
       // Some hosts answer one range and refuse the next: GitHub's pages to Firefox.
       isOpen = await this.#attach(connection, this.url).then(() => true, () => false);
     }
@@ -89,17 +92,23 @@ export class Database {
     await connection.query(`attach '${name.replaceAll("'", "''")}' as bank (read_only)`);
   }
 
-  // Whether the host gives parts of the file, and of the file itself: one that compresses it on the
-  // way may count in what it compressed.
-  async #answersRanges() {
-    const answer = await this.#ask({ headers: { Range: "bytes=0-15" } });
-    const total = /\/(\d+)$/.exec(answer.headers.get("Content-Range") ?? "")?.[1];
-    const isPart = answer.status === 206 && (total === undefined || Number(total) === this.manifest.bank.bytes);
-    if (!isPart) {
-      await answer.body?.cancel();
-      return false;
-    }
-    return isBank(new Uint8Array(await answer.arrayBuffer()));
+  // What DuckDB reads to open the bank: [first byte, bytes]. Null where the host does not give
+  // parts of the file, or of another one: a host that compresses it on the way may count in that.
+  async #opening() {
+    const { bytes, opening } = this.manifest.bank;
+    const part = async ([start, end]) => {
+      const answer = await this.#ask({ headers: { Range: `bytes=${start}-${end}` } });
+      const total = /\/(\d+)$/.exec(answer.headers.get("Content-Range") ?? "")?.[1];
+      if (answer.status !== 206 || (total !== undefined && Number(total) !== bytes)) {
+        await answer.body?.cancel();
+        return null;
+      }
+      return [start, await answer.arrayBuffer()];
+    };
+    const first = await part(opening[0]);
+    if (first === null || !isBank(new Uint8Array(first[1]))) return null;
+    const rest = await Promise.all(opening.slice(1).map(part));
+    return rest.includes(null) ? null : [first, ...rest];
   }
 
   async #ask(options = {}) {
@@ -109,7 +118,7 @@ export class Database {
     } catch {
       throw new Fault("The bank cannot be reached.", "Look whether you are online, then try again.");
     }
-    if (!answer.ok) throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
+    if (!answer.ok && answer.status !== 416) throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
     return answer;
   }
 

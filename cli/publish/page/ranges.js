@@ -1,11 +1,10 @@
-// Before DuckDB in its worker: how it reads the bank by ranges. What it needs to open the bank is
-// read at once, while DuckDB itself still comes; every other read takes a whole block with it, and
-// what was read is not asked again. DuckDB alone reads one small piece after the other, each of
-// which takes the way to the host and back.
+// Before DuckDB in its worker: how it reads the bank by ranges. What it needs to open the bank the
+// page gives it; every other read takes a whole block with it, and what was read is not asked again.
+// DuckDB alone reads one small piece after the other, each of which takes the way to the host and back.
 /* global BANK */
 "use strict";
 {
-  const { url, opening, ahead } = BANK;
+  const { url, bytes: size, ahead } = BANK;
   const MOST_PIECES = 400;
   const pieces = []; // [first byte, bytes]; the newest first
 
@@ -24,13 +23,12 @@
     return found ? [Number(found[1]), Number(found[2])] : null;
   };
 
-  for (const [start, end] of opening) {
-    fetch(url, { headers: { Range: `bytes=${start}-${end}` } })
-      .then(async (answer) => {
-        if (answer.status === 206) keep(start, await answer.arrayBuffer());
-      })
-      .catch(() => {}); // it is asked again when it is needed
-  }
+  // Before DuckDB's own listener, which does not know this message.
+  addEventListener("message", (event) => {
+    if (!event.data?.pieces) return;
+    event.stopImmediatePropagation();
+    for (const [start, buffer] of event.data.pieces) keep(start, buffer);
+  });
 
   class Reading extends XMLHttpRequest {
     #asked = null;
@@ -59,7 +57,7 @@
       }
       this.#answer = kept(start, end);
       if (this.#answer) return;
-      super.setRequestHeader("Range", `bytes=${start}-${Math.max(end, Math.min(start + ahead, BANK.bytes) - 1)}`);
+      super.setRequestHeader("Range", `bytes=${start}-${Math.max(end, Math.min(start + ahead, size) - 1)}`);
       super.send(body);
       if (super.status !== 206) return;
       keep(start, super.response);
