@@ -291,7 +291,10 @@ def memory_option(help: str) -> Decorator:
 
 
 theme_option = option(
-    "--theme", "The background of the picture.", "light", choices=("light", "dark")
+    "--theme",
+    "Light or dark ground, or print: black on white.",
+    "light",
+    choices=("light", "dark", "print"),
 )
 fresh_option = option("--fresh", "Compute it anew, whatever attnbank compute has kept.", False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -32,7 +32,7 @@ from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
 
 if TYPE_CHECKING:
-    from attnbank.queries.pictures import Size
+    from attnbank.queries.pictures import Facts, Look, Size
     from attnbank.queries.report.page import OnSection
     from attnbank.queries.sentences.showing import Shown
 
@@ -402,22 +402,44 @@ class Bank(Requests):
         return show(self, asked)
 
     def plot(
-        self, name: str, /, *, theme: str = "light", size: Size | None = None, **values: Any
+        self,
+        name: str,
+        /,
+        *,
+        theme: str = "light",
+        size: Size | None = None,
+        look: Look | None = None,
+        **values: Any,
     ) -> Any:
         """The picture of an analysis, an Altair chart: a notebook draws it, `save` writes it.
 
-        `values` are its parameters; `theme` is light or dark. Raises as `query`; CallError where it
-        has no picture or too many panels, QueryError where there is nothing to draw,
+        `values` are its parameters; `theme` is light, dark or print. Raises as `query`; CallError
+        where it has no picture or too many panels, QueryError where there is nothing to draw,
         MissingPackageError where Altair is not installed.
         """
         from attnbank.queries import pictures
 
-        return pictures.draw(self.plot_specification(name, theme=theme, size=size, **values))
+        made = self.plot_specification(name, theme=theme, size=size, look=look, **values)
+        return pictures.draw(made)
 
     def plot_specification(
-        self, name: str, /, *, theme: str = "light", size: Size | None = None, **values: Any
+        self,
+        name: str,
+        /,
+        *,
+        theme: str = "light",
+        size: Size | None = None,
+        look: Look | None = None,
+        **values: Any,
     ) -> dict[str, Any]:
         """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`."""
+        from attnbank.queries import pictures
+
+        analysis, frame, facts = self.drawn_of(name, **values)
+        return pictures.specification(analysis, frame, facts, theme, size, look)
+
+    def drawn_of(self, name: str, /, **values: Any) -> tuple[Analysis, pl.DataFrame, Facts]:
+        """The rows of a picture, and the names of what it is about. Raises as `query`."""
         from attnbank.queries import pictures
 
         analysis = registry.find(name)
@@ -427,8 +449,13 @@ class Bank(Requests):
         if "run" not in frame.columns and "probe" in frame.columns and frame.height:
             # The rows of a probe name no run: the scores of the same probe do.
             named = self.query("probe_accuracy", probe=frame["probe"][0])
-        facts = pictures.facts_of(named, self.runs(), values)
-        return pictures.specification(analysis, frame, facts, theme, size)
+        also: Iterable[str] = ()
+        if frame.height and any(each.name == "corpora" for each in analysis.parameters):
+            asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
+            with self.answering():
+                found = self.frame_of(registry.statement("contents/runs_of_model"), asked)
+            also = found["name"]
+        return analysis, frame, pictures.facts_of(named, self.runs(), values, also)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 

@@ -39,10 +39,10 @@ _NEEDED = {
     "matrix": ("x", "y", "color"),
 }
 _USUAL = {"grid": {"x": ("head",), "y": ("layer",)}, "points": {"x": ("layer",)}}
-_SINGLE = ("low", "high", "rule")
+_SINGLE = ("low", "high", "rule", "text")
 _SCALES = ("linear", "sqrt")
 _ALONG = ("values", "log")
-_SEVERAL = ("x", "y", "color", "panel", "beside", "label")
+_SEVERAL = ("x", "y", "color", "panel", "beside", "label", "aside")
 _PARAMETER = re.compile(r"(\w+)\s+([\w\[\]]+)\s*=\s*(.+?)(?:\s+\{([\w ,]+)\})?:\s+(.+)")
 _COLUMN = re.compile(r"(\w+)\s+([\w\[\](), ]+?):\s+(.+)")
 _NAMES = re.compile(r"\w+(?:, *\w+)*")
@@ -193,6 +193,8 @@ class Plot:
     panel: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     label: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    text: str | None = None
     low: str | None = None
     high: str | None = None
     rule: str | None = None

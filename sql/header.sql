@@ -29,8 +29,8 @@
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head
 -- column relation varchar: the relation, or all
--- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier (of the two
---   words; see gold_dependency)
+-- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier: of the
+--   two words (see gold_dependency)
 -- column document integer: document.id
 -- column findable double: share of the dependents of the relation that the direction can find, and is judged on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)
@@ -38,9 +38,9 @@
 -- column n bigint: dependents, or mentions, that are judged
 -- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
 -- column corpus varchar: name of the corpus
--- column high double: upper end of the 95 % interval of accuracy; null, like low, if it goes by documents and all are
+-- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if it goes by documents and all are
 --   in one
--- column low double: lower end of the 95 % interval of accuracy
+-- column low double: lower end of the 95 % Wilson interval of accuracy
 -- column offset integer: the best fixed offset (the nearest, then the left one, of equals)
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
 -- column correct bigint: those whose head, or antecedent, is found

@@ -5,23 +5,33 @@ They are classes and rules of a style sheet, since the pages allow no style with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
+from attnbank.queries.pictures.encodings import Look
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 STEPS = 21
-"""Colours of a scale: the classes v0 to v20."""
+"""Colours of a scale: the classes v0 to v20, and d0 to d20 where 0 is in the middle."""
 _MIDDLE = 0.0525**0.5 - 0.05
 """The luminance from which black contrasts better than white, by the formula of WCAG 2."""
 
 
-def step(value: float | None, high: float) -> str:
-    """The class of a value on a scale from 0 to high; that of no value if it is None."""
+def step(value: float | None, ends: Sequence[float]) -> str:
+    """The class of a value on a scale between its ends; that of no value if it is None.
+
+    A scale of three ends goes from one colour to another, with 0 in the middle.
+    """
     if value is None:
         return "none"
-    share = value / high if high > 0 else 0.0
-    return f"v{round(min(max(share, 0.0), 1.0) * (STEPS - 1))}"
+    low, high = ends[0], ends[-1]
+    share = (value - low) / (high - low) if high > low else 0.0
+    return f"{'vd'[len(ends) == 3]}{round(min(max(share, 0.0), 1.0) * (STEPS - 1))}"
+
+
+def kind(look: Look) -> str:
+    """The class of how a category looks."""
+    return "rest" if look.slot is None else f"k{look.slot % len(THEMES['light'].palette)}"
 
 
 @cache
@@ -33,14 +43,15 @@ def stylesheet() -> str:
 
 
 def _scales(theme: Theme) -> Iterator[str]:
-    for at in range(STEPS):
-        ground = _between(theme.sequence, at / (STEPS - 1))
-        ink = "#000000" if _luminance(ground) >= _MIDDLE else "#ffffff"
-        yield f".v{at} {{ background: {ground}; color: {ink}; fill: {ground}; }}"
+    for name, scale in (("v", theme.sequence), ("d", theme.diverging)):
+        for at in range(STEPS):
+            ground = _between(scale, at / (STEPS - 1))
+            ink = "#000000" if _luminance(ground) >= _MIDDLE else "#ffffff"
+            yield f".{name}{at} {{ background: {ground}; color: {ink}; fill: {ground}; }}"
     yield f".none {{ background: {theme.missing}; color: {theme.ink}; fill: {theme.missing}; }}"
     for at, colour in enumerate(theme.palette):
         yield f".k{at} {{ fill: {colour}; }}"
-    yield ".rest { fill: #8a8a8a; }"
+    yield f".rest {{ fill: {theme.other}; }}"
 
 
 def _sentences() -> Iterator[str]:

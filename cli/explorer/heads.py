@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import polars as pl
 
+from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.registry import analyses
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
-_SHAPES = (
-    "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z",
-    "M-5.5 -5.5h11v11h-11z",
-    "M0 -6.5L6.5 5.5H-6.5z",
-    "M0 -7L7 0L0 7L-7 0z",
-    "M-2 -6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
-    "M0 6.5L6.5 -5.5H-6.5z",
-    "M6.5 0L-5.5 6.5V-6.5z",
-)
-"""One more than the colours, so that colour and shape together tell forty-two kinds apart."""
-_COLOURS = 6
+_MARK = 6.5
+"""Half the width of a mark, in pixels."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a grid can be coloured by: a column in [0, 1] (`is_share`), or from 0 up."""
+    """What a grid can be coloured by: a column of an analysis that is drawn as a grid of heads.
+
+    Its scale is that of the picture: the fixed `domain`, or what the `columns` of the picture
+    reach. Values from 0 to 1 are shares.
+    """
 
     title: str
     analysis: str
     column: str
-    is_share: bool = True
+    columns: tuple[str, ...] = ()
+    domain: tuple[float, float] | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """Whether values are written as per cent."""
+        return self.domain == (0.0, 1.0)
 
 
 MEASURES = {
@@ -47,11 +50,9 @@ MEASURES = {
     "cls": Measure("Attention to [CLS]", "special_tokens", "cls"),
     "sep": Measure("Attention to [SEP]", "special_tokens", "sep"),
     "punctuation": Measure("Attention to . and ,", "special_tokens", "punctuation"),
-    "entropy": Measure("Entropy in nats", "entropy", "entropy", is_share=False),
+    "entropy": Measure("Entropy in nats", "entropy", "entropy"),
     "coreference": Measure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
-    "probe": Measure(
-        "Contribution to a probe in nats", "probe_heads", "contribution", is_share=False
-    ),
+    "probe": Measure("Contribution to a probe in nats", "probe_heads", "contribution"),
 }
 """The usual measures by the name that they have in an address."""
 
@@ -73,9 +74,14 @@ def measures() -> dict[str, Measure]:
         for column in plot.color:
             if types[column] == "double" and (name, column) not in usual:
                 title = f"{name.replace('_', ' ').capitalize()}: {column.replace('_', ' ')}"
-                is_share = plot.domain == (0.0, 1.0)
-                found[f"{name}.{column}"] = Measure(title, name, column, is_share=is_share)
-    return found
+                found[f"{name}.{column}"] = Measure(title, name, column)
+    return {key: _scaled(each) for key, each in found.items()}
+
+
+def _scaled(measure: Measure) -> Measure:
+    plot = analyses()[measure.analysis].plot
+    assert plot is not None, "a measure is one that is drawn"
+    return replace(measure, columns=plot.color, domain=plot.domain)
 
 
 def _titles() -> dict[str, str]:
@@ -84,11 +90,15 @@ def _titles() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Colouring:
-    """What the address asks heads to be coloured by; relation and direction count for relations."""
+    """What the address asks heads to be coloured by; relation and direction count for relations.
+
+    To `stretch` colours is to spread them over the values there are, which cannot be compared.
+    """
 
     by: str
     relation: str
     direction: str
+    stretch: bool
 
     @classmethod
     def of(cls, context: RequestContext) -> Colouring:
@@ -97,6 +107,7 @@ class Colouring:
             context.chosen("by", measures()),
             context.text("relation", "all"),
             context.chosen("direction", DIRECTIONS),
+            context.flag("stretch"),
         )
 
     @property
@@ -116,14 +127,27 @@ class Colouring:
 
 @dataclass(frozen=True)
 class Grid:
-    """A row a layer (number, a value a head); `best` is the head of the highest value, `top`."""
+    """A row a layer (number, a value a head); `best` is the head of the highest value, `top`.
+
+    `amounts` are what the scale of the picture has to hold.
+    """
 
     measure: Measure
     layers: list[tuple[int, list[float | None]]]
     run: str | None
     best: str
     top: float
+    amounts: list[float]
     rows: pl.DataFrame
+
+
+def ends(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
+    """The ends of one scale of colours for grids, as `attnbank plot` has it for the picture."""
+    if colouring.stretch:
+        shown = [value for each in grids for _, row in each.layers for value in row]
+        return ends_of([each for each in shown if each is not None], None, stretch=True)
+    amounts = [value for each in grids for value in each.amounts]
+    return ends_of(amounts, measures()[colouring.by].domain)
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
@@ -140,6 +164,11 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         if not frame.height:
             answer = context.ask(measure.analysis, **given, relation=colouring.relation)
             frame = answer.frame
+    amounts = [
+        value
+        for column in measure.columns
+        for value in frame[column].cast(pl.Float64).fill_nan(None).drop_nulls()
+    ]
     if "direction" in frame.columns:
         frame = frame.filter(pl.col("direction") == colouring.direction)
     if not frame.height:
@@ -158,6 +187,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         answer.run,
         "{}-{}".format(*best.row(0)),
         best["value"][0] or 0.0,
+        amounts,
         answer_rows,
     )
 
@@ -172,10 +202,10 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         if "by" in context.given or "relation" in context.given:
             raise
         # Nobody asked for trees: without them, what every run has is shown.
-        colouring = Colouring("previous", colouring.relation, colouring.direction)
+        colouring = replace(colouring, by="previous")
         made = grid(context, context.run, colouring)
     asked = f"query {made.measure.analysis}"
-    shown |= {"high": max(made.top, 0.0), "rows": made.rows}
+    shown |= {"ends": ends([made], colouring), "rows": made.rows}
     shown |= {"command": context.command(asked, run=context.run)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
     shown |= _steps(context, made.run)
@@ -199,15 +229,13 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
     answer = context.ask("figure_6", run=context.run)
     shown |= {"rows": answer.frame, "command": context.command("query figure_6", run=context.run)}
     rows = answer.frame.to_dicts()
-    kinds = sorted({str(row["behaviour"]) for row in rows})
-    marks = {"other": ("rest", _SHAPES[0])} | {
-        kind: (f"k{at % _COLOURS}", _SHAPES[at % len(_SHAPES)])
-        for at, kind in enumerate(each for each in kinds if each != "other")
-    }
+    found = looks(in_order(sorted({str(row["behaviour"]) for row in rows})))
+    marks = {kind: (colours.kind(look), look.shape) for kind, look in found.items()}
     shown |= {
         "answered": answer.run,
         "points": _points(rows, marks),
-        "kinds": [(*marks[kind], kind) for kind in kinds],
+        "kinds": [(*mark, label_of(kind)) for kind, mark in marks.items()],
+        "mark": _MARK,
         "table": context.table(answer.frame),
         "to_head": lambda name: link(f"/head/{name}", run=context.run),
     }
@@ -226,7 +254,7 @@ def _points(
     return [
         (
             f"{row['layer']}-{row['head']}",
-            str(row["behaviour"]),
+            label_of(str(row["behaviour"])),
             left + (row["x"] - min(xs)) * scale,
             top + (max(ys) - row["y"]) * scale,
             *marks[str(row["behaviour"])],
@@ -256,7 +284,7 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         shown["error"] = error
     shown["sides"] = sides = [_side(context, run, colouring) for run in runs]
     # One scale for both, so that the colours can be compared.
-    shown["high"] = max([0.0, *(each["grid"].top for each in sides if "grid" in each)])
+    shown["ends"] = ends([each["grid"] for each in sides if "grid" in each], colouring)
 
 
 def _side(context: RequestContext, run: str | None, colouring: Colouring) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
 from attnbank.queries.contents import OF_RUNS
-from attnbank.queries.pictures import THEMES, as_bytes
+from attnbank.queries.pictures import SCREENS, as_bytes
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find
@@ -36,14 +36,14 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
     if found.plot is not None and answer.frame.height:
         shown["picture"] = {
-            theme: link(f"/pictures/{found.name}", **own, theme=theme) for theme in THEMES
+            theme: link(f"/pictures/{found.name}", **own, theme=theme) for theme in SCREENS
         }
 
 
 def picture(context: RequestContext, shown: dict[str, Any]) -> bytes:
     """Draw an analysis as SVG, so that the page needs no script. Raises as `Bank.plot`."""
     found = find(context.parts["name"])
-    theme = context.chosen("theme", THEMES)
+    theme = context.chosen("theme", SCREENS)
     values = _values(context, found)
     key = ("picture", found.name, repr(sorted(values.items())), theme)
 

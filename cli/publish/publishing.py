@@ -415,7 +415,9 @@ def _catalogue() -> dict[str, Any]:
         for each in those
         if not each.is_own
     }  # fmt: skip
-    grids = [{"key": key, **asdict(each)} for key, each in measures().items()]
+    grids = [
+        {"key": key, "is_share": each.is_share, **asdict(each)} for key, each in measures().items()
+    ]
     return {"analyses": listed, "measures": grids}
 
 

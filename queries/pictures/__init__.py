@@ -17,13 +17,16 @@ from attnbank.queries.pictures.drawing import (
     specification,
 )
 from attnbank.queries.pictures.formats import ENDINGS, as_bytes
-from attnbank.queries.pictures.parts import Size
-from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.pictures.parts import FONT_SIZE, Look, Size
+from attnbank.queries.pictures.theme import SCREENS, THEMES
 
 __all__ = [
     "ENDINGS",
+    "FONT_SIZE",
+    "SCREENS",
     "THEMES",
     "Facts",
+    "Look",
     "Size",
     "as_bytes",
     "check_has_picture",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,10 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from attnbank.queries.pictures.encodings import label_of
 from attnbank.queries.pictures.formats import as_bytes
 from attnbank.queries.pictures.kinds import bars, grid, lines, matrix, points, scatter
 from attnbank.queries.pictures.parts import (
     Drawn,
+    Look,
     Row,
     Scene,
     Size,
@@ -34,16 +35,19 @@ from attnbank.sql.header import Analysis, Column, Plot
 from attnbank.sql.registry import every
 from attnbank.sql.suggest import listed
 
+_CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
-_MOST = 3
+_MOST = 6
+"""Names of one kind that a subtitle has."""
 
 
 @dataclass(frozen=True)
 class Facts:
     """The names of what a picture is about, as its subtitle says them.
 
-    `models` are the folders that models were read from. `given` are the parameters that were
-    given, but for the run. Every name comes from outside; the picture shows it as plain text.
+    `models` are the folders that models were read from, `corpora` have how much of each was read.
+    `given` are the parameters that were given, but for the run. Every name comes from outside; the
+    picture shows it as plain text.
     """
 
     runs: tuple[str, ...] = ()
@@ -64,24 +68,37 @@ class Facts:
             if lines and len(lines[-1]) + len(part) + 3 <= width:
                 lines[-1] += f" · {part}"
             else:
-                lines += textwrap.wrap(f"{part[:1].upper()}{part[1:]}", width)
+                lines += wrapped(f"{part[:1].upper()}{part[1:]}", width)
         return lines
 
 
-def facts_of(frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any]) -> Facts:
-    """The facts of the runs that a frame names, or of all of `runs` (name, model, corpus)."""
-    named = runs_named(frame, _RUNS)
+def facts_of(
+    frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any], also: Iterable[str] = ()
+) -> Facts:
+    """The facts of the runs that a frame names, or of all of `runs`, as `Bank.runs` has them.
+
+    Corpora are those of the runs, and those that the frame names; `also` are other runs.
+    """
+    named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
     told = runs.filter(pl.col("name").is_in(named)) if named else runs
+    others = runs_named(frame, _CORPORA)
     return Facts(
         named,
         tuple(dict.fromkeys(map(_folder, told["model"]))),
-        tuple(dict.fromkeys(told["corpus"])),
+        tuple(_read(told, each) for each in dict.fromkeys((*told["corpus"], *others))),
         {
             name: value
             for name, value in given.items()
             if value is not None and not (name == "run" or name.startswith("run_"))
         },
     )
+
+
+def _read(runs: pl.DataFrame, corpus: str) -> str:
+    """A corpus with how much of it was read, where all runs over it read as much."""
+    read = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
+    name = plain(corpus)
+    return f"{name} ({read[0][0]:,} sentences, {read[0][1]:,} words)" if len(read) == 1 else name
 
 
 def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
@@ -143,14 +160,15 @@ def specification(
     facts: Facts | None = None,
     theme: str = "light",
     size: Size | None = None,
+    look: Look | None = None,
 ) -> Spec:
     """The Vega-Lite specification of the picture of an analysis, with its rows in it.
 
     `frame` are rows of the analysis, with its columns the data set `rows`; `facts` are for the
-    subtitle; `theme` is light or dark. Raises CallError if it has no picture, the theme is unknown,
+    subtitle; `theme` is one of THEMES. Raises CallError if it has no picture, the theme is unknown,
     or there are too many panels; QueryError if there is nothing to draw.
     """
-    plot, look = check_has_picture(analysis), theme_of(theme)
+    plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
@@ -166,7 +184,7 @@ def specification(
         rows = _first_panels(plot, rows, notes)
     if not rows:
         raise QueryError(f"{analysis.name} has no values to draw: all are null.")
-    scene = Scene(analysis, plot, rows, look, size or Size())
+    scene = Scene(analysis, plot, rows, colours, size or Size(), look)
     drawn = _all_panels(scene)
     notes += drawn.notes
     if len(drawn.panels) == 1 and "title" in drawn.panels[0]:
@@ -174,8 +192,11 @@ def specification(
         told = " ".join(drawn.panels[0].pop("title")["text"])
         notes.insert(0, f"{words(', '.join(plot.panel))}: {told}" if plot.panel else told)
     across = min(drawn.columns, len(drawn.panels))
-    characters = max(56, int((across * (drawn.width + 60) + 60) / 7))
-    subtitle = (facts or Facts()).lines(int(characters * 1.25))
+    # About 0.6 of its height is how wide a letter is.
+    characters = max(40, int((across * (drawn.width + 60) + 60) / (0.64 * look.font)))
+    facts = facts or Facts()
+    facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
+    subtitle = facts.lines(int(characters * 1.25))
     if notes:
         subtitle += wrapped(". ".join(notes) + ".", int(characters * 1.25))
     body = drawn.panels[0]
@@ -187,24 +208,45 @@ def specification(
             "spacing": 26,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
+    title = {
+        "text": wrapped(_title(analysis), characters),
+        "subtitle": subtitle or [""],
+        "anchor": "start",
+        "frame": "bounds",
+        "fontSize": look.font + 3,
+        "subtitleFontSize": look.font,
+        "subtitlePadding": 4,
+        "offset": 14,
+    }
     return {
         "$schema": SCHEMA,
-        "title": {
-            "text": wrapped(_title(analysis), characters),
-            "subtitle": subtitle or [""],
-            "anchor": "start",
-            "frame": "bounds",
-            "fontSize": 14,
-            "subtitleFontSize": 11,
-            "subtitlePadding": 4,
-            "offset": 14,
-        },
-        "config": config(look),
-        "padding": 12,
+        **({"title": title} if look.is_titled else {"description": _title(analysis)}),
+        "config": config(colours, look.font),
+        "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
         "datasets": {"rows": rows},
         **body,
     }
+
+
+def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
+    """What all rows are about and no axis says: their relation, their direction, their kind."""
+    drawn = {*plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside}
+    found = {}
+    for column in analysis.columns:
+        name = column.name
+        if column.type != "varchar" or name not in rows[0]:
+            continue
+        if name in {*drawn, plot.text, *_RUNS, *_CORPORA}:
+            continue
+        values = {row[name] for row in rows}
+        if len(values) == 1 and None not in values and not name.startswith(_NOT_SAID):
+            found[name] = label_of(str(values.pop()))
+    return found
+
+
+_NOT_SAID = ("language", "sent_id")
+"""Columns that say no more than the corpus does."""
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
@@ -227,7 +269,7 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
     """The rows that have a place, and a note on others; a grid has one for null, the last."""
     needed = set(plot.panel)
     if plot.kind != "grid":
-        needed |= {*plot.x, *plot.y[:1]}
+        needed |= {*plot.x, *plot.y[:1]} - {"longest"}  # a range may have no end
     kept = [row for row in rows if all(row[each] is not None for each in needed)]
     left = len(rows) - len(kept)
     if not left:
@@ -265,20 +307,25 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
         value = row[name]
         frequency[value] = max(frequency.get(value, 0), row.get("n") or 0)
         panels.setdefault(value, set()).add(tuple(row[each] for each in plot.panel))
-    counts = [len(each) * _several(plot) for each in panels.values()]
-    room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
-    if sum(counts) <= MOST_PANELS or room < 1 or "n" not in rows[0]:
+    if len(panels) == 1 or "n" not in rows[0]:
         return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
+    places = {value: at for at, value in enumerate(ranked)}
+    counts = [len(each) * _several(plot) for each in panels.values()]
+    room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
+    if sum(counts) <= MOST_PANELS or room < 1:
+        return sorted(rows, key=lambda row: places[row[name]])
     those, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
     notes.append(
         f"The most frequent {room} of {len(frequency)} {those}; choose one: --{typed} ({name}=)"
     )
-    return [row for row in rows if row[name] in ranked[:room]]
+    kept = [row for row in rows if places[row[name]] < room]
+    return sorted(kept, key=lambda row: places[row[name]])
 
 
 def _several(plot: Plot) -> int:
-    return len(plot.color) if plot.kind in ("grid", "scatter") else 1
+    of_grid = len(plot.color) + (plot.text is not None)
+    return {"grid": of_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
 
 
 def _all_panels(scene: Scene) -> Drawn:
@@ -295,26 +342,42 @@ def _all_panels(scene: Scene) -> Drawn:
     made = []
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
-        drawn = make(replace(scene, chosen=chosen))
+        here = replace(scene, chosen=chosen)
+        drawn = make(here)
         told = ", ".join(_panel_name(scene.column(name), chosen[name]) for name in plot.panel)
+        told += _how_many(plot, here.here)
         for unit in drawn.panels:
             own = " ".join(unit["title"]["text"]) if "title" in unit else ""
             title = f"{told}: {own}" if own else told
-            unit["title"] = panel_title(title, scene.theme, drawn.width)
+            unit["title"] = panel_title(title, scene.theme, drawn.width, scene.look.font)
         made.append(drawn)
     first = made[0]
-    across = first.columns * _beside(plot, values, several)
+    across = first.columns * _beside(plot, values, several, first.width)
     panels = [unit for each in made for unit in each.panels]
     return Drawn(panels, across, first.width, first.notes, first.apart)
 
 
-def _beside(plot: Plot, values: dict[tuple[Any, ...], None], several: int) -> int:
+def _how_many(plot: Plot, rows: list[Row]) -> str:
+    """How many a panel is over, where that is one number which stands nowhere else."""
+    counts = {row.get("n") for row in rows}
+    if plot.aside or len(counts) != 1 or counts == {None}:
+        return ""
+    return f" (n {counts.pop():,})"
+
+
+def _beside(plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float) -> int:
+    """How many panels stand side by side; the values of the last column stand together."""
     if plot.kind in ("points", "lines", "bars") or several > 1:
         return 1
+    fit = max(1, int(_WIDEST / (width + 60)))
     last = len({value[-1] for value in values})
-    if len(plot.panel) > 1 and last <= 4:
-        return last
-    return {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4)
+    if len(plot.panel) > 1 and last <= fit:
+        return last * (fit // last)
+    return min(fit, {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4))
+
+
+_WIDEST = 1500
+"""Pixels that panels side by side take at most."""
 
 
 def _panel_name(column: Column, value: Any) -> str:

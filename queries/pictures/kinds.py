@@ -40,40 +40,77 @@ def grid(scene: Scene) -> Drawn:
     kinds = not is_amount(scene.rows, columns[0])
     wide = (size.width or 300) / len(across)
     step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
-    high = size.height / len(down) if size.height else _height(step, across, down)
+    if plot.panel and len(down) > _MANY and not size.width:
+        step = min(step, round(1.5 * scene.look.font))
     here = [label(row, plot.y) for row in scene.here]
     if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
         down = [each for each in down if each in set(here)]
+    high = size.height / len(down) if size.height else _height(scene, step, across, down)
     axes = {
-        "x": scene.names_axis(across, scene.caption(plot.x), X),
-        "y": scene.names_axis(down, scene.caption(plot.y), Y),
+        "x": scene.names_axis(across, scene.caption(plot.x), X, step),
+        "y": scene.names_axis(down, scene.caption(plot.y), Y, high),
     }
     panels = []
+    has_several = bool(columns[1:] or plot.text)
     for column in columns:
-        title = scene.caption((column,), 44)
+        title = scene.caption((column,), 72 if has_several else 44)
         if kinds:
             color = scene.kind_colors(*clean(scene.rows, column), words(column))["color"]
         else:
-            color = scene.amount_color(columns, column, None if columns[1:] else wrapped(title, 26))
+            color = scene.amount_color(columns, column, None if has_several else wrapped(title, 26))
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
-        if len(columns) > 1:
-            unit["title"] = panel_title(title, scene.theme, step * len(across))
+        if has_several:
+            unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
         panels.append(unit)
+    if plot.text and any(row[plot.text] for row in scene.rows):
+        panels.append(_of_names(scene, axes, step, high, step * len(across)))
     # Each combination of the two axes that a panel does not have is grey, as is each null.
     has_gaps = any(row[each] is None for row in scene.rows for each in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
-    beside = len(columns) if len(columns) < 4 else 2
-    return Drawn(panels, beside, step * len(across), notes)
+    count = len(panels)
+    return Drawn(panels, count if count < 4 else 2, step * len(across), notes)
 
 
-def _height(step: float, across: list[str], down: list[str]) -> float:
+def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
     """How high a cell is: square for heads; high enough for its name, if it is a word."""
     if max(map(len, down)) > 3:
-        return 15.0
+        return 1.36 * scene.look.font
+    if scene.plot.panel and len(down) > _MANY:
+        return min(step, scene.look.font)
     return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
+
+
+_MANY = 16
+"""Rows of a grid from which its cells are flat, if it is one of several."""
+
+
+def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
+    """A panel whose cells say the first of their names, and how many more there are."""
+    column = scene.plot.text
+    assert column is not None, "the header names it"
+    font = min(scene.look.font * 0.64, high * 0.7)
+    room = max(1, int(step / (0.54 * font)))
+    for row in scene.rows:
+        first, *more = str(row[column]).split(", ")
+        row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
+        row[MARK] += f"\n+{len(more)}" if more and high >= 2.4 * font else "+" * bool(more)
+    named = {"filter": f"datum.{column} !== null"}  # `valid` takes texts for invalid
+    fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
+    text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
+            "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
+    unit = scene.unit(
+        {"step": step}, {"step": high}, view=scene.ground,
+        layer=[
+            layer(fill, {**axes, "tooltip": scene.tooltip}, named),
+            layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named),
+        ],
+    )  # fmt: skip
+    title = f"{scene.caption((column,), 60)}: the first, and how many more"
+    unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
+    return unit
 
 
 _FEW = 12
@@ -104,9 +141,11 @@ def matrix(scene: Scene) -> Drawn:
     high = (size.height or 560) / len(order)
     if size.width is None:
         # Heads are many and small; a few corpora have room for their names on both sides.
-        step = high = min(14.0 if len(order) > _FEW else 36.0, max(3.0, step // 1))
+        step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
     thing = words("-".join(each.removesuffix("_a") for each in plot.x))  # Layer-head of layer_a ...
-    across, down = (scene.names_axis(order, thing, field) for field in (X, Y))
+    across, down = (
+        scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
+    )
     color = scene.amount_color((column,), column, wrapped(scene.caption((column,)), 26))
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
@@ -153,12 +192,12 @@ def points(scene: Scene) -> Drawn:
     }
     dots = layer(
         {"type": "point", "filled": True, "size": 34, "opacity": 0.7},
-        {"x": x, "y": y, **colors, "tooltip": scene.tooltip},
+        {"x": x, "y": y, **_of_points(colors), "tooltip": scene.tooltip},
         *fold,
     )
     means = layer(
         {"type": "line", "strokeWidth": 2},
-        {"x": x, "y": {**y, "field": MEAN}, "color": colors["color"], **_ORDER},
+        {"x": x, "y": {**y, "field": MEAN}, **_of_lines(colors), **_ORDER},
         *fold,
         mean,
     )
@@ -171,12 +210,12 @@ def lines(scene: Scene) -> Drawn:
     colors, _, x, y, fold = _along(scene)
     line = layer(
         {"type": "line", "strokeWidth": 1.8},
-        {"x": x, "y": y, "color": colors["color"], **_ORDER},
+        {"x": x, "y": y, **_of_lines(colors), **_ORDER},
         *fold,
     )
     dots = layer(
         {"type": "point", "filled": True, "size": 48},
-        {"x": x, "y": y, **colors, "tooltip": scene.tooltip},
+        {"x": x, "y": y, **_of_points(colors), "tooltip": scene.tooltip},
         *fold,
     )
     layers, notes = [line, dots, *_rules(scene, x, y)], []
@@ -187,8 +226,14 @@ def lines(scene: Scene) -> Drawn:
             {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **own},
         )
         layers.insert(0, interval)
-        notes = [f"Vertical lines: interval of {plot.y[0].replace('_', ' ')}"]
+        notes = [f"Vertical lines: {_interval(scene, plot.low)}"]
     return _panel(scene, layers, notes)
+
+
+def _interval(scene: Scene, low: str) -> str:
+    """What lines of intervals show, by what the header says of their lower ends."""
+    told = scene.help(low).split(";")[0]
+    return told.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
 MEAN, RULE = "mean of rows", "rule value"
@@ -203,7 +248,8 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     if plot.along == "log":
         across = _logarithmic(scene)
     else:
-        across = scene.names_axis(domain, scene.caption(plot.x), X)
+        step = (scene.size.width or _WIDTH) / len(domain)
+        across = scene.names_axis(domain, scene.caption(plot.x), X, step)
         across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
         across["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
@@ -221,6 +267,14 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     return scene.kind_colors(source, values, None, shown), [source], across, y, []
 
 
+def _of_points(colors: Spec) -> Spec:
+    return {channel: how for channel, how in colors.items() if channel != "strokeDash"}
+
+
+def _of_lines(colors: Spec) -> Spec:
+    return {channel: how for channel, how in colors.items() if channel != "shape"}
+
+
 def _logarithmic(scene: Scene) -> Spec:
     """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
     column = scene.plot.x[0]
@@ -233,6 +287,10 @@ def _logarithmic(scene: Scene) -> Spec:
         "axis": {"title": scene.caption(scene.plot.x), "values": ticks, "grid": False,
                  "domain": True, "tickColor": scene.theme.ink},
     }  # fmt: skip
+
+
+_WIDTH = 440
+"""Pixels of a panel with points or lines."""
 
 
 def _folded(columns: tuple[str, ...]) -> Spec:
@@ -253,8 +311,9 @@ def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
 
 
 def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> Drawn:
-    width = scene.size.width or 440
-    unit = scene.unit(width, scene.size.height or 230, layer=layers)
+    width = scene.size.width or _WIDTH
+    height = scene.size.height or (scene.size.width or _WIDTH) * 0.52
+    unit = scene.unit(width, height, layer=layers)
     return Drawn([unit], 1, width, notes, ("color", "shape"))
 
 
@@ -266,42 +325,57 @@ def bars(scene: Scene) -> Drawn:
         if plot.label and all(row[each] is not None for each in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
     here = list(dict.fromkeys(row[MARK] for row in scene.here))
-    down = scene.names_axis(here, scene.caption(plot.y), MARK)
+    step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
+    down = scene.names_axis(here, scene.caption(plot.y), MARK, step)
     if plot.label:
         down["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
-    down["axis"]["labelOverlap"] = False
     shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     title = wrapped(scene.caption(plot.x), 66)
     across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.palette[0], "opacity": 0.6, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
-    notes = [f"Bars: {plot.x[0].replace('_', ' ')}"] if plot.beside else []
+    notes = [f"Bars: {scene.called(plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
         ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
         layers.append(layer(rule, ends))
-        is_usual = "95 %" in scene.help(plot.low)
-        notes.append("Lines: 95 % intervals" if is_usual else "Lines: intervals")
+        notes.append(f"Lines: {_interval(scene, plot.low)}")
     if plot.beside:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
+        for channel in ("color", "shape"):
+            colors[channel]["legend"] |= {"orient": "top", "offset": 4}
         edge = {"stroke": theme.background, "strokeWidth": 1}
         layers.append(
             layer(
                 {"type": "point", "filled": True, "size": 74, "opacity": 1, **edge},
-                {"x": {**across, "field": VALUE}, "y": down, **colors},
+                {"x": {**across, "field": VALUE}, "y": down, **_of_points(colors)},
                 _folded(plot.beside),
             )
         )
     width = scene.size.width or 380
-    step = scene.size.height / len(here) if scene.size.height else 21
+    if plot.aside:
+        for row in scene.rows:
+            row[ASIDE] = ", ".join(
+                f"{each} {row[each]:,}".replace("-", "\u2212") for each in plot.aside
+                if row[each] is not None
+            )  # fmt: skip
+        text = {"type": "text", "align": "left", "fontSize": 0.9 * scene.look.font,
+                "color": theme.ink}  # fmt: skip
+        at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
+        layers.append(layer(text, at))
     return Drawn([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
+
+
+ASIDE = "aside label"
+"""The field of what is written at the end of a bar."""
 
 
 def scatter(scene: Scene) -> Drawn:
     """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
     plot, theme = scene.plot, scene.theme
     usual = 540 if plot.label else 430
-    width, height = scene.size.width or usual, scene.size.height or usual
+    width = scene.size.width or usual
+    height = scene.size.height or scene.size.width or usual
     axes = _true_to_scale(scene, width, height)
     panels = []
     for row in scene.rows:
@@ -319,13 +393,16 @@ def scatter(scene: Scene) -> Drawn:
         else:
             colors = scene.kind_colors(*clean(scene.rows, column), words(column))
         dot = {"type": "point", "filled": True, "size": 70, "opacity": 0.9, **edge}
-        layers = [layer(dot, {**axes, **colors, "tooltip": scene.tooltip})]
+        layers = [layer(dot, {**axes, **_of_points(colors), "tooltip": scene.tooltip})]
         if plot.label:
-            text: Spec = {"type": "text", "dy": -9, "fontSize": 9, "opacity": 0.85}
+            font = 0.82 * scene.look.font
+            text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
             layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}))
         unit = scene.unit(width, height, layer=layers)
         if len(plot.color) > 1:
-            unit["title"] = panel_title(f"By {column.replace('_', ' ')}", theme, width)
+            unit["title"] = panel_title(
+                f"By {column.replace('_', ' ')}", theme, width, scene.look.font
+            )
         panels.append(unit)
     return Drawn(panels, 2, width, [], ("color", "shape"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import textwrap
@@ -15,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.theme import Theme, categorical
+from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
+from attnbank.queries.pictures.theme import Theme
 from attnbank.sql.header import Analysis, Column, Plot
 
 LONGEST = 80
@@ -87,8 +89,14 @@ def plain(text: str, longest: int = LONGEST) -> str:
 
 
 def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """What a row is called by some columns: `8-10` of layer and head, else words side by side."""
+    """What a row is called by some columns: `8-10` of layer and head, else words side by side.
+
+    The ends of a range are joined by a dash.
+    """
     names = tuple(columns)
+    if names[:1] == ("shortest",) and len(names) == 2:
+        first, last = row[names[0]], row[names[1]]
+        return f"{first} or more" if last is None else f"{first}\u2013{last}"
     parts = [NO_VALUE if row[each] is None else _short(_text(row[each])) for each in names]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
@@ -138,7 +146,7 @@ def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
     source = f"{column} label"
     for row in rows:
         row[source] = label(row, (column,))
-    return source, sorted(labels(rows, (column,)), key=lambda name: name == "other")
+    return source, in_order(labels(rows, (column,)))
 
 
 def words(name: str) -> str:
@@ -149,7 +157,7 @@ def words(name: str) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Break a text into lines of at most so many characters."""
-    return textwrap.wrap(text, width) or [""]
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 Spec = dict[str, Any]
@@ -168,6 +176,23 @@ class Size:
     height: int | None = None
 
 
+FONT_SIZE = 11.0
+"""The height of letters in pixels, where nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a picture is to look beside its theme.
+
+    `font` is the height of letters in pixels; amounts are coloured over a scale that is fixed, or
+    that of the amounts there are (`stretch`); without `is_titled` nothing stands above it.
+    """
+
+    font: float = FONT_SIZE
+    stretch: bool = False
+    is_titled: bool = True
+
+
 _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
 """How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
 
@@ -181,6 +206,7 @@ class Scene:
     rows: list[Row]
     theme: Theme
     size: Size
+    look: Look = field(default_factory=Look)
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -216,7 +242,7 @@ class Scene:
 
     def caption(self, columns: Sequence[str], longest: int = 64) -> str:
         """What an axis is called: the meaning of a number in the header, the name of a text."""
-        if len(columns) > 1:
+        if len(columns) > 1 and columns[0] != "shortest":
             return words(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
@@ -250,18 +276,41 @@ class Scene:
             row[PLACE] = places[row[X]]
         return across, down
 
-    def names_axis(self, domain: list[str], title: str, source: str) -> Spec:
-        """An axis with a name for each place, of the field `source`, which is X if it lies."""
-        is_short = max(map(len, domain)) <= 4
+    def called(self, column: str) -> str:
+        """What a column of a figure is called in a key; `accuracy_a` is named by its run."""
+        side = column[-2:]
+        if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
+            return f"{label_of(column[:-2])} of {plain(run)}"
+        return label_of(column)
+
+    def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
+        """An axis with a name for each place, `step` pixels each; it lies if `source` is X.
+
+        Where names are many they stand upright, then get smaller. Where that is not enough, every
+        second is written, or every fifth, or the first of each layer: never some and not others.
+        """
+        longest, font = max(map(len, domain)), self.look.font
+        wide = 0.6 * longest + 0.4
+        is_turned = source == X and longest > 2 and wide * font > step
+        width = wide if source == X and not is_turned else 1.15
+        if _SMALLEST <= step / width < font:
+            font = step / width
+        angle = 0
+        if is_turned:
+            angle = -45 if step > 1.6 * font else -90
+        every = math.ceil(round(width * font / step, 6))
+        if every > 1 and is_turned and longest <= 4:  # there is room for few, and they can lie
+            angle = 0
         return {
             "field": source,
             "type": "ordinal",
             "scale": {"domain": domain},
             "title": title,
             "axis": {
-                "labelAngle": -45 if source == X and not is_short else 0,
-                "labelOverlap": "greedy",
-                "labelSeparation": 3,
+                "labelAngle": angle,
+                "labelOverlap": False,
+                "labelFontSize": font,
+                "values": _every(domain, every),
                 "grid": False,
                 "domain": False,
                 "tickColor": self.theme.faint,
@@ -299,30 +348,54 @@ class Scene:
         }
 
     def _ends(self, columns: Sequence[str]) -> list[float]:
-        """The ends of a scale of amounts, with 0 in the middle if some are below it."""
-        if self.plot.domain is not None:
-            return list(self.plot.domain)
-        found = [0.0, *finite(self.rows, columns)]
-        least, most = min(found), max(found)
-        reach = max(-least, most)
-        return [-reach, 0.0, reach] if least < 0 else [0.0, most or 1.0]
+        found = finite(self.rows, columns)
+        return ends_of(found, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(
         self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
     ) -> Spec:
-        """Kinds of a field as colours and shapes; of all `values` this panel has `shown`."""
-        looks = dict(zip(values, zip(*categorical(self.theme, values), strict=True), strict=True))
+        """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
+        found = looks(values)
         domain = [each for each in values if shown is None or each in shown]
-        legend: Spec = {"title": title, "labelExpr": "replace(datum.label, /_/g, ' ')"}
+        names = {each: self.called(each) for each in domain}
+        legend: Spec = {
+            "title": title,
+            "labelExpr": f"{json.dumps(names, ensure_ascii=False)}[datum.label]",
+        }
+        ranges: dict[str, list[Any]] = {
+            "color": [found[each].color(self.theme) for each in domain],
+            "shape": [found[each].shape for each in domain],
+            "strokeDash": [found[each].dash for each in domain],
+        }
         return {
             channel: {
                 "field": source,
                 "type": "nominal",
-                "legend": legend,
-                "scale": {"domain": domain, "range": [looks[each][at] for each in domain]},
+                # Lines have marks on them, whose key says enough.
+                "legend": None if channel == "strokeDash" else legend,
+                "scale": {"domain": domain, "range": those},
             }
-            for at, channel in enumerate(("color", "shape"))
+            for channel, those in ranges.items()
         }
+
+
+_SMALLEST = 6.0
+"""Letters are made no smaller than this, in pixels, to have room at an axis."""
+
+
+def _every(domain: list[str], step: int) -> list[str]:
+    """Some of the places of an axis, as far apart as each other: each, every 2nd, 5th, 10th.
+
+    Of heads (`8-10`) the first of each layer, or of every few layers.
+    """
+    if step <= 1:
+        return domain
+    layers = [each.partition("-")[0] for each in domain]
+    heads = layers.count(layers[0])
+    if 1 < heads < len(domain) and layers == [each for each in dict.fromkeys(layers)
+                                              for _ in range(heads)]:  # fmt: skip
+        return domain[:: heads * math.ceil(step / heads)]
+    return domain[:: next(each for each in (2, 5, 10, 20, 50, 100, len(domain)) if each >= step)]
 
 
 @dataclass
@@ -342,12 +415,12 @@ def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
     return {"transform": list(transform), **made} if transform else made
 
 
-def panel_title(text: str, theme: Theme, width: float) -> Spec:
+def panel_title(text: str, theme: Theme, width: float, font: float) -> Spec:
     """The title of a panel, broken into lines for a width in pixels."""
     return {
-        "text": wrapped(text, max(18, int(width / 6))),
+        "text": wrapped(text, max(18, int(width / (0.55 * font)))),
         "anchor": "start",
-        "fontSize": 12,
+        "fontSize": font + 1,
         "fontWeight": "normal",
         "color": theme.ink,
     }

@@ -1,17 +1,14 @@
-"""What every picture looks like: its colours, its letters and its lines, on white and on black."""
+"""What every picture looks like: colours, letters and lines, on white, on black, and on paper."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import cycle
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnbank.sql.errors import CallError
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """The converter brings the first; in a viewer of SVG without it, Arial has the same widths."""
-
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,8 @@ class Palette:
 class Theme:
     """Colours of a picture.
 
-    `palette` is for kinds: the colours of Okabe and Ito, for colour-blind people. `sequence` and
+    `palette` is for kinds, `other` for what is none of them: any two are 12 of lightness (CIE L*)
+    apart, so that they are told apart in grey and by colour-blind people. `sequence` and
     `diverging` are for amounts, and differ in lightness for prints. `missing` is for null.
     """
 
@@ -45,33 +43,38 @@ class Theme:
     faint: str
     missing: str
     palette: tuple[str, ...]
+    other: str
     sequence: tuple[str, ...]
     diverging: tuple[str, str, str]
     sentence: Palette
 
 
-THEMES = {
-    "light": Theme(
-        background="#ffffff",
-        ink="#1a1a1a",
-        faint="#d9d9d9",
-        missing="#e3e3e3",
-        palette=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
-        # The dark end is the high one: ink on paper.
-        sequence=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
-        diverging=("#b35806", "#f7f7f7", "#0b4f8a"),
-        sentence=Palette(
-            ground="#ffffff", text="#1b1b1b", faint="#767676", line="#303030", faint_line="#a8a8a8",
-            gold="#0072b2", mark="#fbe3a6",
-            entities=("#d55e00", "#009e73", "#b8579a", "#b07800", "#3a9bd9"),
-        ),
+_LIGHT = Theme(
+    background="#ffffff",
+    ink="#1a1a1a",
+    faint="#d9d9d9",
+    missing="#e3e3e3",
+    palette=("#0068aa", "#dd5b1c", "#81007b", "#0fb2dd", "#003121"),
+    other="#c6c6c6",
+    # The dark end is the high one: ink on paper.
+    sequence=("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
+    diverging=("#b35806", "#f7f7f7", "#0b4f8a"),
+    sentence=Palette(
+        ground="#ffffff", text="#1b1b1b", faint="#767676", line="#303030", faint_line="#a8a8a8",
+        gold="#0072b2", mark="#fbe3a6",
+        entities=("#d55e00", "#009e73", "#b8579a", "#b07800", "#3a9bd9"),
     ),
+)  # fmt: skip
+
+THEMES = {
+    "light": _LIGHT,
     "dark": Theme(
         background="#14161a",
         ink="#ececec",
         faint="#3a3e46",
         missing="#2c2f36",
-        palette=("#56b4e9", "#e69f00", "#1fc39a", "#e495c2", "#f0e442", "#ff8a5c"),
+        palette=("#00b9ec", "#ee5537", "#9b3cb9", "#e7ce30", "#bdffdd"),
+        other="#4a4a4a",
         sequence=("#2d2b62", "#3f6fa8", "#2a9d8f", "#7fd35a", "#fdf06a"),
         diverging=("#f1a340", "#23262c", "#6ab7f2"),
         sentence=Palette(
@@ -80,7 +83,19 @@ THEMES = {
             entities=("#ff8c42", "#2bc79b", "#e29bc9", "#e6b93c", "#8fd0f5"),
         ),
     ),
+    # Ink is black: grey letters are printed as dots.
+    "print": replace(
+        _LIGHT,
+        ink="#000000",
+        faint="#b3b3b3",
+        sentence=replace(
+            _LIGHT.sentence, text="#000000", faint="#404040", line="#000000",
+            faint_line="#8c8c8c",
+        ),
+    ),
 }  # fmt: skip
+SCREENS = ("light", "dark")
+"""The themes of pages, which have the ground of the screen that shows them."""
 
 
 def theme_of(name: str) -> Theme:
@@ -90,14 +105,17 @@ def theme_of(name: str) -> Theme:
     return THEMES[name]
 
 
-def config(theme: Theme) -> dict[str, Any]:
-    """The part of a Vega-Lite specification that says how everything is drawn."""
+def config(theme: Theme, font: float) -> dict[str, Any]:
+    """The part of a Vega-Lite specification that says how everything is drawn.
+
+    `font` is the height of letters in pixels.
+    """
     words = {
         "labelColor": theme.ink,
-        "labelFontSize": 11,
+        "labelFontSize": font,
         "labelLimit": 0,
         "titleColor": theme.ink,
-        "titleFontSize": 12,
+        "titleFontSize": font + 1,
         "titleFontWeight": "normal",
     }
     return {
@@ -117,15 +135,5 @@ def config(theme: Theme) -> dict[str, Any]:
             "symbolLimit": 60,
             "gradientStrokeColor": theme.faint,
         },
-        "text": {"color": theme.ink},
+        "text": {"color": theme.ink, "fontSize": font},
     }
-
-
-def categorical(theme: Theme, values: list[str]) -> tuple[list[str], list[str]]:
-    """A colour and a shape for each value; together no two are alike. The rest, `other`, is grey.
-
-    One shape more than colours lets both run round without meeting again for forty-two values.
-    """
-    looks = zip(cycle(theme.palette), cycle(SHAPES), strict=False)
-    pairs = [("#8a8a8a", "circle") if each == "other" else next(looks) for each in values]
-    return [color for color, _ in pairs], [shape for _, shape in pairs]

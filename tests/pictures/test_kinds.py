@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 from attnbank.queries.pictures import Facts, Size, draw, specification
 from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
 from attnbank.queries.pictures.kinds import by_cluster
-from attnbank.queries.pictures.theme import THEMES, categorical
+from attnbank.queries.pictures.theme import THEMES
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import OWN, HeaderError, Plot, parse
 
@@ -20,6 +21,8 @@ GRID = heads("grid color=share domain=0,1")
 EVERY_KIND = (
     "grid color=share",
     "grid color=share,other panel=group",
+    "grid color=share text=group",
+    "bars x=share y=group aside=other",
     "grid color=group",
     "points y=share color=group rule=other",
     "points y=share,other",
@@ -172,14 +175,6 @@ def test_what_has_no_place_is_told_and_what_has_no_value_is_grey() -> None:
     assert len([each for each in marks_of(grid, "rect") if each["fill"] != "#e3e3e3"]) == 4
 
 
-def test_no_two_kinds_of_things_look_alike() -> None:
-    names = [f"k{at}" for at in range(42)]
-    for theme in THEMES.values():
-        looks = set(zip(*categorical(theme, names), strict=True))
-        assert len(looks) == 42
-        assert categorical(theme, ["other"])[0] == ["#8a8a8a"]
-
-
 def test_a_panel_is_called_what_the_header_says_of_its_value() -> None:
     plot = heads("points y=share color=layer panel=group")
     made = specification(plot, frame_of_heads(groups=("above", "below")))
@@ -201,7 +196,9 @@ def test_too_much_is_refused_and_nothing_too() -> None:
     with pytest.raises(QueryError, match="no values to draw"):
         empty = frame_of_heads().with_columns(share=pl.lit(None, pl.Float64))
         specification(heads("points y=share"), empty)
-    with pytest.raises(CallError, match=r"Theme neon does not exist\.\nChoose from: light, dark"):
+    with pytest.raises(
+        CallError, match=r"Theme neon does not exist\.\nChoose from: light, dark, print"
+    ):
         specification(GRID, frame_of_heads(), theme="neon")
 
 
@@ -210,6 +207,61 @@ def test_a_long_list_of_bars_is_cut_and_says_so() -> None:
     made = specification(bars, frame_of_heads(10, 10))
     assert len(made["datasets"]["rows"]) == len(marks_of(made, "rect")) == 80
     assert "The first 80 bars; omitted: 20." in " ".join(made["title"]["subtitle"])
+
+
+def test_names_at_an_axis_are_left_out_evenly_or_not_at_all() -> None:
+    """Greedy labels left 6 and 8 of nine heads out; a matrix of n heads has n names."""
+    wide = specification(GRID, frame_of_heads(2, 64))
+    told = [each for each in words_of(wide) if each.isdecimal()]
+    heads_named = sorted({int(each) for each in told if int(each) > 2} | {1})
+    steps = {b - a for a, b in itertools.pairwise(heads_named)}
+    assert len(steps) == 1 and len(heads_named) > 10
+    rows = [
+        (1 + a // 9, 1 + a % 9, 1 + b // 9, 1 + b % 9, (a + b) / 144)
+        for a in range(72)
+        for b in range(a + 1, 72)
+    ]
+    columns = ("layer_a", "head_a", "layer_b", "head_b")
+    pairs = parse("pairs", OWN, "\n".join([
+        "-- title: t", "-- grain: g", "-- plot: matrix x=layer_a,head_a y=layer_b,head_b color=d",
+        *(f"-- column {name} smallint: x" for name in columns), "-- column d double: how far",
+        "select 1",
+    ]))  # fmt: skip
+    made = specification(pairs, pl.DataFrame(rows, schema=[*columns, "d"], orient="row"))
+    names = {f"{1 + at // 9}-{1 + at % 9}" for at in range(72)}
+    found = [each for each in words_of(made) if each in names]
+    assert len(found) == 2 * 72 and set(found) == names
+    many = specification(heads("grid x=layer,head y=group color=share"), frame_of_heads(20, 9))
+    found = [each for each in words_of(many) if each[:1].isdecimal() and "-" in each]
+    assert found == [f"{layer}-1" for layer in range(1, 21)]
+
+
+def test_a_bar_says_how_many_it_is_of_and_what_its_line_is() -> None:
+    bars = heads("bars x=share y=layer,head low=low high=share beside=other aside=head")
+    told = " ".join(
+        specification(bars, frame_of_heads().with_columns(low=0.1))["title"]["subtitle"]
+    )
+    assert "Bars: share. Lines: 95 % interval of share." in told
+    made = words_of(specification(bars, frame_of_heads().with_columns(low=0.1)))
+    assert [each for each in made if each.startswith("head ")] == ["head 1", "head 2", "head 3"] * 2
+
+
+def test_what_all_rows_are_about_is_said_once() -> None:
+    told = specification(GRID, frame_of_heads(groups=("later_to_earlier",)))["title"]["subtitle"]
+    assert "Group: later to earlier" in " ".join(told)
+    drawn = specification(heads("grid color=share panel=group"), frame_of_heads())
+    assert "Group: a" not in " ".join(drawn["title"]["subtitle"]).partition("Group: a")[2]
+
+
+def test_cells_say_the_first_of_their_names() -> None:
+    frame = frame_of_heads().with_columns(
+        group=pl.when(pl.col("head") == 1).then(pl.lit("obj, nsubj, det"))
+    )
+    made = specification(heads("grid color=share text=group"), frame)
+    assert [each for each in words_of(made) if each.startswith("obj")] == ["obj\n+2", "obj\n+2"]
+    none = specification(heads("grid color=share text=group"),
+                         frame.with_columns(group=pl.lit(None, pl.String)))  # fmt: skip
+    assert "concat" not in none
 
 
 def test_the_header_line_is_read() -> None:

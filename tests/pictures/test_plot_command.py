@@ -96,8 +96,10 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
     assert [row["accuracy"] for row in made["datasets"]["rows"]] == rows["accuracy"].to_list()
     assert made["width"] == 200 and made["config"]["background"] == "#14161a"
     assert facts is not None
-    told = made["title"]["subtitle"][0]
-    assert told == f"Run {facts.name} · model x · corpus {facts.corpus_name} · min count: 1"
+    assert " · ".join(made["title"]["subtitle"][:2]) == (
+        f"Run {facts.name} · model x · corpus {facts.corpus_name} (2 sentences, 6 words)"
+        " · Min count: 1"
+    )
 
 
 def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ HEADS = """\
 -- column head smallint: 1-based head
 -- column share double: share of something, in [0, 1]
 -- column other double: another share, in [0, 1]
+-- column low double: lower end of the 95 % interval of share
 -- column run varchar: name of the run that answered
 select 1
 """

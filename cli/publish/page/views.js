@@ -9,11 +9,26 @@ const LONGEST_CELL = 2000;
 const EXAMPLES = 12;
 const VALUES = 5;
 
-// The class of a value on a scale from 0 to high; that of no value if it is null.
-export function step(value, high) {
+// The class of a value on a scale between its ends; that of no value if it is null.
+export function step(value, ends) {
   if (value === null || value === undefined) return "none";
-  const share = high > 0 ? value / high : 0;
-  return `v${Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1))}`;
+  const [low, high] = [ends[0], ends.at(-1)];
+  const share = high > low ? (value - low) / (high - low) : 0;
+  return `${ends.length === 3 ? "d" : "v"}${Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1))}`;
+}
+
+// The ends of one scale of colours for grids, as queries/pictures/encodings.py has them.
+function endsOf(grids, { by, stretch }, asked) {
+  const domain = asked.app.measures.find((each) => each.key === by).domain;
+  if (!stretch && domain) return domain;
+  const found = stretch
+    ? grids.flatMap((each) => each.layers.flatMap(([, row]) => row)).filter((value) => value !== null)
+    : grids.flatMap((each) => each.amounts);
+  if (!found.length) return [0, 1];
+  const [least, most] = [Math.min(...found), Math.max(...found)];
+  if (stretch && least >= 0 && least < most) return [least, most];
+  const reach = Math.max(-least, most, 0);
+  return least < 0 ? [-reach, 0, reach] : [0, reach || 1];
 }
 
 // The page of a frame, as the explorer's RequestContext.table.
@@ -103,6 +118,7 @@ function colouringOf(asked) {
     by: asked.chosen("by", asked.app.measures.map((each) => each.key)),
     relation: asked.text("relation", "all"),
     direction: asked.chosen("direction", DIRECTIONS),
+    stretch: asked.flag("stretch"),
   };
   made.caption = made.by === "relation"
     ? `Accuracy for ${made.relation}, ${made.direction.replaceAll("_", " ")}` : measureOf(asked, made).title;
@@ -134,6 +150,8 @@ async function grid(asked, run, colouring) {
     if (!heightOf(answer)) answer = await ask(asked, measure.analysis, { ...given, relation: colouring.relation });
   }
   const { run: name } = answer;
+  const amounts = rowsOf(answer).flatMap((row) => measure.columns.map((each) => row[each]))
+    .filter((value) => typeof value === "number");
   if (answer.columns.some((each) => each.name === "direction")) {
     answer = filtered(answer, (row) => row.direction === colouring.direction);
   }
@@ -152,7 +170,7 @@ async function grid(asked, run, colouring) {
   const layers = [...new Set(inOrder.map((row) => row.layer))].map((layer) => [
     layer, Array.from({ length: heads }, (_, at) => values.get(`${layer}-${at + 1}`) ?? null),
   ]);
-  return { measure, layers, run: name, best, top: top ?? 0 };
+  return { measure, layers, run: name, best, top: top ?? 0, amounts };
 }
 
 const measuresOf = (asked) => ({
@@ -173,7 +191,7 @@ export async function heads(asked) {
   }
   const measure = made.measure;
   asked.command = commandOf(asked, `query ${measure.analysis}`, { run: asked.run });
-  return { ...shown, ...stepsOf(asked, made.run), high: Math.max(made.top, 0), colouring, grid: made, to_head: toHead(colouring, asked.run) };
+  return { ...shown, ...stepsOf(asked, made.run), ends: endsOf([made], colouring, asked), colouring, grid: made, to_head: toHead(colouring, asked.run) };
 }
 
 // The checkpoints of the training that a run is of, and the place of its own among them.
@@ -339,7 +357,7 @@ export async function compare(asked) {
     }
   }
   asked.frame = frame ?? asked.frame;
-  shown.high = Math.max(0, ...shown.sides.map((each) => each.grid?.top ?? 0));
+  shown.ends = endsOf(shown.sides.map((each) => each.grid).filter(Boolean), colouring, asked);
   return shown;
 }
 

@@ -7,7 +7,7 @@
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference in
 --   surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
--- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome
+-- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
 -- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share in
 --   which the good one is the more probable: below 0 it does worse.
 -- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and with n

@@ -3,7 +3,7 @@
 -- grain: one row per (source, paradigm, ablation, set), those of the whole model first
 -- formula: accuracy = share of pairs with ln P(good) > ln P(bad)
 -- run: needs=pairs
--- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name domain=0,1
+-- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name aside=n domain=0,1
 -- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation of
 --   the subject. Of a file whole sentences are compared: of a causal model without the first word where nothing stands
 --   before it, of a masked model by pseudo-log-likelihood (Salazar et al. 2020).

@@ -3,7 +3,7 @@
 -- grain: one row per (classification, class), the most frequent first
 -- formula: surprisal(w) = −ln P(w | what the model sees)
 -- run: needs=surprisals
--- plot: bars x=surprisal y=class low=low high=high panel=classification
+-- plot: bars x=surprisal y=class low=low high=high panel=classification aside=n
 -- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of the
 --   input (pseudo-log-likelihood): figures of the two cannot be compared.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.

@@ -6,7 +6,7 @@
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
--- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based label=layer,head domain=0,1
+-- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: the head is picked on the very mentions that it is scored on, as in the paper;
 --   best_coreference_head_held_out shows what that is worth. Equal heads: the lowest layer, then the lowest head.

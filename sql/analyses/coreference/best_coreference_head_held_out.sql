@@ -7,7 +7,7 @@
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
--- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head domain=0,1
+-- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document of the corpus, or every second input where the run reads one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.

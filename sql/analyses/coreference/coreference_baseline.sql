@@ -5,7 +5,7 @@
 -- formula: M(k) are the mentions of kind k (all: of any kind) that have an antecedent in their input, and A(m) the
 --   positions of the head words of its antecedents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
--- plot: bars x=accuracy y=baseline panel=kind domain=0,1
+-- plot: bars x=accuracy y=baseline panel=kind aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong
 --   where there is none; rule_based the nearest one of the first sieve that lets any through: the same text, the same

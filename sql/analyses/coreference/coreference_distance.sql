@@ -7,7 +7,7 @@
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
--- plot: lines x=shortest y=accuracy,nearest,head_match,rule_based low=low high=high domain=0,1
+-- plot: lines x=shortest,longest y=accuracy,nearest,head_match,rule_based low=low high=high domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
@@ -17,7 +17,7 @@
 -- param head smallint = null: choose among the heads of this number
 -- param bounds integer[] = [1, 6, 11, 21, 41]: where the ranges begin
 -- param candidates, singletons
--- column shortest integer: the shortest distance of the range
+-- column shortest integer: distance to the nearest antecedent in words: the shortest of the range
 -- column longest integer: the longest one; null where the range has no end
 -- column n bigint: mentions whose nearest antecedent is that far away
 -- column layer, head

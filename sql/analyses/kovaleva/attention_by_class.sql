@@ -7,7 +7,7 @@
 -- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
 --   not empty
 -- run: needs=shares favours=pair/token
--- plot: grid x=layer,head y=class color=received panel=classification scale=sqrt
+-- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
 --   weight from a position of the class to every other word (token), so that special tokens, which take most of many
 --   heads, do not count. Means are taken within an input that has the class, then over those inputs.

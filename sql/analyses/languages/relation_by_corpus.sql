@@ -6,7 +6,7 @@
 --   unless the model is causal
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation domain=0,1
+-- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n domain=0,1
 -- empty: no relation has min_count dependents in a corpus (--min-count 1 shows them all)
 -- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each other
 --   corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be compared.

@@ -8,7 +8,7 @@
 -- formula: low, high = (p + z²/2m ∓ z √(p (1 − p) / m + z²/4m²)) / (1 + z²/m), where p is accuracy, z = 1.96 and m the
 --   number of independent dependents that tell as much as n in their documents (Korn and Graubard 1998)
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy label=layer,head domain=0,1
+-- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy label=layer,head aside=n,offset domain=0,1
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: the head is picked on the very words that it is scored on, as in the paper; best_head_held_out shows what
 --   that is worth. Equal heads: the lowest layer, then the lowest head, then dependent_to_head.

@@ -6,7 +6,7 @@
 -- formula: optimism(r) = max_{h, v} accuracy_{h,v}(r) − accuracy(r), both over the dependents that it is scored on
 -- formula: low, high as in best_head
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=relation low=low high=high beside=in_sample_accuracy label=layer,head domain=0,1
+-- plot: bars x=accuracy y=relation low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: halves are every second document of the corpus, or every second sentence where the run reads one document. With
 --   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.

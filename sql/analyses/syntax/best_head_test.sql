@@ -3,7 +3,7 @@
 -- grain: one row
 -- formula: as in best_head; the p values as in head_score; held_out_accuracy as in best_head_held_out
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head
+-- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no dependent has the relation
 -- note: offset is a word of SQL: write "offset", or qualify it.

@@ -7,7 +7,7 @@
 --   only_a − only_b in document d of D
 -- formula: p_corrected = min(1, p_value · number of rows), for all the relations that are shown (Bonferroni);
 --   p_documents_corrected likewise
--- plot: bars x=accuracy_a y=relation beside=accuracy_b domain=0,1
+-- plot: bars x=accuracy_a y=relation beside=accuracy_b aside=n domain=0,1
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.

@@ -4,7 +4,7 @@
 -- formula: share = |{d : prediction(d) ≠ head(d), property(prediction(d)) = value}| / |{d : prediction(d) ≠ head(d)}|
 -- formula: prediction(d) is that of head_accuracy, over the dependents of the relation that have a head
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=share y=value panel=breakdown
+-- plot: bars x=share y=value panel=breakdown aside=n
 -- empty: no dependent has the relation, or the head finds all of them
 -- note: breakdown relation: the relation of the word that is found to its own head; upos: its part of speech (where the
 --   text has none, its tag in the treebank's own set); distance: its position minus that of the dependent.

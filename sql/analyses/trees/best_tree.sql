@@ -7,7 +7,7 @@
 -- formula: low, high: 95 % Wilson interval, where n is the number of independent dependencies that tell as much (by
 --   documents); bootstrap_low, bootstrap_high: 95 % of 1,000 resamples of the documents
 -- run: unit=word needs=decoded_trees usual=sentence
--- plot: bars x=uuas y=tree,class low=low high=high label=layer,head domain=0,1
+-- plot: bars x=uuas y=tree,class low=low high=high label=layer,head aside=n domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
 -- note: halves are every second document of the corpus, or every second sentence where the run reads one document.
 --   All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads from the

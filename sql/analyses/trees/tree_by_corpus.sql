@@ -7,7 +7,7 @@
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
 --   number of independent dependencies that tell as much (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
--- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head domain=0,1
+-- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n domain=0,1
 -- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those
 --   whose trees were decoded count. The corpora count alike, however large they are.

@@ -12,7 +12,7 @@
 --   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
 --   the positions of the rarest word
 -- run: needs=shares favours=sentence/word
--- plot: grid color=confidence,positional,rare_word domain=0,1
+-- plot: grid color=confidence,positional,rare_word text=syntactic domain=0,1
 -- note: every position except [SEP] has a maximum: the position, again except [SEP], that it looks at most. [SEP] stands
 --   for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the first word of
 --   a causal model. Ties go to the leftmost.

@@ -1,0 +1,136 @@
+"""One colour, shape, dash and label for each category, in pictures, report, explorer and page.
+
+A category looks alike wherever it is drawn, whatever is drawn beside it, so that two pictures can
+be laid side by side. Two categories of one picture never look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from attnbank.queries.pictures.theme import Theme
+
+SHAPES = {
+    "circle": "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
+    "square": "M-0.9,-0.9H0.9V0.9H-0.9Z",
+    "triangle-up": "M0,-1L1,0.85H-1Z",
+    "diamond": "M-1,0L0,-1.15L1,0L0,1.15Z",
+    "cross": "M-0.35,-1H0.35V-0.35H1V0.35H0.35V1H-0.35V0.35H-1V-0.35H-0.35Z",
+    "triangle-down": "M0,1L1,-0.85H-1Z",
+    "triangle-right": "M1,0L-0.85,1V-1Z",
+    "star": "M0,-1.1L0.27,-0.37L1.05,-0.34L0.44,0.14L0.65,0.89L0,0.46L-0.65,0.89L-0.44,0.14"
+    "L-1.05,-0.34L-0.27,-0.37Z",
+    "triangle-left": "M-1,0L0.85,1V-1Z",
+    "bar": "M-0.4,-1.1H0.4V1.1H-0.4Z",
+    "bow": "M-1,-0.9L1,0.9V-0.9L-1,0.9Z",
+}
+"""Shapes by name, as paths of SVG that reach from about -1 to 1. Eleven, and colours are five: both
+run round together for fifty-five categories before a pair comes again."""
+
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
+
+OTHER = frozenset({"other", "none"})
+"""What has no look of its own: it is grey."""
+
+_OF_HEADS = (
+    "previous", "next", "cls", "sep", "punctuation", "first", "broad", "self",
+    "nsubj", "obj", "det", "case", "amod", "obl", "advmod", "nmod", "conj", "cc", "aux", "mark",
+    "compound", "cop", "advcl", "acl", "xcomp", "ccomp", "nummod", "punct", "coreference", "all",
+    "iobj", "csubj", "expl", "appos", "fixed", "flat", "parataxis", "discourse", "vocative",
+    "dislocated", "clf", "list", "orphan", "goeswith", "reparandum", "dep", "root",
+)  # fmt: skip
+"""What heads attend to: surface patterns, then the relations of Universal Dependencies."""
+_MAPS = ("vertical", "diagonal", "vertical_diagonal", "heterogeneous", "block")
+"""The patterns of Kovaleva et al. (2019)."""
+_REFERENCES = (
+    "accuracy", "offset_accuracy", "held_out_accuracy", "within_layer", "in_sample_accuracy",
+    "between_layers", "common_accuracy", "", "", "rule_based",
+    "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
+    "control_mean", "", "chance",
+)  # fmt: skip
+"""Columns that are drawn beside each other: a figure, and what it is to be held against, whose
+marks stand on bars of the first colour and so never have it."""
+_KNOWN = {
+    name: slot
+    for family in (_OF_HEADS, _MAPS, _REFERENCES)
+    for slot, name in enumerate(family)
+    if name
+}
+_SAME = {
+    "[CLS]": "cls", "[SEP]": "sep", ". and ,": "punctuation", "first word": "first",
+    "[SEP] -> [SEP]": "sep", "other -> [SEP]": "broad",
+    "dobj": "obj", "prep": "case", "pobj": "obl", "poss": "nmod", "auxpass": "aux",
+    "nsubjpass": "nsubj", "rcmod": "acl", "partmod": "acl", "nn": "compound", "num": "nummod",
+    "p": "punct", "accuracy_b": "offset_accuracy",
+}  # fmt: skip
+"""Other names of the same things: as figures write them, and of Stanford Dependencies."""
+_LABELS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". and ,"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a category looks; `slot` is its place in the round of looks, None for what is grey."""
+
+    slot: int | None
+
+    def color(self, theme: Theme) -> str:
+        """Its colour in a theme."""
+        return theme.other if self.slot is None else theme.palette[self.slot % len(theme.palette)]
+
+    @property
+    def shape(self) -> str:
+        """The path of its shape."""
+        return tuple(SHAPES.values())[(self.slot or 0) % len(SHAPES)]
+
+    @property
+    def dash(self) -> list[int]:
+        """The dashes of its line, and the gaps between them."""
+        return DASHES[(self.slot or 0) % len(DASHES)]
+
+
+def looks(values: Iterable[str]) -> dict[str, Look]:
+    """The look of each of the values of one picture.
+
+    Known ones have their own. Others (models, relations of one's own) take the next one that is
+    free, in the order of the values.
+    """
+    those = dict.fromkeys(values)
+    found: dict[str, Look] = {}
+    taken: set[int] = set()
+    for name in sorted(those, key=lambda each: each in _SAME):  # a thing before its other names
+        slot = _KNOWN.get(_SAME.get(name, name))
+        if name in OTHER:
+            found[name] = Look(None)
+        elif slot is not None and slot not in taken:
+            found[name] = Look(slot)
+            taken.add(slot)
+    free = (slot for slot in range(len(those) + len(taken)) if slot not in taken)
+    return {name: found[name] if name in found else Look(next(free)) for name in those}
+
+
+def label_of(value: str) -> str:
+    """What a category is called in a key."""
+    return _LABELS.get(value, value.replace("_", " "))
+
+
+def in_order(values: Sequence[str]) -> list[str]:
+    """Categories as a key lists them: in their order, the grey ones last."""
+    return sorted(values, key=lambda name: name in OTHER)
+
+
+def ends_of(
+    found: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
+) -> list[float]:
+    """The ends of a scale of amounts; three, with 0 in the middle, if some amounts are below it.
+
+    A fixed `domain` lets pictures be compared; to `stretch` is to leave it for that of the amounts.
+    """
+    amounts = list(found)
+    if stretch and amounts and min(amounts) < max(amounts) and min(amounts) >= 0:
+        return [min(amounts), max(amounts)]
+    if domain is not None and not stretch:
+        return list(domain)
+    least, most = min([0.0, *amounts]), max([0.0, *amounts])
+    reach = max(-least, most)
+    return [-reach, 0.0, reach] if least < 0 else [0.0, most or 1.0]
