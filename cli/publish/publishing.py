@@ -358,7 +358,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
         "notes_of_arcs": next(each for each in arcs if each not in plain),
         "notes_of_mentions": (
             "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
-            " before it have its colour, and are drawn whatever their weight is."
+            " before it have its colour, and are dotted, whatever their weight is."
         ),
     }  # fmt: skip
 

@@ -18,7 +18,9 @@ from attnbank.cli.publish.answers import write_json
 from attnbank.queries import Bank
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.sentence import Panel
+from attnbank.queries.pictures.svg import element
 from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.pictures.tree import drawn_tree
 from attnbank.queries.sentences.choosing import Chosen
 from attnbank.queries.sentences.reading import Sheet, ShowOptions, sheet
 from attnbank.sql import registry
@@ -89,12 +91,18 @@ def _tree(found: Sheet) -> str | None:
     if found.tree is None:
         return None
     colours = THEMES["light"].sentence
-    room = max(pictures.tree_width(found.tree), 1200.0)
     try:
-        drawn, _ = pictures.drawn_tree(found.tree, 0.0, 0.0, room, colours)
+        drawn, high = drawn_tree(found.tree, 0.0, 0.0, _ROOM, colours)
     except MissingPackageError:  # said when the bank is published
         return None
-    return _STYLE.sub("", drawn)
+    return element(
+        "svg", _STYLE.sub("", drawn), xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
+        height=f"{high:.0f}", viewBox=f"0 0 {_ROOM:.0f} {high:.0f}",
+    )  # fmt: skip
+
+
+_ROOM = 1208.0
+"""Pixels that a tree may take from left to right."""
 
 
 def can_draw_trees() -> AttnbankError | None:

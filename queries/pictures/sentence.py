@@ -7,8 +7,6 @@ other people: they are escaped, and control characters written out.
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -16,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.directions import is_right_to_left
+from attnbank.queries.pictures.svg import FONT, element, isolated, width, wrapped, written
 from attnbank.queries.pictures.theme import Palette, theme_of
-from attnbank.sql.extras import need
+from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.suggest import shown
 
 ELSEWHERE = -1
@@ -57,21 +55,6 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Tree:
-    """The words in order, and the place of each one's head (None: the root, or not here).
-
-    Of a tree that was decoded, `wrong` has the places of the words whose arc joins two that no gold
-    dependency joins: it is dashed.
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    heads: tuple[int | None, ...]
-    relations: tuple[str | None, ...]
-    wrong: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
 class Facts:
     """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
 
@@ -96,66 +79,6 @@ class Facts:
         if self.measure.endswith("norms"):
             return "norm"
         return "weight" if self.measure == "weights" else "share"
-
-
-FONT = (
-    "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
-    " 'Noto Sans CJK SC', sans-serif"
-)
-"""The first is the one that vl-convert brings; the others are for what it has no letters of."""
-_LONGEST = 40
-_ISOLATE, _END = "\u2067", "\u2069"
-_SHARES = {
-    sign: share
-    for share, signs in (
-        (0.23, "ijl'|"), (0.28, "ft.,:;!I /[]\\"), (0.35, "r()-`\"*"), (0.5, "ckszvxyJ"),
-        (0.56, "abdeghnopqu0123456789L?_#$+=<>~"), (0.62, "FTZ"), (0.67, "ABEKPSVXY&"),
-        (0.73, "CDHNRUw"), (0.79, "GOQ"), (0.84, "mM"), (0.95, "W%"), (1.02, "@"),
-    )
-    for sign in signs
-}  # fmt: skip
-"""How wide signs are beside the height of their font, in the first of FONT."""
-
-
-def width(text: str, size: float) -> float:
-    """About how wide a text is in a font of that size, in pixels: never much less than it is."""
-    return size * sum(map(_share, text))
-
-
-def _share(sign: str) -> float:
-    known = _SHARES.get(sign)
-    if known is not None:
-        return known
-    if unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Me", "Mn"):
-        return 0.0
-    return 1.02 if unicodedata.east_asian_width(sign) in "WF" else 0.65
-
-
-def isolated(text: str) -> str:
-    """A text that runs from right to left, isolated from what stands beside it; others as they are.
-
-    Attribute direction would turn the text's anchor in browsers, and vl-convert does not know it.
-    """
-    return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
-
-
-def written(text: str, longest: int = _LONGEST) -> str:
-    """A text as it is drawn: cut if it is very long, control characters written out."""
-    told = shown(text)
-    return told if len(told) <= longest else f"{told[: longest - 1]}…"
-
-
-def wrapped(text: str, room: float, size: float) -> Iterator[str]:
-    """A text in lines no wider than there is room; a word that is longer has a line of its own."""
-    line = ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
-        if line and width(longer, size) > room:
-            yield line
-            longer = word
-        line = longer
-    if line:
-        yield line
 
 
 MARGIN = 16.0
@@ -280,10 +203,9 @@ def _sized(panel: Panel, scale: Scale, *, is_titled: bool, has_rest: bool = Fals
 _TITLE = 17.0
 _NOTE = 12.0
 _NARROWEST = 520.0
-_DASHED = "5 3"
 _LONGEST_NAME = 80
-_FAINTEST = 0.45
-"""How strong a line of a gold arc or to an antecedent is at least, so that misses are seen."""
+_SAMPLES = (0.1, 0.25, 0.5, 1.0)
+"""The weights whose lines the key shows."""
 
 
 def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
@@ -302,9 +224,8 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
         for line in wrapped(note, wide - 2 * MARGIN, _NOTE):
             y += _NOTE * 1.4
             parts.append(_text(line, MARGIN, y, _NOTE, colours.faint))
-    if facts.relation is not None:
-        legend, y = _legend(facts, y, wide - 2 * MARGIN, colours)
-        parts += legend
+    key, y = _key(facts, y, wide - 2 * MARGIN, colours)
+    parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
@@ -320,11 +241,11 @@ def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
         parts.append(_panel(place, number, name, facts, colours))
     high = max(place.y + place.height for place in placed) + MARGIN
     told = " ".join(notes(panels, facts))
-    drawn = _element(
+    drawn = element(
         "svg",
-        _element("title", _plain(title)),
-        _element("desc", _plain(told)),
-        _element("rect", width="100%", height="100%", fill=colours.ground),
+        element("title", _plain(title)),
+        element("desc", _plain(told)),
+        element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
         xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
@@ -341,24 +262,13 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     colours = theme_of(theme).sentence
     place = replace(_sized(panel, LARGE, is_titled=False, has_rest=has_rest), x=MARGIN, y=MARGIN)
     wide, high = place.width + 2 * MARGIN, place.height + 2 * MARGIN
-    return _element(
+    return element(
         "svg",
-        _element("rect", width="100%", height="100%", fill=colours.ground),
+        element("rect", width="100%", height="100%", fill=colours.ground),
         _panel(place, 0, "", Facts("", "", ""), colours),
         xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
-
-
-def _element(name: str, /, *content: str, **attributes: Any) -> str:
-    """An element of SVG from escaped texts; a float is in pixels, None is left out."""
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="'
-        f'{f"{value:.1f}" if isinstance(value, float) else value}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return f"<{name}{given}>{''.join(content)}</{name}>" if content else f"<{name}{given}/>"
 
 
 def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
@@ -371,12 +281,15 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
-        yield f"Gold arcs are drawn whatever their {what} is."
+        yield (
+            f"Gold arcs are dotted, whatever their {what} is; the ring at the end is full where"
+            " that word is looked at most."
+        )
     if facts.coreference:
         if any(each.mentions.height for each in panels):
             yield (
                 "Bars of one colour and letter are mentions of one entity. Lines from a mention to"
-                " one before it have its colour, and are drawn whatever their weight is."
+                " one before it have its colour, and are dotted, whatever their weight is."
             )
         else:
             yield "No entity is mentioned twice here."
@@ -400,24 +313,63 @@ def _title(panels: Sequence[Panel]) -> str:
     return f"{those} on {written(where, _LONGEST_NAME)}"
 
 
-def _legend(facts: Facts, top: float, room: float, colours: Palette) -> tuple[list[str], float]:
-    arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation or '')}"
-    way = facts.direction.replace("_", " ")
+def _key(facts: Facts, top: float, room: float, colours: Palette) -> tuple[list[str], float]:
+    """Lines of some weights, and the marks of gold arcs, with what they mean."""
+    shown: list[tuple[float, str, str]] = []  # how wide it is, what is drawn, what it means
+    of = " of the largest" if facts.figure == "norm" else ""
+    for at, weight in enumerate(_SAMPLES):
+        told = (
+            f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
+        )
+        opacity, thick = _strength(weight, 14.0)
+        drawn = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
+                        stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
+        shown.append((32 + width(told, _NOTE) + 14, drawn, told))
+    if facts.relation is not None:
+        arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation)}"
+        way = facts.direction.replace("_", " ")
+        for is_found, told in (
+            (True, f"{arcs}, {way}: the word that is looked at most"),
+            (False, "another word is looked at more"),
+        ):
+            drawn = _mark((0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0)
+            shown.append((38 + width(told, _NOTE) + 18, drawn, told))
     parts, x, y = [], 0.0, top + _NOTE * 1.7
-    for dash, told in (
-        (None, f"{arcs}, {way}: the word that is looked at most"),
-        (_DASHED, "another word is looked at more"),
-    ):
-        taken = 32 + width(told, _NOTE)
+    for taken, drawn, told in shown:
         if x and x + taken > room:
             x, y = 0.0, y + _NOTE * 1.5
-        parts.append(
-            _element("line", x1=MARGIN + x, y1=y - 4, x2=MARGIN + x + 26, y2=y - 4,
-                     stroke=colours.gold, stroke_width="2.5", stroke_dasharray=dash)
-        )  # fmt: skip
-        parts.append(_text(told, MARGIN + x + 32, y, _NOTE, colours.faint))
-        x += taken + 18
+        aside = 38 if "path" in drawn else 32
+        text = _text(told, aside, 0.0, _NOTE, colours.faint)
+        parts.append(element("g", drawn, text, transform=f"translate({MARGIN + x:.1f} {y:.1f})"))
+        x += taken
     return parts, y
+
+
+def _strength(share: float, font: float) -> tuple[str, str]:
+    """The opacity and the width of a line, which both grow with its share of the strongest."""
+    strength = min(share, 1.0)
+    return f"{strength:.3f}", f"{(0.5 + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
+
+
+def _mark(
+    start: tuple[float, float], end: tuple[float, float], colour: str, ground: str,
+    is_found: bool | None, font: float, **attributes: Any,
+) -> str:  # fmt: skip
+    """What shows that a line is there whatever its weight: dots, and a ring at its end.
+
+    The ring is full where the word is looked at most. Lines to an antecedent have none (None).
+    """
+    (x1, y1), (x2, y2), r = start, end, font * 0.2
+    parts = [
+        element("path", d=f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}", fill="none", stroke=colour,
+                stroke_width="0.8", stroke_dasharray="1 2.5")
+    ]  # fmt: skip
+    if is_found is not None:
+        ring = f"M{x2 - r:.1f} {y2:.1f}a{r:.1f} {r:.1f} 0 1 0 {2 * r:.1f} 0"
+        ring += f"a{r:.1f} {r:.1f} 0 1 0 {-2 * r:.1f} 0Z"
+        parts.append(element("path", d=ring, fill=colour if is_found else ground, stroke=colour,
+                             stroke_width="1.2"))  # fmt: skip
+    return element("g", *parts, class_="arc", **attributes)
 
 
 def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette) -> str:
@@ -436,14 +388,14 @@ def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette
         ground = colours.mark if is_matched else None
         at = {"data_position": position, "data_index": index}
         left = _word(*shared, place.left - 5, "end", ground)
-        parts.append(_element("g", *lines.get(position, []), left, class_="from", **at))
+        parts.append(element("g", *lines.get(position, []), left, class_="from", **at))
         parts.append(_word(*shared, place.right + 5, "start", ground, class_="to", **at))
     if ELSEWHERE in place.rows:
         parts.append(
             _word(ELSEWHERE_TEXT, place.rows[ELSEWHERE], scale.font, colours.faint,
                   place.right + 5, "start", None, class_="to", data_position="elsewhere")
         )  # fmt: skip
-    return _element(
+    return element(
         "g", *parts, id=f"panel{number}", class_="panel",
         transform=f"translate({place.x:.1f} {place.y:.1f})",
         data_sentence=_plain(panel.sentence), data_layer=panel.layer, data_head=panel.head,
@@ -471,15 +423,17 @@ def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]
             colour = colours.entity(entity[start, end])
         if arc is not None:
             colour = colours.gold
-        strength = max(min(weight / largest, 1.0), _FAINTEST if is_marked else 0.0)
-        thick = (0.5 + 2.5 * strength) * (place.scale.font / 14) ** 0.5
-        line = _element(
-            "line", class_="line", x1=place.left, y1=place.rows[start], x2=place.right,
-            y2=place.rows[end], stroke=colour, stroke_opacity=f"{strength:.3f}",
-            stroke_width=f"{thick:.2f}", stroke_linecap="round",
-            stroke_dasharray=_DASHED if arc is False else None,
-            data_from=start, data_to="elsewhere" if end == ELSEWHERE else end,
-            data_weight=None if kept is None else f"{weight:.9g}",
+        font = place.scale.font
+        opacity, thick = _strength(weight / largest, font)
+        ends = (place.left, place.rows[start]), (place.right, place.rows[end])
+        named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
+        if is_marked:
+            mark = _mark(*ends, colour, colours.ground, arc, font, **named)
+            lines.setdefault(start, []).append(mark)
+        line = element(
+            "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
+            stroke=colour, stroke_opacity=opacity, stroke_width=thick, stroke_linecap="round",
+            **named, data_weight=None if kept is None else f"{weight:.9g}",
             data_gold=None if arc is None else "found" if arc else "missed",
         )  # fmt: skip
         lines.setdefault(start, []).append(line)
@@ -510,7 +464,7 @@ def _mentions(place: Place, colours: Palette) -> Iterator[str]:
         bottom = place.rows[last] + scale.row * 0.4
         aside = LANE * (lane + 0.5)
         for x in (place.lanes * LANE - aside, place.right + place.column + aside - 4):
-            yield _element(
+            yield element(
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
@@ -527,7 +481,7 @@ def _word(
     if ground is not None:
         wide = width(text, size) + 4
         left = x - wide + 2 if anchor == "end" else x - 2
-        box = _element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
+        box = element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
                        fill=ground)  # fmt: skip
     return box + _text(text, x, y + size * 0.35, size, colour, anchor=anchor, **attributes)
 
@@ -536,7 +490,7 @@ def _text(
     text: str, x: float, y: float, size: float, colour: str, *, anchor: str = "start",
     bold: bool = False, **attributes: Any,
 ) -> str:  # fmt: skip
-    return _element(
+    return element(
         "text", escape(isolated(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
         text_anchor=None if anchor == "start" else anchor, font_weight="bold" if bold else None,
         **{"xml:space": "preserve"}, **attributes,
@@ -546,80 +500,6 @@ def _text(
 def _plain(text: str) -> str:
     """A text for an attribute or a title: escaped, and without what XML does not have."""
     return escape("".join(each if each.isprintable() else " " for each in text))
-
-
-_ARC, _LINE = '<g class="displacy-arrow">', '<path class="displacy-arc"'
-LEAST = 0.55
-"""A tree is made no smaller than this share of displaCy's size, so that it can be read."""
-
-
-def tree_width(tree: Tree) -> float:
-    """Return how many pixels wide a picture must be for a tree, margins left out."""
-    start, distance = _tree_sizes(tree)
-    return LEAST * (start + len(tree.words) * distance)
-
-
-def _tree_sizes(tree: Tree) -> tuple[int, int]:
-    longest = max((len(written(word)) for word in tree.words), default=1)
-    return max(60, 6 * longest), min(190, max(95, 11 * longest))
-
-
-def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) -> tuple[str, float]:
-    """The tree as SVG within the room, and its height in pixels. Raises MissingPackageError."""
-    need("A tree", "spacy", "spacy")
-    from spacy import displacy
-
-    arcs, drawn_words = [], []
-    for at, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
-        if head is not None and head != at:
-            way = "left" if at < head else "right"
-            label = escape(written(relation or ""))
-            arcs.append({"start": min(at, head), "end": max(at, head), "label": label, "dir": way})
-            drawn_words.append(at)
-    start, distance = _tree_sizes(tree)
-    options: dict[str, Any] = {
-        "compact": True, "distance": distance, "word_spacing": 34,
-        "arrow_spacing": 12, "offset_x": start,
-        "color": colours.text, "bg": colours.ground,
-        "font": "Liberation Sans, Arial, sans-serif",
-    }  # fmt: skip
-    words = [
-        {"text": isolated(written(word)), "tag": escape(written(tag))}
-        for word, tag in zip(tree.words, tree.tags, strict=True)
-    ]
-    drawn = displacy.render(
-        {"words": words, "arcs": arcs}, style="dep", manual=True, jupyter=False, options=options
-    )
-    drawn = re.sub(r"[0-9a-f]{32}(?=-)", f"tree{y:.0f}", drawn)  # the same picture every time
-    drawn = _dashed(drawn, [at in tree.wrong for at in drawn_words], colours)
-    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', drawn)
-    assert size is not None, "displaCy gives an SVG with its size"
-    wide, bottom = float(size[1]), float(size[2])
-    heights = re.findall(r'd="M[\d.-]+,([\d.-]+) L?[\d.-]+,([\d.-]+)', drawn)
-    top = min((float(each) for pair in heights for each in pair), default=bottom - 100) - 12
-    scale = min(1.0, room / wide)
-    high = bottom - top
-    element = drawn.replace(
-        size[0],
-        f'x="{x:.1f}" y="{y:.1f}" width="{wide * scale:.1f}" height="{high * scale:.1f}"'
-        f' viewBox="0 {top:.0f} {wide:.0f} {high:.0f}"',
-        1,
-    )
-    return element, high * scale
-
-
-def _dashed(drawn: str, wrong: Sequence[bool], colours: Palette) -> str:
-    """What displaCy drew, with the wrong ones of its arcs, which are in order, faint and dashed."""
-    before, *arcs = drawn.split(_ARC)
-    marked = [
-        each.replace(_LINE, f'{_LINE} stroke-dasharray="{_DASHED}"').replace(
-            "currentColor", colours.faint
-        )
-        if is_wrong
-        else each
-        for each, is_wrong in zip(arcs, wrong, strict=True)
-    ]
-    return _ARC.join([before, *marked])
 
 
 def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
@@ -641,11 +521,11 @@ def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
 
 def _rules(panels: Sequence[Panel]) -> Iterator[str]:
     """Which lines go when a word is pointed at: those that do not begin, or do not end, there."""
-    yield ".panel:has(.from>text:hover) .from:not(:hover) .line{visibility:hidden}"
+    yield ".panel:has(.from>text:hover) .from:not(:hover) :is(.line,.arc){visibility:hidden}"
     ends = {place for panel in panels for place in panel.weights["to_position"]}
     for place in sorted(ends):
         to = "elsewhere" if place == ELSEWHERE else str(place)
         yield (
-            f'.panel:has(.to[data-position="{to}"]:hover) .line:not([data-to="{to}"])'
+            f'.panel:has(.to[data-position="{to}"]:hover) :is(.line,.arc):not([data-to="{to}"])'
             "{visibility:hidden}"
         )

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.any_bank import AnyBank
-from attnbank.queries.pictures.sentence import ELSEWHERE, Panel, Tree
+from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
+from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import BankError, CallError, QueryError

@@ -286,6 +286,11 @@ _LINES = """all => all.map(each => ({
     dash: each.getAttribute("stroke-dasharray"), head: each.closest(".panel").dataset.head}))"""
 
 
+_MARKS = """all => all.map(each => [each.closest(".panel").dataset.head, each.dataset.from,
+    each.dataset.to, [...each.children].map(path => [path.getAttribute("fill"),
+    path.getAttribute("stroke"), path.getAttribute("d").replace(/^M.*?(a|$)/, "$1")])])"""
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -316,6 +321,8 @@ def test_lines_are_those_of_show(
             assert kept == asked["run"].endswith("/peaks")
             lines = page.eval_on_selector_all(".line", _LINES)
             assert sorted(map(_told, lines)) == sorted(_drawn(shown.svg))
+            marks = page.eval_on_selector_all(".arc", _MARKS)
+            assert sorted(map(_shape, marks)) == sorted(_marks(shown.svg))
             assert visitor.rows(page.locator("main table").count() - 1) == cells(shown.rows, "run")
 
 
@@ -340,6 +347,31 @@ def _drawn(svg: str) -> Iterator[str]:
             for name, other in (("opacity", "opacity"), ("wide", "width"), ("dash", "dasharray")):
                 given[name] = line.get(f"stroke-{other}")
             yield _told(given)
+
+
+def _shape(mark: list[Any]) -> str:
+    return json.dumps(mark)
+
+
+def _marks(svg: str) -> Iterator[str]:
+    """Whose mark it is, the colours of its parts, and the form of its ring."""
+    from xml.etree import ElementTree
+
+    space = "{http://www.w3.org/2000/svg}"
+    for panel in ElementTree.fromstring(svg).iter(f"{space}g"):
+        for mark in panel.iter(f"{space}g") if panel.get("class") == "panel" else ():
+            if mark.get("class") == "arc":
+                parts = [
+                    [
+                        each.get("fill"),
+                        each.get("stroke"),
+                        "".join(each.attrib["d"].partition("a")[1:]),
+                    ]
+                    for each in mark
+                ]
+                yield _shape(
+                    [panel.get("data-head"), mark.get("data-from"), mark.get("data-to"), parts]
+                )
 
 
 def test_hostile_names_stay_text(visitor: Page, runs: list[str]) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import statistics
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sentence_pictures import SVG, panels, read, texts
+from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
+from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 HEADS = ((1, 1), (3, 4))
@@ -70,6 +73,26 @@ def test_the_rows_are_the_strongest_lines(shown_bank: Path) -> None:
     assert opacities == sorted(opacities) and len(set(opacities)) > 10
 
 
+def test_every_line_is_as_strong_as_its_weight(shown_bank: Path, run_names: dict[str, str]) -> None:
+    """Gold lines and those to antecedents had a floor, and looked stronger than they were."""
+    kinds = set()
+    with open_bank(shown_bank) as bank:
+        for asked in (
+            {"relation": "all"},
+            {"coreference": True, "before": 2, "run": run_names["document"]},
+        ):
+            shown = bank.show("sample_story-3", "2-1", **asked)
+            (drawn,) = panels(shown.svg)
+            for ends, line in drawn.lines.items():
+                weight = float(line["data-weight"])
+                assert float(line["stroke-opacity"]) == pytest.approx(weight, abs=6e-4)
+                assert float(line["stroke-width"]) == pytest.approx(0.5 + 2.5 * weight, abs=6e-3)
+                kinds.add((drawn.marks.get(ends), weight < 0.2))
+            told = texts(shown.svg)
+            assert told[told.index("Weight 0.1") :][:4] == ["Weight 0.1", "0.25", "0.5", "1"]
+    assert {("full", False), ("hollow", True), ("dots", True)} <= kinds
+
+
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 @pytest.mark.parametrize(
     ("asked", "of"), [("obj", ("obj",)), ("nmod", ("nmod", "nmod:poss")), ("all", ())]
@@ -96,8 +119,10 @@ def test_gold_arcs_are_those_of_the_tree(
             (found if top == heads[0] else missed).add(arc)
         assert drawn.gold("found") == found
         assert drawn.gold("missed") == missed
-        dashed = {ends for ends, line in drawn.lines.items() if "stroke-dasharray" in line}
-        assert dashed == {(str(a), str(b)) for a, b in missed}
+        assert drawn.marks == {
+            **{(str(a), str(b)): "full" for a, b in found},
+            **{(str(a), str(b)): "hollow" for a, b in missed},
+        }
         found_any += len(found) + len(missed)
     assert found_any == {"obj": 4, "nmod": 1, "all": 38}[asked]
 
@@ -174,6 +199,43 @@ def test_a_picture_is_the_same_every_time(shown_bank: Path) -> None:
     assert {"kept", "VERB", "advcl"} <= set(" ".join(texts(one)).split())
 
 
+def _tree(count: int, word: str) -> Tree:
+    heads = tuple(None if at == 0 else (at - 1 if at % 3 else 0) for at in range(count))
+    words = tuple(f"{word}{at}" for at in range(count))
+    return Tree(words, ("X",) * count, heads, tuple(f"r{at}" for at in range(count)))
+
+
+@pytest.mark.parametrize(("word", "step"), [("w", 1), ("\u05de\u05dc\u05d4", -1)])
+def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
+    """Sixty words once made a picture of 7,390 pixels; Hebrew runs from the right."""
+    pytest.importorskip("spacy")
+    tree = _tree(60, word)
+    room = tree_width(tree)
+    assert room < 1300
+    drawn, high = drawn_tree(tree, 0.0, 0.0, room, THEMES["light"].sentence)
+    root = ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{drawn}</svg>')
+    rows = [each for each in root if each.get("viewBox")]
+    parts = [[float(part) for part in each.attrib["viewBox"].split()] for each in rows]
+    seen = sorted(parts, key=lambda part: part[0])
+    assert len(rows) >= 3 and seen[0][0] == 0
+    assert all(b[0] == a[0] + a[2] for a, b in pairwise(seen))
+    assert parts == (seen if step == 1 else seen[::-1])
+    sizes = [(float(each.attrib["width"]), float(each.attrib["height"])) for each in rows]
+    assert all(wide <= room + 1 for wide, _ in sizes)
+    ends = [float(each.attrib["y"]) + tall for each, (_, tall) in zip(rows, sizes, strict=True)]
+    assert max(ends) == pytest.approx(high, abs=1)
+    places = {
+        _plain(text): float(text.attrib["x"])
+        for each in root.iter(f"{SVG}tspan")
+        if each.get("class") == "displacy-word"
+        for text in [each]
+    }
+    order = sorted(places, key=lambda name: places[name])
+    assert order == [*tree.words][::step]
+    short, tall = drawn_tree(_tree(6, word), 0.0, 0.0, 1200.0, THEMES["light"].sentence)
+    assert short.count("<svg") == 1 and tall < high
+
+
 def test_long_sentences_are_cut_and_it_is_told(shown_bank: Path, run_names: dict[str, str]) -> None:
     with open_bank(shown_bank) as bank:
         with pytest.warns(AttnbankWarning, match="The first 150 positions are shown"):
@@ -220,3 +282,7 @@ def test_a_page_reads_nothing_else(shown_bank: Path) -> None:
     for place in range(17):
         assert f'.to[data-position="{place}"]:hover' in page
     assert ".from>text:hover" in page
+
+
+def _plain(element: ET.Element) -> str:
+    return "".join(element.itertext()).translate(ISOLATES).strip()

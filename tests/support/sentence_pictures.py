@@ -24,6 +24,8 @@ class Drawn:
     left: list[str] = field(default_factory=list)
     right: list[str] = field(default_factory=list)
     mentions: list[tuple[int, int, int, int]] = field(default_factory=list)
+    marks: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The marks of lines by (from, to): full or hollow rings, or dots alone."""
 
     @property
     def weights(self) -> dict[tuple[str, str], float]:
@@ -54,6 +56,13 @@ def panels(svg: str) -> list[Drawn]:
         drawn.right = [
             _text(each) for each in group.iter(f"{SVG}text") if each.get("class") == "to"
         ]
+        for mark in group.iter(f"{SVG}g"):
+            if mark.get("class") == "arc":
+                dots, *rings = mark.iter(f"{SVG}path")
+                colour = dots.attrib["stroke"]
+                kinds = ["full" if each.attrib["fill"] == colour else "hollow" for each in rings]
+                ends = mark.attrib["data-from"], mark.attrib["data-to"]
+                drawn.marks[ends] = kinds[0] if kinds else "dots"
         for bar in group.iter(f"{SVG}rect"):
             if bar.get("class") == "mention":
                 names = ("entity", "first", "last", "head")

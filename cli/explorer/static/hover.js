@@ -18,7 +18,7 @@
 
     const clear = () => {
       for (const panel of drawn.querySelectorAll(".panel.pointed")) panel.classList.remove("pointed");
-      for (const line of drawn.querySelectorAll(".line.shown")) line.classList.remove("shown");
+      for (const line of drawn.querySelectorAll(".shown")) line.classList.remove("shown");
       told.textContent = usual;
     };
 
@@ -31,7 +31,9 @@
         .filter((line) => line.dataset[side] === word.dataset.position)
         .sort((a, b) => b.dataset.weight - a.dataset.weight);
       panel.classList.add("pointed");
-      for (const line of lines) line.classList.add("shown");
+      for (const line of panel.querySelectorAll(".line, .arc")) {
+        if (line.dataset[side] === word.dataset.position) line.classList.add("shown");
+      }
       const other = looks ? "to" : "from";
       const parts = lines.slice(0, most).map(
         (line) => `${wordAt(panel, line.dataset[other])} ${Number(line.dataset.weight).toFixed(3)}`);

@@ -8,8 +8,6 @@ import { ask, commandOf, DIRECTIONS, table } from "./views.js";
 const MOST_PANELS = 16;
 const IN_A_FILE = 4;
 const LEAST = 0.01;
-const DASHED = "5 3";
-const FAINTEST = 0.45;
 const SVG = "http://www.w3.org/2000/svg";
 
 export async function sentence(asked) {
@@ -188,7 +186,6 @@ function drawn(asking, { saved, byHead }) {
   heads.forEach(([layer, head], at) => {
     const svg = parsed(coreference && sheet.mentions ? sheet.panel_with_mentions : sheet.panel);
     svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
-    svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
     Object.assign(panel.dataset, { layer, head });
@@ -234,25 +231,42 @@ function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) 
     let colour = isSpecial(from) || isSpecial(to) ? colours.faint_line : colours.line;
     if (entities.has(key)) colour = colours.entities[entities.get(key) % colours.entities.length];
     if (arc !== undefined) colour = colours.gold;
-    const strength = Math.max(Math.min(weight / largest, 1), marked ? FAINTEST : 0);
+    const strength = Math.min(weight / largest, 1);
+    const ends = [[left, 5], [right, -5]].map(([word, aside]) => [
+      fixed(Number(word.getAttribute("x")) + aside, 1), fixed(Number(word.getAttribute("y")) - size * 0.35, 1)]);
+    const named = { "data-from": String(from), "data-to": to === null ? "elsewhere" : String(to) };
+    if (marked) start.insertBefore(mark(ends, colour, colours.ground, arc, size, named), start.querySelector("rect, text"));
     const line = document.createElementNS(SVG, "line");
     const set = (name, value) => line.setAttribute(name, value);
     set("class", "line");
-    set("x1", fixed(Number(left.getAttribute("x")) + 5, 1));
-    set("y1", fixed(Number(left.getAttribute("y")) - size * 0.35, 1));
-    set("x2", fixed(Number(right.getAttribute("x")) - 5, 1));
-    set("y2", fixed(Number(right.getAttribute("y")) - size * 0.35, 1));
+    ends.forEach(([x, y], at) => { set(`x${at + 1}`, x); set(`y${at + 1}`, y); });
     set("stroke", colour);
     set("stroke-opacity", fixed(strength, 3));
     set("stroke-width", fixed((0.5 + 2.5 * strength) * Math.sqrt(size / 14), 2));
     set("stroke-linecap", "round");
-    if (arc === false) set("stroke-dasharray", DASHED);
-    set("data-from", String(from));
-    set("data-to", to === null ? "elsewhere" : String(to));
+    for (const [name, value] of Object.entries(named)) set(name, value);
     if (kept !== null) set("data-weight", String(Number(weight.toPrecision(9))));
     if (arc !== undefined) set("data-gold", arc ? "found" : "missed");
     start.insertBefore(line, start.querySelector("rect, text"));
   }
+}
+
+// What shows that a line is there whatever its weight: dots, and a ring at the end of a gold arc.
+function mark([[x1, y1], [x2, y2]], colour, ground, isFound, size, named) {
+  const group = document.createElementNS(SVG, "g");
+  for (const [name, value] of Object.entries({ class: "arc", ...named })) group.setAttribute(name, value);
+  const add = (values) => {
+    const path = document.createElementNS(SVG, "path");
+    for (const [name, value] of Object.entries(values)) path.setAttribute(name, value);
+    group.append(path);
+  };
+  add({ d: `M${x1} ${y1}L${x2} ${y2}`, fill: "none", stroke: colour, "stroke-width": "0.8", "stroke-dasharray": "1 2.5" });
+  if (isFound !== undefined) {
+    const [r, wide] = [fixed(size * 0.2, 1), fixed(size * 0.4, 1)];
+    const ring = `M${fixed(Number(x2) - size * 0.2, 1)} ${y2}a${r} ${r} 0 1 0 ${wide} 0a${r} ${r} 0 1 0 -${wide} 0Z`;
+    add({ d: ring, fill: isFound ? colour : ground, stroke: colour, "stroke-width": "1.2" });
+  }
+  return group;
 }
 
 const COLUMNS = [

@@ -1,0 +1,80 @@
+"""Elements and letters of an SVG document that is written by hand: a sentence and its trees."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from attnbank.queries.directions import is_right_to_left
+from attnbank.sql.suggest import shown
+
+FONT = (
+    "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
+    " 'Noto Sans CJK SC', sans-serif"
+)
+"""The first is the one that vl-convert brings; the others are for what it has no letters of."""
+_LONGEST = 40
+_ISOLATE, _END = "\u2067", "\u2069"
+_SHARES = {
+    sign: share
+    for share, signs in (
+        (0.23, "ijl'|"), (0.28, "ft.,:;!I /[]\\"), (0.35, "r()-`\"*"), (0.5, "ckszvxyJ"),
+        (0.56, "abdeghnopqu0123456789L?_#$+=<>~"), (0.62, "FTZ"), (0.67, "ABEKPSVXY&"),
+        (0.73, "CDHNRUw"), (0.79, "GOQ"), (0.84, "mM"), (0.95, "W%"), (1.02, "@"),
+    )
+    for sign in signs
+}  # fmt: skip
+"""How wide signs are beside the height of their font, in the first of FONT."""
+
+
+def width(text: str, size: float) -> float:
+    """About how wide a text is in a font of that size, in pixels: never much less than it is."""
+    return size * sum(map(_share, text))
+
+
+def _share(sign: str) -> float:
+    known = _SHARES.get(sign)
+    if known is not None:
+        return known
+    if unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Me", "Mn"):
+        return 0.0
+    return 1.02 if unicodedata.east_asian_width(sign) in "WF" else 0.65
+
+
+def isolated(text: str) -> str:
+    """A text that runs from right to left, isolated from what stands beside it; others as they are.
+
+    Attribute direction would turn the text's anchor in browsers, and vl-convert does not know it.
+    """
+    return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
+
+
+def written(text: str, longest: int = _LONGEST) -> str:
+    """A text as it is drawn: cut if it is very long, control characters written out."""
+    told = shown(text)
+    return told if len(told) <= longest else f"{told[: longest - 1]}…"
+
+
+def wrapped(text: str, room: float, size: float) -> Iterator[str]:
+    """A text in lines no wider than there is room; a word that is longer has a line of its own."""
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and width(longer, size) > room:
+            yield line
+            longer = word
+        line = longer
+    if line:
+        yield line
+
+
+def element(name: str, /, *content: str, **attributes: Any) -> str:
+    """An element of SVG from escaped texts; a float is in pixels, None is left out."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="'
+        f'{f"{value:.1f}" if isinstance(value, float) else value}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{given}>{''.join(content)}</{name}>" if content else f"<{name}{given}/>"
