@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from attnbank.queries.spark import Exported
 
 DEFAULT_BANK = "attnbank.duckdb"
+_TYPED = "attnbank.typed"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -71,6 +72,20 @@ def typed_for(bank: Path) -> str:
     """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
     return f"attnbank -b {quote(shown_path(bank))}" if is_named else "attnbank"
+
+
+def retyped(ctx: click.Context) -> str:
+    """The command as it was typed, for a caption: files by their names, without their folders."""
+    named = remembered(ctx, "bank")
+    parts = [*ctx.command_path.split(), *([] if named is None else ["-b", Path(named).name])]
+    follows = ""
+    for each in ctx.meta[_TYPED]:
+        if follows in ("-o", "--output"):
+            parts.append(Path(each).name)
+        elif follows not in ("-b", "--bank") and each not in ("-b", "--bank", "--caption"):
+            parts.append(each)
+        follows = each
+    return join(parts)
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
@@ -335,6 +350,11 @@ SECTIONS = {
 
 class BankCommand(click.Command):
     """A command with -b and --debug; `sections` are headings of its help, with names of options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, and keep them as they were typed."""
+        ctx.meta[_TYPED] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def __init__(
         self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **kwargs: Any

@@ -432,10 +432,15 @@ class Bank(Requests):
         look: Look | None = None,
         **values: Any,
     ) -> dict[str, Any]:
-        """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`."""
+        """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`.
+
+        With a `look` that has a width it is as wide as that, whatever `size` says.
+        """
         from attnbank.queries import pictures
 
         analysis, frame, facts = self.drawn_of(name, **values)
+        if look is not None and look.width is not None:
+            return pictures.fitted(analysis, frame, facts, theme, look)
         return pictures.specification(analysis, frame, facts, theme, size, look)
 
     def drawn_of(self, name: str, /, **values: Any) -> tuple[Analysis, pl.DataFrame, Facts]:

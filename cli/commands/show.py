@@ -24,13 +24,14 @@ from attnbank.cli.options import (
     output_option,
     quiet_option,
     requested,
+    retyped,
     run_option,
     stacked,
     theme_option,
     timeout_option,
 )
 from attnbank.cli.progress import ProgressDisplay
-from attnbank.cli.safe_echo import notify
+from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
@@ -40,11 +41,68 @@ from attnbank.sql.outputs import atomic
 if TYPE_CHECKING:
     import polars as pl
 
+    from attnbank.queries.pictures import Look
     from attnbank.queries.pictures.sentence import Panel
     from attnbank.queries.sentences.showing import Shown
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 """The formats that attnbank.queries.pictures writes, repeated so that help need not load it."""
+
+
+_LENGTH = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) ?(in|cm|mm|pt)")
+_POINTS_OF = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0}
+
+
+def _points(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    found = _LENGTH.fullmatch(value.strip())
+    points = float(found[1]) * _POINTS_OF[found[2]] if found else 0.0
+    if not 72 <= points <= 1440:
+        raise click.BadParameter(
+            f"{value!r} is not a valid width: 3.25in, 8.3cm, 83mm or 234pt, from 1 to 20 inches."
+        )
+    return points
+
+
+def _paper(options: Any) -> Any:
+    """The options of a picture for a paper."""
+    return stacked(
+        option(
+            "--column",
+            "Make it as wide as the column of a paper: 3.25in, 8.3cm, 234pt. A PNG then has 300"
+            " dots an inch.",
+            metavar="WIDTH",
+            callback=_points,
+        ),
+        option(
+            "--font-size",
+            "Height of its letters, in points with --column (otherwise 8), else in pixels.",
+            least=5.0,
+            most=36.0,
+            metavar="SIZE",
+        ),
+        option("--title/--no-title", "Say above it what it shows and of what run.", True),
+        option(
+            "--caption", "Print a caption in LaTeX: what it shows, runs, n and this command.", False
+        ),
+    )(options)
+
+
+def _look(
+    column: float | None, font_size: float | None, title: bool, stretch: bool = False
+) -> Look | None:
+    """How a picture is to look; None if nothing is asked for."""
+    from attnbank.queries.pictures import FONT_SIZE, PAPER_FONT, Look
+
+    if column is None and font_size is None and title and not stretch:
+        return None
+    usual = FONT_SIZE if column is None else PAPER_FONT
+    return Look(font_size or usual, column, title, stretch)
+
+
+_DOTS_OF_PAPER = 300 / 72
+"""Dots of a PNG per point of a paper."""
 
 
 class Pictures(AnalysisGroup):
@@ -76,7 +134,8 @@ def _describe_picture(analysis: Analysis) -> tuple[str, str]:
 
 def _plot(
     ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool,
-    theme: str, width: int | None, height: int | None, scale: float,
+    theme: str, width: int | None, height: int | None, scale: float | None, stretch: bool,
+    caption: bool, **paper: Any,
 ) -> None:  # fmt: skip
     name, file = analysis.name, requested(ctx)[1]
     if file is None:
@@ -88,17 +147,25 @@ def _plot(
     if ending != ".json":
         need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
 
-    from attnbank.queries.pictures import Size, as_bytes
+    from attnbank.queries.pictures import Size, as_bytes, caption_of
 
+    look = _look(**paper, stretch=stretch)
+    column = paper["column"]
+    if column and (width or height):
+        raise CallError(
+            "--column is the width of the whole picture.", "Leave --width and --height out."
+        )
     with open_named_bank(ctx) as bank:
         bank.reads_kept = not fresh
         kept = None if fresh else bank.kept(name, **given)
         specification = bank.plot_specification(
-            name, theme=theme, size=Size(width, height), **given
+            name, theme=theme, size=Size(width, height), look=look, **given
         )
-    written = as_bytes(specification, ending, scale)
+    written = as_bytes(specification, ending, scale or (_DOTS_OF_PAPER if column else 2.0), column)
     with atomic.output_file(file, bank_path(ctx)) as opened:
         opened.write(written)
+    if caption:
+        safe_echo(caption_of(specification, retyped(ctx)).rstrip())
     if kept is not None:
         notify(f"Its rows are {kept.message}.")
 
@@ -124,7 +191,19 @@ plot = Pictures(
             )
             for name in ("width", "height")
         ),
-        option("--scale", "Pixels of a PNG for each pixel of the picture.", 2.0, least=0.5, most=8),
+        option(
+            "--scale",
+            "Pixels of a PNG for each pixel, or point, of the picture. Otherwise 2.",
+            least=0.5,
+            most=8.0,
+        ),
+        option(
+            "--stretch",
+            "Spread the colours over the amounts there are, instead of the fixed scale on which"
+            " pictures can be compared.",
+            False,
+        ),
+        _paper,
     ),
     help=(
         "Draw the picture of an analysis.\n\n"
@@ -140,8 +219,6 @@ _BAR = 20
 _NARROW = 80
 """A terminal with fewer columns has no room for bars."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_DOTS = 2.0
-"""Dots of a png per pixel of the picture: enough for print."""
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -197,6 +274,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @run_option("The run, by name or id; by default as for an analysis, of those over the corpus.")
 @timeout_option("How long a request may take.")
 @theme_option
+@_paper
 @file_options(
     [*output.FORMATS, *PICTURES.values()],
     (*PICTURES, *output.ENDINGS),
@@ -204,7 +282,8 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 def show(
     ctx: click.Context, /, sentence: str, heads: tuple[str, ...], tree: bool, decoded: str | None,
-    theme: str, **options: Any,
+    theme: str, column: float | None, font_size: float | None, title: bool, caption: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Show what heads look at in one sentence.
 
@@ -219,31 +298,38 @@ def show(
         if tree or decoded:
             which = "--tree" if tree else "--decoded"
             raise click.UsageError(f"{which} is only for pictures: add -o FILE.svg.", ctx)
+        if column or font_size or caption or not title:
+            raise click.UsageError(
+                "--column, --font-size, --no-title and --caption are only for pictures: add"
+                " -o FILE.pdf.",
+                ctx,
+            )
     else:
         if chosen in ("png", "pdf"):
             need(f"A {chosen}", "plot", "vl_convert")
         if file is not None:
             atomic.check_output(file, bank_path(ctx))
+        elif caption:
+            raise click.UsageError("--caption needs a file for the picture: add -o FILE.pdf.", ctx)
     with open_named_bank(ctx) as bank:
         shown = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
     if chosen in PICTURES.values():
-        _write_picture(ctx, shown, chosen, theme)
+        _write_picture(ctx, shown, chosen, theme, _look(column, font_size, title))
+        if caption:
+            safe_echo(shown.caption(retyped(ctx)).rstrip())
     elif chosen in output.FOR_PEOPLE:
         _write_tables(ctx, shown, chosen)
     else:
         output.write_frame(ctx, shown.rows)
 
 
-def _write_picture(ctx: click.Context, shown: Shown, format_: str, theme: str) -> None:
-    text = shown.html(theme) if format_ == "html" else shown.draw(theme)
-    made = text.encode()
-    if format_ in ("png", "pdf"):
-        import vl_convert
-
-        if requested(ctx)[1] is None and sys.stdout.isatty():
-            raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
-        is_png = format_ == "png"
-        made = vl_convert.svg_to_png(text, _DOTS) if is_png else vl_convert.svg_to_pdf(text)
+def _write_picture(
+    ctx: click.Context, shown: Shown, format_: str, theme: str, look: Look | None
+) -> None:
+    is_paper = look is not None and look.width is not None
+    made = shown.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
+    if format_ in ("png", "pdf") and requested(ctx)[1] is None and sys.stdout.isatty():
+        raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
     with output.destination(ctx, binary=False) as file:
         file.write(made)
 

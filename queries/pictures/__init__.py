@@ -13,25 +13,30 @@ from attnbank.queries.pictures.drawing import (
     check_has_picture,
     draw,
     facts_of,
+    fitted,
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.formats import ENDINGS, as_bytes
-from attnbank.queries.pictures.parts import FONT_SIZE, Look, Size
-from attnbank.queries.pictures.theme import SCREENS, THEMES
+from attnbank.queries.pictures.formats import ENDINGS, as_bytes, caption_of
+from attnbank.queries.pictures.parts import Size
+from attnbank.queries.pictures.theme import FONT_SIZE, PAPER_FONT, POINTS, SCREENS, THEMES, Look
 
 __all__ = [
     "ENDINGS",
     "FONT_SIZE",
+    "PAPER_FONT",
+    "POINTS",
     "SCREENS",
     "THEMES",
     "Facts",
     "Look",
     "Size",
     "as_bytes",
+    "caption_of",
     "check_has_picture",
     "draw",
     "facts_of",
+    "fitted",
     "runs_named",
     "specification",
 ]

@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import as_bytes
+from attnbank.queries.pictures.formats import as_bytes, width_of
 from attnbank.queries.pictures.kinds import bars, grid, lines, matrix, points, scatter
 from attnbank.queries.pictures.parts import (
     Drawn,
-    Look,
     Row,
     Scene,
     Size,
@@ -28,7 +27,7 @@ from attnbank.queries.pictures.parts import (
     words,
     wrapped,
 )
-from attnbank.queries.pictures.theme import config, theme_of
+from attnbank.queries.pictures.theme import POINTS, Look, config, theme_of
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis, Column, Plot
@@ -193,19 +192,21 @@ def specification(
         notes.insert(0, f"{words(', '.join(plot.panel))}: {told}" if plot.panel else told)
     across = min(drawn.columns, len(drawn.panels))
     # About 0.6 of its height is how wide a letter is.
-    characters = max(40, int((across * (drawn.width + 60) + 60) / (0.64 * look.font)))
+    wide = look.width or across * (drawn.width + 60) + 60
+    characters = max(32, int(wide / (0.64 * look.font)))
     facts = facts or Facts()
     facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
     subtitle = facts.lines(int(characters * 1.25))
+    told = ". ".join(notes) + "." if notes else ""
     if notes:
-        subtitle += wrapped(". ".join(notes) + ".", int(characters * 1.25))
+        subtitle += wrapped(told, int(characters * 1.25))
     body = drawn.panels[0]
     if len(drawn.panels) > 1:
         resolve = dict.fromkeys(drawn.apart, "independent")
         body = {
             "concat": drawn.panels,
             "columns": across,
-            "spacing": 26,
+            "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
     title = {
@@ -213,20 +214,67 @@ def specification(
         "subtitle": subtitle or [""],
         "anchor": "start",
         "frame": "bounds",
-        "fontSize": look.font + 3,
+        "fontSize": look.font + (3 if look.width is None else 1),
         "subtitleFontSize": look.font,
         "subtitlePadding": 4,
         "offset": 14,
     }
     return {
         "$schema": SCHEMA,
+        "usermeta": {
+            "title": _title(analysis),
+            "facts": facts.lines(10_000),
+            "notes": told,
+            "n": _range_of(rows),
+        },
         **({"title": title} if look.is_titled else {"description": _title(analysis)}),
-        "config": config(colours, look.font),
+        "config": config(colours, look),
         "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
         "datasets": {"rows": rows},
         **body,
     }
+
+
+def _range_of(rows: list[Row]) -> list[int]:
+    """The smallest and the largest `n` of the rows, where they have it."""
+    counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
+    return [min(counts), max(counts)] if counts else []
+
+
+_TRIES = 8
+
+
+def fitted(analysis: Analysis, frame: pl.DataFrame, facts: Facts, theme: str, look: Look) -> Spec:
+    """The specification of a picture that is as wide as the column of a paper, `look.width`.
+
+    How wide axes and keys are is known once they are drawn, so panels are tried until it fits.
+    Raises as `specification`, MissingPackageError without the converter, CallError for a column
+    that has no room.
+    """
+    assert look.width is not None, "a column has a width"
+    need("A picture for a column", "plot", "vl_convert")
+    wide = look.width
+    panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
+    for beside in range(max(1, min(panels, int(wide / (_ROOM * look.font)))), 0, -1):
+        panel = wide / beside - 6 * look.font
+        for _ in range(_TRIES):
+            size = Size(panel, beside=beside)
+            made = specification(analysis, frame, facts, theme, size, look)
+            found = width_of(made)
+            if abs(found - wide) < 0.5:
+                return made
+            panel += (wide - found) / made.get("columns", 1)
+            if panel < 2 * look.font:  # what stands beside the panels is too wide
+                break
+    raise CallError(
+        f"{analysis.name} has no room in a column of {wide / POINTS:.2f} inches.",
+        "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
+    )
+
+
+_ROOM = 14
+"""How wide a panel with its labels is at least, in letters' heights."""
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
@@ -352,7 +400,7 @@ def _all_panels(scene: Scene) -> Drawn:
             unit["title"] = panel_title(title, scene.theme, drawn.width, scene.look.font)
         made.append(drawn)
     first = made[0]
-    across = first.columns * _beside(plot, values, several, first.width)
+    across = first.columns * _beside(plot, values, several, first.width, scene.size.beside)
     panels = [unit for each in made for unit in each.panels]
     return Drawn(panels, across, first.width, first.notes, first.apart)
 
@@ -365,11 +413,13 @@ def _how_many(plot: Plot, rows: list[Row]) -> str:
     return f" (n {counts.pop():,})"
 
 
-def _beside(plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float) -> int:
+def _beside(
+    plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float, beside: int | None
+) -> int:
     """How many panels stand side by side; the values of the last column stand together."""
     if plot.kind in ("points", "lines", "bars") or several > 1:
         return 1
-    fit = max(1, int(_WIDEST / (width + 60)))
+    fit = beside or max(1, int(_WIDEST / (width + 60)))
     last = len({value[-1] for value in values})
     if len(plot.panel) > 1 and last <= fit:
         return last * (fit // last)

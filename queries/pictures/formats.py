@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 from xml.etree import ElementTree
@@ -41,28 +42,90 @@ editor: false}});
 """
 
 
-def as_bytes(specification: Mapping[str, Any], ending: str, scale: float = 2.0) -> bytes:
+def as_bytes(
+    specification: Mapping[str, Any], ending: str, scale: float = 2.0, width: float | None = None
+) -> bytes:
     """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
 
-    The same specification gives the same SVG. No network is used, and a page has all its scripts
-    and refuses others. Raises MissingPackageError without the converter, but for .json.
+    A picture for the column of a paper is `width` points wide. The same specification gives the
+    same SVG. No network is used, and a page has all its scripts and refuses others. Raises
+    MissingPackageError without the converter, but for .json.
     """
-    text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
     if ending == ".json":
         return f"{json.dumps(specification, indent=1, ensure_ascii=False)}\n".encode()
     need("A picture", "plot", "vl_convert")
+    if ending == ".html":
+        text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
+        return _page(specification, text).encode()
+    root = _svg_of(specification)
+    renumber(root, "id")
+    if width is not None:
+        high = width * float(root.attrib["height"]) / float(root.attrib["width"])
+        root.attrib |= {"width": f"{width:g}", "height": f"{high:g}"}
+    return converted(root, ending, scale, in_points=width is not None)
+
+
+def _svg_of(specification: Mapping[str, Any]) -> ElementTree.Element:
     import vl_convert
 
-    if ending == ".html":
-        return _page(specification, text).encode()
-    options: dict[str, Any] = {"vl_version": VEGA_LITE, "allowed_base_urls": []}
+    text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
+    return read_svg(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[]))
+
+
+def width_of(specification: Mapping[str, Any]) -> float:
+    """How many pixels wide a picture is, once it is drawn."""
+    return float(_svg_of(specification).attrib["width"])
+
+
+def converted(
+    root: ElementTree.Element, ending: str, scale: float, *, in_points: bool = False
+) -> bytes:
+    """An SVG document as .svg, .png or .pdf, every text in a font that has its letters.
+
+    A pixel of it is a point of a PDF; `in_points` a pixel is a point of an SVG, too.
+    """
+    for element in root.iter(f"{{{SVG}}}text"):
+        if family := family_for("".join(element.itertext())):
+            element.set("font-family", family)
+            for each in element.iter():  # within its parts, a family of their own would be stronger
+                if each is not element:
+                    each.attrib.pop("font-family", None)
     if ending == ".svg":
-        root = read_svg(vl_convert.vegalite_to_svg(text, **options))
-        renumber(root, "id")
+        if in_points:
+            for side in ("width", "height"):
+                root.set(side, f"{root.attrib[side]}pt")
         return ElementTree.tostring(root, encoding="unicode").encode()
+    import vl_convert
+
+    text = ElementTree.tostring(root, encoding="unicode")
     if ending == ".png":
-        return bytes(vl_convert.vegalite_to_png(text, scale=scale, ppi=72, **options))
-    return bytes(vl_convert.vegalite_to_pdf(text, **options))
+        return bytes(vl_convert.svg_to_png(text, scale=scale, ppi=72))
+    return bytes(vl_convert.svg_to_pdf(text))
+
+
+_FAMILIES = (
+    (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
+    (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
+    (
+        ("CJK", "IDEOGRAPHIC", "FULLWIDTH"),
+        "Noto Sans CJK SC, PingFang SC, Microsoft YaHei, SimHei, WenQuanYi Zen Hei",
+    ),
+    (("HEBREW",), "Noto Sans Hebrew, DejaVu Sans, Arial"),
+    (("ARABIC",), "Noto Sans Arabic, DejaVu Sans, Arial"),
+    (("DEVANAGARI",), "Noto Sans Devanagari, Kohinoor Devanagari, Mangal"),
+    (("THAI",), "Noto Sans Thai, Thonburi, Leelawadee UI"),
+)  # fmt: skip
+"""Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
+converter takes the first font of the machine that has them, a bold or a Japanese one."""
+
+
+def family_for(text: str) -> str | None:
+    """The fonts for a text that FONT has no letters for; None if it is in other letters."""
+    names = {unicodedata.name(each, "").partition(" ")[0].partition("-")[0] for each in text}
+    for scripts, families in _FAMILIES:
+        if not names.isdisjoint(scripts):
+            return f"{families}, {FONT}"
+    return None
 
 
 def _page(specification: Mapping[str, Any], text: str) -> str:
@@ -71,7 +134,7 @@ def _page(specification: Mapping[str, Any], text: str) -> str:
     # Within a script no < can end it, nor begin a comment.
     shown = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return _PAGE.format(
-        title=escape(" ".join(specification["title"]["text"])),
+        title=escape(specification["usermeta"]["title"]),
         background=specification["config"]["background"],
         font=FONT,
         specification=shown,
@@ -105,3 +168,33 @@ def renumber(root: ElementTree.Element, prefix: str) -> None:
                 element.set(key, f"url(#{names[value[5:-1]]})")
             elif key in ("href", f"{{{XLINK}}}href") and value[1:] in names:
                 element.set(key, f"#{names[value[1:]]}")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",
+    "&": r"\&", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "\u2212": "$-$", "\u2013": "--",
+    "\u00b7": r"\textperiodcentered{}", "\u2068": "", "\u2069": "", "\u00a0": "~",
+}  # fmt: skip
+"""What has a meaning in LaTeX, or no letter in its fonts, and how it is written there."""
+
+
+def latex(text: str) -> str:
+    """Foreign text as LaTeX shows it, whatever stands in it."""
+    return "".join(_LATEX.get(each, each if each.isprintable() else " ") for each in text)
+
+
+def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
+    """A caption in LaTeX: the title, sentences about the picture, and the command that makes it."""
+    told = [f"{each.rstrip('.')}." for each in (title, *facts) if each]
+    return f"\\caption{{{' '.join(map(latex, told))} Made by \\texttt{{{latex(command)}}}.}}\n"
+
+
+def caption_of(specification: Mapping[str, Any], command: str) -> str:
+    """The caption in LaTeX of the picture of an analysis: title, runs, how many, notes, command."""
+    found = specification["usermeta"]
+    least, most = found["n"] or (None, None)
+    count = (
+        "" if least is None else f"n = {least:,}" if least == most else f"n = {least:,} to {most:,}"
+    )
+    return latex_caption(found["title"], [*found["facts"], count, found["notes"]], command)

@@ -26,7 +26,6 @@ from attnbank.queries.pictures.parts import (
     layer,
     panel_title,
     words,
-    wrapped,
 )
 
 _CELL: Spec = {"type": "rect"}
@@ -57,7 +56,9 @@ def grid(scene: Scene) -> Drawn:
         if kinds:
             color = scene.kind_colors(*clean(scene.rows, column), words(column))["color"]
         else:
-            color = scene.amount_color(columns, column, None if has_several else wrapped(title, 26))
+            color = scene.amount_color(
+                columns, column, None if has_several else scene.wrapped(title, 160)
+            )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
         if has_several:
@@ -70,8 +71,8 @@ def grid(scene: Scene) -> Drawn:
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
-    count = len(panels)
-    return Drawn(panels, count if count < 4 else 2, step * len(across), notes)
+    beside = len(panels) if len(panels) < 4 else 2
+    return Drawn(panels, min(beside, size.beside or beside), step * len(across), notes)
 
 
 def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
@@ -87,11 +88,15 @@ _MANY = 16
 """Rows of a grid from which its cells are flat, if it is one of several."""
 
 
+_NAMED = 3
+"""Letters for which a cell has room at least, to say a name."""
+
+
 def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
     """A panel whose cells say the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
-    font = min(scene.look.font * 0.64, high * 0.7)
+    font = min(scene.look.at_least(0.64), high * 0.7)
     room = max(1, int(step / (0.54 * font)))
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")
@@ -101,14 +106,12 @@ def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) 
     fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
             "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
-    unit = scene.unit(
-        {"step": step}, {"step": high}, view=scene.ground,
-        layer=[
-            layer(fill, {**axes, "tooltip": scene.tooltip}, named),
-            layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named),
-        ],
-    )  # fmt: skip
-    title = f"{scene.caption((column,), 60)}: the first, and how many more"
+    layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
+    title = scene.caption((column,), 60)
+    if room >= _NAMED:
+        title += ": the first, and how many more"
+        layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
+    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
     return unit
 
@@ -138,7 +141,7 @@ def matrix(scene: Scene) -> Drawn:
         distances[first, second] = distances[second, first] = value
     order = [names[at] for at in by_cluster(distances)]
     step = (size.width or 560) / len(order)
-    high = (size.height or 560) / len(order)
+    high = (size.height or size.width or 560) / len(order)
     if size.width is None:
         # Heads are many and small; a few corpora have room for their names on both sides.
         step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
@@ -146,7 +149,8 @@ def matrix(scene: Scene) -> Drawn:
     across, down = (
         scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
     )
-    color = scene.amount_color((column,), column, wrapped(scene.caption((column,)), 26))
+    title = scene.wrapped(scene.caption((column,)), 160)
+    color = scene.amount_color((column,), column, title)
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
         layer(_CELL, {"x": {**across, "field": x}, "y": {**down, "field": y}, **shared})
@@ -191,7 +195,7 @@ def points(scene: Scene) -> Drawn:
         "groupby": [X, PLACE, *groups],
     }
     dots = layer(
-        {"type": "point", "filled": True, "size": 34, "opacity": 0.7},
+        {"type": "point", "filled": True, "size": 34 * scene.look.scale, "opacity": 0.7},
         {"x": x, "y": y, **_of_points(colors), "tooltip": scene.tooltip},
         *fold,
     )
@@ -255,7 +259,7 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
-        title=wrapped(scene.measured_in(plot.y), 34),
+        title=scene.wrapped(scene.measured_in(plot.y), 0.5 * (scene.size.width or _WIDTH)),
     )
     if len(plot.y) > 1:
         colors = scene.kind_colors(NAME, list(plot.y), None)
@@ -330,7 +334,7 @@ def bars(scene: Scene) -> Drawn:
     if plot.label:
         down["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
     shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
-    title = wrapped(scene.caption(plot.x), 66)
+    title = scene.wrapped(scene.caption(plot.x), scene.size.width or _BAR)
     across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.palette[0], "opacity": 0.6, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
@@ -347,25 +351,33 @@ def bars(scene: Scene) -> Drawn:
         edge = {"stroke": theme.background, "strokeWidth": 1}
         layers.append(
             layer(
-                {"type": "point", "filled": True, "size": 74, "opacity": 1, **edge},
+                {
+                    "type": "point",
+                    "filled": True,
+                    "size": 74 * scene.look.scale,
+                    "opacity": 1,
+                    **edge,
+                },
                 {"x": {**across, "field": VALUE}, "y": down, **_of_points(colors)},
                 _folded(plot.beside),
             )
         )
-    width = scene.size.width or 380
+    width = scene.size.width or _BAR
     if plot.aside:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
                 f"{each} {row[each]:,}".replace("-", "\u2212") for each in plot.aside
                 if row[each] is not None
             )  # fmt: skip
-        text = {"type": "text", "align": "left", "fontSize": 0.9 * scene.look.font,
+        text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
                 "color": theme.ink}  # fmt: skip
         at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
         layers.append(layer(text, at))
     return Drawn([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
 
+_BAR = 380
+"""Pixels of a bar of 1."""
 ASIDE = "aside label"
 """The field of what is written at the end of a bar."""
 
@@ -392,10 +404,16 @@ def scatter(scene: Scene) -> Drawn:
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
             colors = scene.kind_colors(*clean(scene.rows, column), words(column))
-        dot = {"type": "point", "filled": True, "size": 70, "opacity": 0.9, **edge}
+        dot = {
+            "type": "point",
+            "filled": True,
+            "size": 70 * scene.look.scale,
+            "opacity": 0.9,
+            **edge,
+        }
         layers = [layer(dot, {**axes, **_of_points(colors), "tooltip": scene.tooltip})]
         if plot.label:
-            font = 0.82 * scene.look.font
+            font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
             layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}))
         unit = scene.unit(width, height, layer=layers)
@@ -404,7 +422,7 @@ def scatter(scene: Scene) -> Drawn:
                 f"By {column.replace('_', ' ')}", theme, width, scene.look.font
             )
         panels.append(unit)
-    return Drawn(panels, 2, width, [], ("color", "shape"))
+    return Drawn(panels, min(2, scene.size.beside or 2), width, [], ("color", "shape"))
 
 
 def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
@@ -423,6 +441,6 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
             "field": columns[0],
             "type": "quantitative",
             "scale": {"domain": domain, "nice": False, "zero": False},
-            "axis": {"title": wrapped(scene.caption(columns), 60), "grid": False},
+            "axis": {"title": scene.wrapped(scene.caption(columns), width), "grid": False},
         }
     return made

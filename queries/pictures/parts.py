@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
-from attnbank.queries.pictures.theme import Theme
+from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Column, Plot
 
 LONGEST = 80
@@ -170,27 +170,14 @@ NAME, VALUE = "column name", "column value"
 
 @dataclass(frozen=True)
 class Size:
-    """The width and height of one panel in pixels. None stands for what suits it."""
+    """The width and height of one panel in pixels. None stands for what suits it.
 
-    width: int | None = None
-    height: int | None = None
-
-
-FONT_SIZE = 11.0
-"""The height of letters in pixels, where nothing else is asked for."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a picture is to look beside its theme.
-
-    `font` is the height of letters in pixels; amounts are coloured over a scale that is fixed, or
-    that of the amounts there are (`stretch`); without `is_titled` nothing stands above it.
+    Panels stand `beside` each other at most so many.
     """
 
-    font: float = FONT_SIZE
-    stretch: bool = False
-    is_titled: bool = True
+    width: float | None = None
+    height: float | None = None
+    beside: int | None = None
 
 
 _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
@@ -254,6 +241,10 @@ class Scene:
                 return words(told.replace("[0, 1]", "[0,\u00a01]"))  # on one line
         return words(column.name)
 
+    def wrapped(self, text: str, width: float) -> list[str]:
+        """Break a text into lines that are about so many pixels wide."""
+        return wrapped(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
+
     def help(self, column: str) -> str:
         """The meaning of a column."""
         return harmless(self.column(column).help)
@@ -291,21 +282,21 @@ class Scene:
         """
         longest, font = max(map(len, domain)), self.look.font
         wide = 0.6 * longest + 0.4
-        is_turned = source == X and longest > 2 and wide * font > step
+        # Short names that have no room even upright are thinned out, and lie.
+        is_turned = source == X and wide * font > step
+        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.least <= step)
         width = wide if source == X and not is_turned else 1.15
-        if _SMALLEST <= step / width < font:
+        if self.look.least <= step / width < font:
             font = step / width
         angle = 0
         if is_turned:
             angle = -45 if step > 1.6 * font else -90
         every = math.ceil(round(width * font / step, 6))
-        if every > 1 and is_turned and longest <= 4:  # there is room for few, and they can lie
-            angle = 0
         return {
             "field": source,
             "type": "ordinal",
             "scale": {"domain": domain},
-            "title": title,
+            "title": self.wrapped(title, step * len(domain)) if source == X else title,
             "axis": {
                 "labelAngle": angle,
                 "labelOverlap": False,
@@ -357,11 +348,15 @@ class Scene:
         """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
         found = looks(values)
         domain = [each for each in values if shown is None or each in shown]
-        names = {each: self.called(each) for each in domain}
-        legend: Spec = {
-            "title": title,
-            "labelExpr": f"{json.dumps(names, ensure_ascii=False)}[datum.label]",
-        }
+        names: dict[str, Any] = {each: self.called(each) for each in domain}
+        legend: Spec = {"title": title}
+        if self.look.width is not None:  # the key stands below, as many side by side as there fit
+            font, room = self.look.font, self.look.width / (self.size.beside or 1)
+            letters = max(10, int(0.65 * room / (0.55 * font)))
+            names = {name: textwrap.wrap(told, letters) for name, told in names.items()}
+            widest = max(len(line) for told in names.values() for line in told)
+            legend["columns"] = max(1, int(room / (font * (3 + 0.55 * widest))))
+        legend["labelExpr"] = f"{json.dumps(names, ensure_ascii=False)}[datum.label]"
         ranges: dict[str, list[Any]] = {
             "color": [found[each].color(self.theme) for each in domain],
             "shape": [found[each].shape for each in domain],
@@ -377,10 +372,6 @@ class Scene:
             }
             for channel, those in ranges.items()
         }
-
-
-_SMALLEST = 6.0
-"""Letters are made no smaller than this, in pixels, to have room at an axis."""
 
 
 def _every(domain: list[str], step: int) -> list[str]:

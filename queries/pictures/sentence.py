@@ -15,8 +15,9 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.svg import FONT, element, isolated, width, wrapped, written
-from attnbank.queries.pictures.theme import Palette, theme_of
+from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
+from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import shown
 
 ELSEWHERE = -1
@@ -100,6 +101,8 @@ class Scale:
     title: float
 
 
+_ROOM = 56.0
+"""Between the two columns of a panel, at least, where it has to fit into the column of a paper."""
 LARGE = Scale(font=14.0, row=21.0, across=120.0, title=15.0)
 SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
@@ -141,24 +144,35 @@ def lanes_of(panel: Panel) -> list[int]:
     return found
 
 
-def places(panels: Sequence[Panel], top: float) -> list[Place]:
-    """The panels in rows, a sentence's together; over four of one, or six, they are small."""
+def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[Place]:
+    """The panels in rows, a sentence's together; over four of one, or six, they are small.
+
+    In a paper they are not; there they get as wide as the `room`.
+    """
     sentences = list(dict.fromkeys(each.sentence for each in panels))
     of_each = max(sum(each.sentence == name for each in panels) for name in sentences)
-    scale = SMALL if of_each > 4 or len(panels) > 6 else LARGE
+    scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
+    if room is not None:
+        scale = replace(scale, across=_ROOM)
     sized = [_sized(each, scale, is_titled=len(panels) > 1) for each in panels]
+    margin = MARGIN if room is None else 0.0
     found: list[Place] = []
     y = top
-    for row in _rows(sized, breaks=of_each > 1):
-        x = MARGIN
+    for row in _rows(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
+        x = margin
+        more = 0.0
+        if room is not None:
+            taken = sum(each.width + GUTTER for each in row) - GUTTER
+            more = min(max(0.0, room - taken) / len(row), 2 * LARGE.across)
         for each in row:
-            found.append(replace(each, x=x, y=y))
-            x += each.width + GUTTER
+            wide = replace(each, width=each.width + more, right=each.right + more, x=x, y=y)
+            found.append(wide)
+            x += wide.width + GUTTER
         y += max(each.height for each in row) + GUTTER * 0.8
     return found
 
 
-def _rows(sized: Sequence[Place], *, breaks: bool) -> Iterator[Sequence[Place]]:
+def _rows(sized: Sequence[Place], widest: float, *, breaks: bool) -> Iterator[Sequence[Place]]:
     """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
     groups: dict[str, list[Place]] = {}
     for each in sized:
@@ -167,7 +181,7 @@ def _rows(sized: Sequence[Place], *, breaks: bool) -> Iterator[Sequence[Place]]:
         fit = 1
         for count in range(1, len(group) + 1):
             parts = [group[at : at + count] for at in range(0, len(group), count)]
-            if all(sum(each.width + GUTTER for each in row) <= _WIDEST for row in parts):
+            if all(sum(each.width + GUTTER for each in row) <= widest for row in parts):
                 fit = count
         count = math.ceil(len(group) / math.ceil(len(group) / fit))
         yield from (group[at : at + count] for at in range(0, len(group), count))
@@ -200,55 +214,99 @@ def _sized(panel: Panel, scale: Scale, *, is_titled: bool, has_rest: bool = Fals
     )
 
 
-_TITLE = 17.0
-_NOTE = 12.0
 _NARROWEST = 520.0
 _LONGEST_NAME = 80
 _SAMPLES = (0.1, 0.25, 0.5, 1.0)
 """The weights whose lines the key shows."""
 
 
-def draw(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
-    """Draw the panels as one SVG document. Raises CallError for an unknown theme."""
-    colours = theme_of(theme).sentence
-    wide = max(place.x + place.width for place in places(panels, 0.0)) + MARGIN
-    trees = [tree_width(tree) + 2 * MARGIN for tree in facts.trees.values()]
-    wide = max(wide, _NARROWEST, *trees)
-    title = _title(panels)
-    parts, y = [], MARGIN
-    for line in wrapped(title, wide - 2 * MARGIN, _TITLE):
-        y += _TITLE * 1.25
-        parts.append(_text(line, MARGIN, y, _TITLE, colours.text, bold=True))
-    y += 4
-    for note in notes(panels, facts):
-        for line in wrapped(note, wide - 2 * MARGIN, _NOTE):
-            y += _NOTE * 1.4
-            parts.append(_text(line, MARGIN, y, _NOTE, colours.faint))
-    key, y = _key(facts, y, wide - 2 * MARGIN, colours)
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture is drawn on, in units of which letters are 14 high.
+
+    In a paper it has `room` from left to right, a unit is so many points, lines are half a point at
+    least (`thin`), and letters seven.
+    """
+
+    room: float | None = None
+    unit: float = 1.0
+    margin: float = MARGIN
+    title: float = 17.0
+    note: float = 12.0
+    thin: float = 0.5
+    tree: float = 0.55
+
+    @classmethod
+    def of(cls, look: Look | None) -> Sheet:
+        """The sheet for how a picture is to look."""
+        if look is None:
+            return cls()
+        unit = look.font / LARGE.font
+        if look.width is None:
+            return cls(unit=unit)
+        note = max(12.0, look.least / unit)
+        return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit, 0.97)
+
+
+def draw(
+    panels: Sequence[Panel], facts: Facts, theme: str = "light", look: Look | None = None
+) -> str:
+    """Draw the panels as one SVG document, whose sizes are in points if `look` has a width.
+
+    Raises CallError for an unknown theme, and for a column of a paper that is too narrow.
+    """
+    colours, sheet = theme_of(theme).sentence, Sheet.of(look)
+    margin, note = sheet.margin, sheet.note
+    edge = max(place.x + place.width for place in places(panels, 0.0, sheet.room))
+    if sheet.room is None:
+        trees = [tree_width(tree) + 2 * margin for tree in facts.trees.values()]
+        wide = max(edge + margin, _NARROWEST, *trees)
+    else:
+        wide = sheet.room
+        if edge > wide + 0.5:
+            raise CallError(
+                f"The picture needs a column of {edge * sheet.unit / POINTS:.2f} inches.",
+                "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
+            )
+    title = title_of(panels)
+    parts, y = [], margin
+    is_titled = look is None or look.is_titled
+    if is_titled:
+        for line in wrapped(title, wide - 2 * margin, sheet.title):
+            y += sheet.title * 1.25
+            parts.append(_text(line, margin, y, sheet.title, colours.text, bold=True))
+        y += 4
+        for told in notes(panels, facts):
+            for line in wrapped(told, wide - 2 * margin, note):
+                y += note * 1.4
+                parts.append(_text(line, margin, y, note, colours.faint))
+    key, y = _key(facts, y, wide - 2 * margin, colours, sheet)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            for line in wrapped(shown(name), wide - 2 * MARGIN, _NOTE):
-                y += _NOTE * 1.4
-                parts.append(_text(line, MARGIN, y, _NOTE, colours.faint))
-            y += _NOTE * 0.5
-        drawn, height = drawn_tree(tree, MARGIN, y, wide - 2 * MARGIN, colours)
+            for line in wrapped(shown(name), wide - 2 * margin, note):
+                y += note * 1.4
+                parts.append(_text(line, margin, y, note, colours.faint))
+            y += note * 0.5
+        drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, sheet.tree)
         parts.append(drawn)
         y += height + GUTTER * 0.5
-    placed = places(panels, y)
+    placed = places(panels, y, sheet.room)
     for number, (place, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
-        parts.append(_panel(place, number, name, facts, colours))
-    high = max(place.y + place.height for place in placed) + MARGIN
-    told = " ".join(notes(panels, facts))
+        parts.append(_panel(place, number, name, facts, colours, sheet))
+    high = max(place.y + place.height for place in placed) + max(margin, 2.0)
+    if sheet.room is None:
+        wide, high = float(round(wide)), float(round(high))
     drawn = element(
         "svg",
         element("title", _plain(title)),
-        element("desc", _plain(told)),
+        element("desc", _plain(" ".join(notes(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
-        viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
+        xmlns="http://www.w3.org/2000/svg", width=f"{wide * sheet.unit:.6g}",
+        height=f"{high * sheet.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
+        font_family=escape(FONT), role="img",
     )  # fmt: skip
     return f"{drawn}\n"
 
@@ -265,7 +323,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     return element(
         "svg",
         element("rect", width="100%", height="100%", fill=colours.ground),
-        _panel(place, 0, "", Facts("", "", ""), colours),
+        _panel(place, 0, "", Facts("", "", ""), colours, Sheet()),
         xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
@@ -298,7 +356,8 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     yield from facts.notes
 
 
-def _title(panels: Sequence[Panel]) -> str:
+def title_of(panels: Sequence[Panel]) -> str:
+    """What a picture of panels is called: their heads, and their sentences."""
     heads = list(dict.fromkeys(each.name for each in panels))
     sentences = list(dict.fromkeys(each.sentence for each in panels))
     layers = {each.layer for each in panels}
@@ -313,18 +372,22 @@ def _title(panels: Sequence[Panel]) -> str:
     return f"{those} on {written(where, _LONGEST_NAME)}"
 
 
-def _key(facts: Facts, top: float, room: float, colours: Palette) -> tuple[list[str], float]:
+def _key(
+    facts: Facts, top: float, room: float, colours: Palette, sheet: Sheet
+) -> tuple[list[str], float]:
     """Lines of some weights, and the marks of gold arcs, with what they mean."""
-    shown: list[tuple[float, str, str]] = []  # how wide it is, what is drawn, what it means
+    note = sheet.note
+    # How wide it is, what is drawn, and what it means.
+    shown: list[tuple[float, str, str]] = []
     of = " of the largest" if facts.figure == "norm" else ""
     for at, weight in enumerate(_SAMPLES):
         told = (
             f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
         )
-        opacity, thick = _strength(weight, 14.0)
+        opacity, thick = _strength(weight, 14.0, sheet.thin)
         drawn = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
-        shown.append((32 + width(told, _NOTE) + 14, drawn, told))
+        shown.append((32 + width(told, note) + 14, drawn, told))
     if facts.relation is not None:
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation)}"
         way = facts.direction.replace("_", " ")
@@ -332,28 +395,32 @@ def _key(facts: Facts, top: float, room: float, colours: Palette) -> tuple[list[
             (True, f"{arcs}, {way}: the word that is looked at most"),
             (False, "another word is looked at more"),
         ):
-            drawn = _mark((0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0)
-            shown.append((38 + width(told, _NOTE) + 18, drawn, told))
-    parts, x, y = [], 0.0, top + _NOTE * 1.7
+            drawn = _mark(
+                (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
+            )
+            shown.append((38 + width(told, note) + 18, drawn, told))
+    parts, x, y = [], 0.0, top + note * 1.7
     for taken, drawn, told in shown:
         if x and x + taken > room:
-            x, y = 0.0, y + _NOTE * 1.5
+            x, y = 0.0, y + note * 1.5
         aside = 38 if "path" in drawn else 32
-        text = _text(told, aside, 0.0, _NOTE, colours.faint)
-        parts.append(element("g", drawn, text, transform=f"translate({MARGIN + x:.1f} {y:.1f})"))
+        text = _text(told, aside, 0.0, note, colours.faint)
+        parts.append(
+            element("g", drawn, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
+        )
         x += taken
     return parts, y
 
 
-def _strength(share: float, font: float) -> tuple[str, str]:
+def _strength(share: float, font: float, thin: float) -> tuple[str, str]:
     """The opacity and the width of a line, which both grow with its share of the strongest."""
     strength = min(share, 1.0)
-    return f"{strength:.3f}", f"{(0.5 + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
+    return f"{strength:.3f}", f"{(thin + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
 
 
 def _mark(
     start: tuple[float, float], end: tuple[float, float], colour: str, ground: str,
-    is_found: bool | None, font: float, **attributes: Any,
+    is_found: bool | None, font: float, thin: float, **attributes: Any,
 ) -> str:  # fmt: skip
     """What shows that a line is there whatever its weight: dots, and a ring at its end.
 
@@ -362,7 +429,7 @@ def _mark(
     (x1, y1), (x2, y2), r = start, end, font * 0.2
     parts = [
         element("path", d=f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}", fill="none", stroke=colour,
-                stroke_width="0.8", stroke_dasharray="1 2.5")
+                stroke_width=f"{max(0.8, thin):g}", stroke_dasharray="1 2.5")
     ]  # fmt: skip
     if is_found is not None:
         ring = f"M{x2 - r:.1f} {y2:.1f}a{r:.1f} {r:.1f} 0 1 0 {2 * r:.1f} 0"
@@ -372,7 +439,9 @@ def _mark(
     return element("g", *parts, class_="arc", **attributes)
 
 
-def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette) -> str:
+def _panel(
+    place: Place, number: int, title: str, facts: Facts, colours: Palette, sheet: Sheet
+) -> str:
     panel, scale = place.panel, place.scale
     parts = []
     if title:
@@ -380,8 +449,8 @@ def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette
         parts.append(
             _text(title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True)
         )
-    parts += _mentions(place, colours)
-    lines = _lines(place, facts, colours)
+    parts += _mentions(place, colours, sheet)
+    lines = _lines(place, facts, colours, sheet)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
         shared = (written(text), place.rows[position], scale.font, colour)
@@ -402,7 +471,7 @@ def _panel(place: Place, number: int, title: str, facts: Facts, colours: Palette
     )  # fmt: skip
 
 
-def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]:
+def _lines(place: Place, facts: Facts, colours: Palette, sheet: Sheet) -> dict[int, list[str]]:
     """The lines of a panel by where they begin, as strong and thick as their weights."""
     panel = place.panel
     gold = {(a, b): found for a, b, found in panel.gold.rows()}
@@ -424,11 +493,11 @@ def _lines(place: Place, facts: Facts, colours: Palette) -> dict[int, list[str]]
         if arc is not None:
             colour = colours.gold
         font = place.scale.font
-        opacity, thick = _strength(weight / largest, font)
+        opacity, thick = _strength(weight / largest, font, sheet.thin)
         ends = (place.left, place.rows[start]), (place.right, place.rows[end])
         named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
-            mark = _mark(*ends, colour, colours.ground, arc, font, **named)
+            mark = _mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
             lines.setdefault(start, []).append(mark)
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
@@ -454,8 +523,9 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mentions(place: Place, colours: Palette) -> Iterator[str]:
+def _mentions(place: Place, colours: Palette, sheet: Sheet) -> Iterator[str]:
     scale = place.scale
+    letters = scale.font * 0.72 if sheet.room is None else sheet.note
     for (entity, first, last, head), lane in zip(
         place.panel.mentions.rows(), lanes_of(place.panel), strict=True
     ):
@@ -469,7 +539,7 @@ def _mentions(place: Place, colours: Palette) -> Iterator[str]:
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
             yield _text(letter(entity), x + 2.5, place.rows[head] + scale.font * 0.3,
-                        scale.font * 0.72, colour, bold=True)  # fmt: skip
+                        letters, colour, bold=True)  # fmt: skip
 
 
 def _word(

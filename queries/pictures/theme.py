@@ -98,6 +98,46 @@ SCREENS = ("light", "dark")
 """The themes of pages, which have the ground of the screen that shows them."""
 
 
+FONT_SIZE = 11.0
+"""The height of letters in pixels, where nothing else is asked for."""
+POINTS = 72.0
+"""Points of an inch."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a picture is to look beside its theme.
+
+    `font` is the height of letters: in pixels, or in points where the picture has a `width` in
+    points, that of the column of a paper; no letters are smaller there than 7 points. Without
+    `is_titled` nothing stands above it. Amounts are coloured over a scale that is fixed, or over
+    that of the amounts there are (`stretch`).
+    """
+
+    font: float = FONT_SIZE
+    width: float | None = None
+    is_titled: bool = True
+    stretch: bool = False
+
+    @property
+    def least(self) -> float:
+        """The height of the smallest letters."""
+        return 6.0 if self.width is None else min(7.0, self.font)
+
+    @property
+    def scale(self) -> float:
+        """How large the area of a mark is beside that of a mark among letters of the usual size."""
+        return (self.font / FONT_SIZE) ** 2
+
+    def at_least(self, share: float) -> float:
+        """The height of letters that are a share of the others, but not too small."""
+        return max(self.least, share * self.font)
+
+
+PAPER_FONT = 8.0
+"""The height of letters in the column of a paper, in points, where nothing else is asked for."""
+
+
 def theme_of(name: str) -> Theme:
     """Return the theme of a name. Raises CallError for an unknown one."""
     if name not in THEMES:
@@ -105,17 +145,16 @@ def theme_of(name: str) -> Theme:
     return THEMES[name]
 
 
-def config(theme: Theme, font: float) -> dict[str, Any]:
-    """The part of a Vega-Lite specification that says how everything is drawn.
-
-    `font` is the height of letters in pixels.
-    """
+def config(theme: Theme, look: Look) -> dict[str, Any]:
+    """The part of a Vega-Lite specification that says how everything is drawn."""
+    font = look.font
+    title = font + 1 if look.width is None else font
     words = {
         "labelColor": theme.ink,
         "labelFontSize": font,
         "labelLimit": 0,
         "titleColor": theme.ink,
-        "titleFontSize": font + 1,
+        "titleFontSize": title,
         "titleFontWeight": "normal",
     }
     return {
@@ -133,6 +172,8 @@ def config(theme: Theme, font: float) -> dict[str, Any]:
             **words,
             "titleLimit": 0,
             "symbolLimit": 60,
+            # A column has no room beside its panels.
+            **({} if look.width is None else {"orient": "bottom"}),
             "gradientStrokeColor": theme.faint,
         },
         "text": {"color": theme.ink, "fontSize": font},

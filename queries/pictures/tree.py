@@ -16,7 +16,7 @@ from attnbank.sql.extras import need
 
 DASHED = "5 3"
 _ARC, _LINE = '<g class="displacy-arrow">', '<path class="displacy-arc"'
-_LEAST = 0.55
+LEAST = 0.55
 """A tree is made no smaller than this share of displaCy's size, so that it can be read."""
 _WIDEST = 1208.0
 """Pixels from which on a tree goes on in another row."""
@@ -49,29 +49,36 @@ class Tree:
 def tree_width(tree: Tree) -> float:
     """Return how many pixels wide a picture must be for a tree, margins left out."""
     start, distance = _sizes(tree)
-    return min(_LEAST * (start + len(tree.words) * distance), _WIDEST)
+    return min(LEAST * (start + len(tree.words) * distance), _WIDEST)
 
 
-def _sizes(tree: Tree) -> tuple[int, int]:
+def _sizes(tree: Tree, *, is_tight: bool = False) -> tuple[int, int]:
     longest = max((len(written(word)) for word in tree.words), default=1)
+    if is_tight:
+        labels = [each or "" for each in (*tree.relations, *tree.tags)]
+        longest = max(longest, *map(len, map(written, labels)))
+        return max(28, 5 * longest), max(48, 9 * longest)
     return max(60, 6 * longest), min(190, max(95, 11 * longest))
 
 
-def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) -> tuple[str, float]:
+def drawn_tree(
+    tree: Tree, x: float, y: float, room: float, colours: Palette, least: float = LEAST
+) -> tuple[str, float]:
     """The tree as SVG within the room, and its height in pixels. Raises MissingPackageError.
 
-    Where it has no room it goes on in another row, as music does: an arc that leaves a row at its
-    end comes into the next one.
+    It is made no smaller than `least`. Where it has no room it goes on in another row, as music
+    does: an arc that leaves a row at its end comes into the next one.
     """
-    drawn = _by_displacy(tree, f"tree{y:.0f}", colours)
+    sizes = _sizes(tree, is_tight=least > LEAST)  # a paper has little room
+    drawn = _by_displacy(tree, sizes, f"tree{y:.0f}", colours)
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', drawn)
     assert size is not None, "displaCy gives an SVG with its size"
     wide, bottom = float(size[1]), float(size[2])
     heights = re.findall(r'd="M[\d.-]+,([\d.-]+) L?[\d.-]+,([\d.-]+)', drawn)
     top = min((float(each) for pair in heights for each in pair), default=bottom - 100) - 12
     high = bottom - top
-    parts = [*_parts(tree, wide, room)]
-    scale = min(1.0, room / max(end - start for start, end in parts))
+    parts = [*_parts(tree, sizes, wide, room / least)]
+    scale = min(1.0 if least == LEAST else least, room / max(end - start for start, end in parts))
 
     def placed(start: float, end: float, row: int, **more: Any) -> str:
         left = x + room - (end - start) * scale if tree.runs_left and len(parts) > 1 else x
@@ -104,13 +111,15 @@ def drawn_tree(tree: Tree, x: float, y: float, room: float, colours: Palette) ->
     return "".join(made), len(parts) * (high * scale + _BETWEEN) - _BETWEEN
 
 
-def _parts(tree: Tree, wide: float, room: float) -> Iterator[tuple[float, float]]:
+def _parts(
+    tree: Tree, sizes: tuple[int, int], wide: float, room: float
+) -> Iterator[tuple[float, float]]:
     """From where to where each row goes, in pixels of displaCy: about as many words in each."""
-    if wide * _LEAST <= room:
+    if wide <= room:
         yield 0.0, wide
         return
-    start, distance = _sizes(tree)
-    fit = max(1, int((room / _LEAST - start) / distance))
+    start, distance = sizes
+    fit = max(1, int((room - start) / distance))
     rows = math.ceil(len(tree.words) / fit)
     each = math.ceil(len(tree.words) / rows)
     edges = [start + (at - 0.5) * distance for at in range(each, len(tree.words), each)]
@@ -121,7 +130,7 @@ def _parts(tree: Tree, wide: float, room: float) -> Iterator[tuple[float, float]
     yield from reversed(found) if tree.runs_left else found
 
 
-def _by_displacy(tree: Tree, name: str, colours: Palette) -> str:
+def _by_displacy(tree: Tree, sizes: tuple[int, int], name: str, colours: Palette) -> str:
     need("A tree", "spacy", "spacy")
     from spacy import displacy
 
@@ -135,7 +144,7 @@ def _by_displacy(tree: Tree, name: str, colours: Palette) -> str:
             arcs.append({"start": min(one, other), "end": max(one, other), "label": label,
                          "dir": "left" if one < other else "right"})  # fmt: skip
             drawn_words.append(at)
-    start, distance = _sizes(tree)
+    start, distance = sizes
     options: dict[str, Any] = {
         "compact": True, "distance": distance, "word_spacing": 34,
         "arrow_spacing": 12, "offset_x": start,

@@ -10,12 +10,15 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.formats import converted, latex_caption, read_svg
 from attnbank.queries.pictures.sentence import ELSEWHERE
+from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
 from attnbank.queries.sentences import choosing, reading
 from attnbank.queries.sentences.choosing import Chosen
 from attnbank.queries.sentences.reading import ShowOptions
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
+from attnbank.sql.extras import need
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
 MOST_PANELS = 150
@@ -62,9 +65,34 @@ class Shown:
         """Return the picture as SVG, for light ground and for print."""
         return self.draw()
 
-    def draw(self, theme: str = "light") -> str:
-        """The picture as SVG, on light or dark ground. Raises CallError for another theme."""
-        return pictures.draw(self.panels, self.facts, theme)
+    def draw(self, theme: str = "light", look: Look | None = None) -> str:
+        """The picture as SVG; `theme` is light, dark or print. Raises CallError for another one.
+
+        `look` has the size of its letters, and the width of the column of a paper, in points.
+        """
+        return pictures.draw(self.panels, self.facts, theme, look)
+
+    def as_bytes(
+        self, ending: str, theme: str = "light", look: Look | None = None, scale: float = 2.0
+    ) -> bytes:
+        """The picture as a file: .svg, .png (so many dots a pixel or point), .pdf or .html.
+
+        Raises as `draw`; MissingPackageError without the converter.
+        """
+        if ending == ".html":
+            return self.html(theme).encode()
+        if ending != ".svg":
+            need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
+        in_points = look is not None and look.width is not None
+        return converted(read_svg(self.draw(theme, look)), ending, scale, in_points=in_points)
+
+    def caption(self, command: str) -> str:
+        """A caption of the picture in LaTeX, with the command that makes it."""
+        told = [*pictures.notes(self.panels, self.facts)]
+        arcs = pl.concat(each.gold for each in self.panels)
+        if arcs.height:
+            told.append(f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found.")
+        return latex_caption(pictures.title_of(self.panels), told, command)
 
     def html(self, theme: str = "light") -> str:
         """The picture as a page; a word that is pointed at shows its lines. Raises CallError."""

@@ -119,7 +119,9 @@ def test_a_run_of_a_training_has_a_slider_over_its_steps(
         assert opened.get(f"/?token={TOKEN}").status_code == 200
         page = _page(opened, "/", run=newest, by="entropy")
     cache.close()
-    slider = next(given for tag, given in page.tags if tag == "input" and given.get("class") == "step")
+    slider = next(
+        given for tag, given in page.tags if tag == "input" and given.get("class") == "step"
+    )
     assert (slider["min"], slider["max"], slider["value"]) == ("0", "1", "1")
     steps = [link for link in page.links if link.startswith("/?") and "by=entropy" in link]
     assert steps[0].startswith("/?run=early") and "Step 2,000" in " ".join(page.text.split())
