@@ -32,17 +32,17 @@ from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
 
 if TYPE_CHECKING:
-    from attnbank.queries.pictures import Facts, Look, Size
+    from attnbank.queries.pictures import Facts, Look, Picture, Size
     from attnbank.queries.report.page import OnSection
-    from attnbank.queries.sentences.showing import Shown
+    from attnbank.queries.sentences.showing import Figure, Shown
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
 _FOR_PEOPLE = (
-    "choices", "close", "count", "find", "info", "kept", "plot", "plot_specification", "queries",
-    "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show", "sql",
-    "stream", "table",
+    "choices", "close", "count", "find", "info", "kept", "picture", "plot", "plot_specification",
+    "queries", "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show",
+    "sql", "stream", "table",
 )  # fmt: skip
 """The methods of a Bank that a prompt offers."""
 
@@ -419,8 +419,29 @@ class Bank(Requests):
         """
         from attnbank.queries import pictures
 
+        made = self.picture(name, theme=theme, size=size, look=look, **values)
+        return pictures.draw(made.specification) if isinstance(made, pictures.Picture) else made
+
+    def picture(
+        self,
+        name: str,
+        /,
+        *,
+        theme: str = "light",
+        size: Size | None = None,
+        look: Look | None = None,
+        **values: Any,
+    ) -> Picture | Figure:
+        """The picture of an analysis, to be written with `as_bytes(".pdf")`. Raises as `plot`."""
+        from attnbank.queries import pictures
+        from attnbank.queries.sentences.showing import Figure, figure
+
+        plot = pictures.check_has_picture(registry.find(name))
+        if plot.kind == pictures.SENTENCES:
+            shown = figure(self, registry.find(name), self.query(name, **values))
+            return Figure(shown, theme, look)
         made = self.plot_specification(name, theme=theme, size=size, look=look, **values)
-        return pictures.draw(made)
+        return pictures.Picture(made, None if look is None else look.width)
 
     def plot_specification(
         self,

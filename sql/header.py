@@ -37,6 +37,7 @@ _NEEDED = {
     "lines": ("x", "y"),
     "scatter": ("x", "y", "color"),
     "matrix": ("x", "y", "color"),
+    "sentences": ("label",),
 }
 _USUAL = {"grid": {"x": ("head",), "y": ("layer",)}, "points": {"x": ("layer",)}}
 _SINGLE = ("low", "high", "rule", "text")
@@ -179,7 +180,9 @@ class Plot:
     row at `x` (by default the layer) and `y`, and a line through the means; `bars`: one per `y`, as
     long as `x`, from `low` to `high` its interval, with marks for the columns of `beside`; `lines`:
     `y` along `x`; `scatter`: a map of points, each with the columns of `label` beside it; `matrix`:
-    every pair of `x` and `y`, similar ones next to each other. There is a panel per value of
+    every pair of `x` and `y`, similar ones next to each other; `sentences`: what the head of each
+    row (layer, head) looks at in its sentence, with the gold arcs of its relation and direction if
+    it has these, and the columns of `label` above it. There is a panel per value of
     `panel`. Each of several columns of `color` (or of `y`, for lines and points) is drawn, `rule`
     as a dashed line. `domain` is the first and the last value of the scale (None for the range of
     the rows), of which sqrt shows small amounts better. Lines go `along` the values of `x`, one
@@ -409,7 +412,9 @@ def _plot(name: str, text: str, columns: list[Column]) -> Plot:
     for key in _NEEDED[kind]:
         if key not in found:
             raise HeaderError(f"{name}.sql: the picture of kind {kind} needs {key}=COLUMN.")
-    unknown = [each for key in ("x", "y") for each in found[key] if each not in known]
+    named = [each for key in ("x", "y") for each in found.get(key, ())]
+    named += ["sentence", "layer", "head"] if kind == "sentences" else []
+    unknown = [each for each in named if each not in known]
     if unknown:
         raise HeaderError(
             f"{name}.sql: the picture of kind {kind} has no column {', '.join(unknown)}.",

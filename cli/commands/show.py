@@ -147,7 +147,7 @@ def _plot(
     if ending != ".json":
         need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
 
-    from attnbank.queries.pictures import Size, as_bytes, caption_of
+    from attnbank.queries.pictures import Size
 
     look = _look(**paper, stretch=stretch)
     column = paper["column"]
@@ -158,14 +158,12 @@ def _plot(
     with open_named_bank(ctx) as bank:
         bank.reads_kept = not fresh
         kept = None if fresh else bank.kept(name, **given)
-        specification = bank.plot_specification(
-            name, theme=theme, size=Size(width, height), look=look, **given
-        )
-    written = as_bytes(specification, ending, scale or (_DOTS_OF_PAPER if column else 2.0), column)
+        made = bank.picture(name, theme=theme, size=Size(width, height), look=look, **given)
+        written = made.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
     with atomic.output_file(file, bank_path(ctx)) as opened:
         opened.write(written)
     if caption:
-        safe_echo(caption_of(specification, retyped(ctx)).rstrip())
+        safe_echo(made.caption(retyped(ctx)).rstrip())
     if kept is not None:
         notify(f"Its rows are {kept.message}.")
 

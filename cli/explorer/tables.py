@@ -12,7 +12,7 @@ from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
 from attnbank.queries.contents import OF_RUNS
-from attnbank.queries.pictures import SCREENS, as_bytes
+from attnbank.queries.pictures import SCREENS
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find
@@ -48,8 +48,7 @@ def picture(context: RequestContext, shown: dict[str, Any]) -> bytes:
     key = ("picture", found.name, repr(sorted(values.items())), theme)
 
     def make() -> bytes:
-        made = context.bank.plot_specification(found.name, theme=theme, **values)
-        return as_bytes(made, ".svg")
+        return context.bank.picture(found.name, theme=theme, **values).as_bytes(".svg")
 
     return context.handle.once(key, make, len)
 

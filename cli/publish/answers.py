@@ -19,7 +19,7 @@ from attnbank.cli.explorer import head, heads, tables
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
 from attnbank.queries.formats import as_text
-from attnbank.queries.pictures import SCREENS, as_bytes
+from attnbank.queries.pictures import SCREENS
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
@@ -72,10 +72,10 @@ def _write_one(folder: Path, handle: BankHandle, analysis: Analysis, given: dict
         return
     for theme in SCREENS:
         try:
-            made = bank.plot_specification(analysis.name, theme=theme, **given)
+            made = bank.picture(analysis.name, theme=theme, **given)
         except AttnbankError:  # as a rule too much for one picture; the page has the table
             return
-        picture = as_bytes(made, ".svg")
+        picture = made.as_bytes(".svg")
         if len(picture) <= MOST_PICTURE:
             (folder / f"{analysis.name}.{theme}.svg").write_bytes(picture)
 

@@ -9,6 +9,7 @@ SQL here and no file: `Bank.plot` and the command ask the bank, the command writ
 from __future__ import annotations
 
 from attnbank.queries.pictures.drawing import (
+    SENTENCES,
     Facts,
     check_has_picture,
     draw,
@@ -17,7 +18,7 @@ from attnbank.queries.pictures.drawing import (
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.formats import ENDINGS, as_bytes, caption_of
+from attnbank.queries.pictures.formats import ENDINGS, Picture, as_bytes
 from attnbank.queries.pictures.parts import Size
 from attnbank.queries.pictures.theme import FONT_SIZE, PAPER_FONT, POINTS, SCREENS, THEMES, Look
 
@@ -27,12 +28,13 @@ __all__ = [
     "PAPER_FONT",
     "POINTS",
     "SCREENS",
+    "SENTENCES",
     "THEMES",
     "Facts",
     "Look",
+    "Picture",
     "Size",
     "as_bytes",
-    "caption_of",
     "check_has_picture",
     "draw",
     "facts_of",

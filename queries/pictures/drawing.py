@@ -133,6 +133,8 @@ MOST_ROWS = 100_000
 """What one picture holds; more is a wall that nobody reads."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+SENTENCES = "sentences"
+"""The kind of picture that is drawn as `Bank.show` draws it."""
 _KINDS: dict[str, Callable[[Scene], Drawn]] = {
     each.__name__: each for each in (grid, points, bars, lines, scatter, matrix)
 }
@@ -168,6 +170,11 @@ def specification(
     or there are too many panels; QueryError if there is nothing to draw.
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
+    if plot.kind == SENTENCES:
+        raise CallError(
+            f"{analysis.name} is drawn over sentences, and is no picture of Vega-Lite.",
+            f"Type: attnbank plot {analysis.name} -o {analysis.name}.svg",
+        )
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 from xml.etree import ElementTree
@@ -190,11 +191,22 @@ def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
     return f"\\caption{{{' '.join(map(latex, told))} Made by \\texttt{{{latex(command)}}}.}}\n"
 
 
-def caption_of(specification: Mapping[str, Any], command: str) -> str:
-    """The caption in LaTeX of the picture of an analysis: title, runs, how many, notes, command."""
-    found = specification["usermeta"]
-    least, most = found["n"] or (None, None)
-    count = (
-        "" if least is None else f"n = {least:,}" if least == most else f"n = {least:,} to {most:,}"
-    )
-    return latex_caption(found["title"], [*found["facts"], count, found["notes"]], command)
+@dataclass(frozen=True)
+class Picture:
+    """The picture of an analysis; `width` in points is that of the column of a paper."""
+
+    specification: dict[str, Any]
+    width: float | None = None
+
+    def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
+        """The picture as a file of one of ENDINGS. Raises MissingPackageError."""
+        return as_bytes(self.specification, ending, scale, self.width)
+
+    def caption(self, command: str) -> str:
+        """A caption in LaTeX: title, runs, how many, notes, and the command that makes it."""
+        found = self.specification["usermeta"]
+        least, most = found["n"] or (None, None)
+        count = "" if least is None else f"n = {least:,}"
+        if least != most:
+            count += f" to {most:,}"
+        return latex_caption(found["title"], [*found["facts"], count, found["notes"]], command)

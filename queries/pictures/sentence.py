@@ -33,7 +33,7 @@ class Panel:
     all that is not shown, and null for a weight that is not kept; `gold` (from_position,
     to_position, is_found) a row a gold arc that is asked for; `mentions` (entity, first, last,
     head), in positions, a row a mention of an entity that is mentioned more than once, the entities
-    numbered from 0.
+    numbered from 0. The `label` stands above it, beside the head.
     """
 
     sentence: str
@@ -43,6 +43,7 @@ class Panel:
     weights: pl.DataFrame
     gold: pl.DataFrame
     mentions: pl.DataFrame
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class Facts:
     """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
 
     It is a share of the largest one where norms are drawn (`measure`, as table `run` has it). The
-    `trees` have a title each.
+    `trees` have a title each; the picture has its heads and sentences for one, if it has no other.
     """
 
     run: str
@@ -73,6 +74,7 @@ class Facts:
     least: float = 0.01
     notes: tuple[str, ...] = ()
     trees: dict[str, Tree] = field(default_factory=dict)
+    title: str = ""
 
     @property
     def figure(self) -> str:
@@ -154,7 +156,8 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
     scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
     if room is not None:
         scale = replace(scale, across=_ROOM)
-    sized = [_sized(each, scale, is_titled=len(panels) > 1) for each in panels]
+    titles = _panel_titles(panels)
+    sized = [_sized(*each, scale) for each in zip(panels, titles, strict=True)]
     margin = MARGIN if room is None else 0.0
     found: list[Place] = []
     y = top
@@ -187,14 +190,17 @@ def _rows(sized: Sequence[Place], widest: float, *, breaks: bool) -> Iterator[Se
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _sized(panel: Panel, scale: Scale, *, is_titled: bool, has_rest: bool = False) -> Place:
+def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) -> Place:
     texts = [written(text) for text in panel.words["text"]]
     column = max((width(text, scale.font) for text in texts), default=0.0) + 8
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
     beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
     lanes = max(lanes_of(panel), default=-1) + 1
     room = lanes * LANE
-    head = scale.title * 1.8 if is_titled else 0.0
+    head = scale.title * 1.8 if title else 0.0
+    if panel.label:  # it is wider than what stands below it, at times; bold letters are wider
+        titled = 1.08 * width(title, scale.title)
+        scale = replace(scale, across=max(scale.across, titled - 2 * (room + column)))
     rows = {
         position: head + (at + 0.5) * scale.row
         for at, position in enumerate(panel.words["position"])
@@ -268,7 +274,7 @@ def draw(
                 f"The picture needs a column of {edge * sheet.unit / POINTS:.2f} inches.",
                 "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
             )
-    title = title_of(panels)
+    title = title_of(panels, facts)
     parts, y = [], margin
     is_titled = look is None or look.is_titled
     if is_titled:
@@ -318,7 +324,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     for an unknown theme.
     """
     colours = theme_of(theme).sentence
-    place = replace(_sized(panel, LARGE, is_titled=False, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    place = replace(_sized(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
     wide, high = place.width + 2 * MARGIN, place.height + 2 * MARGIN
     return element(
         "svg",
@@ -356,8 +362,10 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     yield from facts.notes
 
 
-def title_of(panels: Sequence[Panel]) -> str:
-    """What a picture of panels is called: their heads, and their sentences."""
+def title_of(panels: Sequence[Panel], facts: Facts) -> str:
+    """What a picture of panels is called: as it was named, or their heads and their sentences."""
+    if facts.title:
+        return written(facts.title, 200)
     heads = list(dict.fromkeys(each.name for each in panels))
     sentences = list(dict.fromkeys(each.sentence for each in panels))
     layers = {each.layer for each in panels}
@@ -390,9 +398,9 @@ def _key(
         shown.append((32 + width(told, note) + 14, drawn, told))
     if facts.relation is not None:
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation)}"
-        way = facts.direction.replace("_", " ")
+        arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
         for is_found, told in (
-            (True, f"{arcs}, {way}: the word that is looked at most"),
+            (True, f"{arcs}: the word that is looked at most"),
             (False, "another word is looked at more"),
         ):
             drawn = _mark(
@@ -445,7 +453,7 @@ def _panel(
     panel, scale = place.panel, place.scale
     parts = []
     if title:
-        middle = place.left + scale.across / 2
+        middle = (place.left + place.right) / 2
         parts.append(
             _text(title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True)
         )
@@ -510,6 +518,8 @@ def _lines(place: Place, facts: Facts, colours: Palette, sheet: Sheet) -> dict[i
 
 
 def _panel_titles(panels: Sequence[Panel]) -> list[str]:
+    if any(each.label for each in panels):
+        return [f"{each.name}  {written(each.label)}" for each in panels]
     has_heads = len({each.name for each in panels}) > 1
     has_sentences = len({each.sentence for each in panels}) > 1
     return [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.encodings import label_of
 from attnbank.queries.pictures.formats import converted, latex_caption, read_svg
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
@@ -19,6 +20,7 @@ from attnbank.queries.sentences.choosing import Chosen
 from attnbank.queries.sentences.reading import ShowOptions
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
+from attnbank.sql.header import Analysis
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
 MOST_PANELS = 150
@@ -79,6 +81,10 @@ class Shown:
 
         Raises as `draw`; MissingPackageError without the converter.
         """
+        if ending == ".json":
+            raise CallError(
+                "A picture of sentences has no .json.", "Say .svg, .png, .pdf or .html."
+            )
         if ending == ".html":
             return self.html(theme).encode()
         if ending != ".svg":
@@ -92,7 +98,7 @@ class Shown:
         arcs = pl.concat(each.gold for each in self.panels)
         if arcs.height:
             told.append(f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found.")
-        return latex_caption(pictures.title_of(self.panels), told, command)
+        return latex_caption(pictures.title_of(self.panels, self.facts), told, command)
 
     def html(self, theme: str = "light") -> str:
         """The picture as a page; a word that is pointed at shows its lines. Raises CallError."""
@@ -100,6 +106,62 @@ class Shown:
 
     def _repr_svg_(self) -> str:
         return self.draw()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture of an analysis that is drawn over sentences, as it is to look."""
+
+    shown: Shown
+    theme: str = "light"
+    look: Look | None = None
+
+    def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
+        """The picture as a file. Raises as `Shown.as_bytes`."""
+        return self.shown.as_bytes(ending, self.theme, self.look, scale)
+
+    def caption(self, command: str) -> str:
+        """A caption in LaTeX. See `Shown.caption`."""
+        return self.shown.caption(command)
+
+    def _repr_svg_(self) -> str:
+        return self.shown.draw(self.theme, self.look)
+
+
+def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
+    """What the heads of an analysis look at in its sentences, a panel a row.
+
+    `frame` are its rows, whose plot is of the kind `sentences`. Raises as `show`, QueryError where
+    there are none.
+    """
+    if not frame.height:
+        raise QueryError(f"{analysis.name} has no rows to draw.")
+    assert analysis.plot is not None, "it has a picture"
+    found, panels = [], []
+    for row in frame.iter_rows(named=True):
+        relation, direction = row.get("relation"), row.get("direction")
+        one = show(
+            bank,
+            ShowOptions(
+                row["sentence"], f"{row['layer']}-{row['head']}", run=row["run"],
+                relation=relation, **({} if direction is None else {"direction": direction}),
+            ),
+        )  # fmt: skip
+        labels = [_label(row[each]) for each in analysis.plot.label]
+        labels += [] if direction in (None, "later_to_earlier") else [direction.replace("_", " ")]
+        found.append(one)
+        panels += [replace(each, label=", ".join(labels)) for each in one.panels]
+    first = found[0]
+    notes = tuple(dict.fromkeys(told for each in found for told in each.facts.notes))
+    asked = "all" if "relation" in frame.columns else None
+    facts = replace(first.facts, notes=notes, relation=asked, direction="", title=analysis.title)
+    rows = pl.concat((each.rows for each in found), how="diagonal_relaxed")
+    marked = {number: words for each in found for number, words in each.marked.items()}
+    return Shown(rows, first.run, tuple(panels), facts, marked)
+
+
+def _label(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else label_of(str(value))
 
 
 def show(bank: Requests, asked: ShowOptions) -> Shown:
