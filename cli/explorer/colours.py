@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from attnbank.queries.pictures.encodings import Look
+from attnbank.queries.pictures.sentence import LIVE
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 STEPS = 21
@@ -36,10 +37,12 @@ def kind(look: Look) -> str:
 
 @cache
 def stylesheet() -> str:
-    """The rules: scales and kinds for both grounds, and the dark colours of drawn sentences."""
+    """The rules: scales and kinds for both grounds, what makes drawn sentences live or dark."""
     light, dark = THEMES["light"], THEMES["dark"]
     inner = "\n".join([*_scales(dark), *_sentences()])
-    return "\n".join([*_scales(light), "@media (prefers-color-scheme: dark) {", inner, "}", ""])
+    return "\n".join(
+        [*_scales(light), LIVE, "@media (prefers-color-scheme: dark) {", inner, "}", ""]
+    )
 
 
 def _scales(theme: Theme) -> Iterator[str]:

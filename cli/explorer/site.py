@@ -32,6 +32,7 @@ from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.formats import csv_text
+from attnbank.queries.pictures import sentence
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
@@ -187,6 +188,8 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name == "colours.css":
         return Response(colours.stylesheet(), media_type="text/css")
+    if name == "hover.js":
+        return Response(sentence.script(), media_type=_TYPES[".js"])
     own = {each.name: each for each in (_HERE / "static").iterdir() if each.suffix in _TYPES}
     if name not in own:
         raise HTTPException(404)

@@ -6,10 +6,13 @@ other people: they are escaped, and control characters written out.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import polars as pl
@@ -582,30 +585,42 @@ def _plain(text: str) -> str:
     return escape("".join(each if each.isprintable() else " " for each in text))
 
 
+LIVE = """\
+.drawn svg{display:block;overflow:visible}
+.drawn .from text,.drawn .to{cursor:pointer}
+.drawn .panel.pointed :is(.line,.arc){visibility:hidden}
+.drawn .panel.pointed .shown{visibility:visible}
+.drawn .weight{fill:currentColor;pointer-events:none}
+.drawn .held text,.drawn text.held{font-weight:bold}
+"""
+"""The rules of a picture that shows the lines of a word that is pointed at; see hover.js."""
+
+
+def script() -> str:
+    """The script that makes a picture live, for any page."""
+    return (files("attnbank.queries.pictures") / "hover.js").read_text(encoding="utf-8")
+
+
 def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
-    """Draw the panels as an HTML document. Raises CallError for an unknown theme."""
-    drawn = draw(panels, facts, theme)
-    title = drawn[drawn.index("<title>") + len("<title>") : drawn.index("</title>")]
-    rules = "".join(_rules(panels))
+    """Draw the panels as an HTML document that is live: hover, click to hold, arrow keys.
+
+    It has all it needs in it, and may ask for nothing. Raises CallError for an unknown theme.
+    """
+    colours = theme_of(theme).sentence
+    live = script()
+    digest = base64.b64encode(hashlib.sha256(live.encode()).digest()).decode()
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
-        " style-src 'unsafe-inline'\">"
-        f"<title>{title}</title><style>"
-        f"body{{margin:0;background:{theme_of(theme).sentence.ground}}}"
-        "svg{display:block;max-width:100%;height:auto}"
-        ".from text,.to{cursor:default}"
-        f"{rules}</style></head><body>\n{drawn}</body></html>\n"
+        f" style-src 'unsafe-inline'; script-src 'sha256-{digest}'\">"
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{_plain(title_of(panels, facts))}</title><style>"
+        f"body{{margin:0;background:{colours.ground};color:{colours.text};"
+        f"font:16px/1.4 {FONT}}}"
+        ".drawn{overflow-x:auto}#looks{position:sticky;top:0;margin:0;padding:.5em 16px;"
+        f"min-height:1.4em;background:{colours.ground};border-bottom:1px solid {colours.faint}}}"
+        f"{LIVE}</style></head><body>\n"
+        '<p id="looks" aria-live="polite">Point at a word to see what it looks at; click to hold'
+        f' it.</p>\n<div class="drawn">\n{draw(panels, facts, theme)}</div>\n'
+        f"<script>{live}</script></body></html>\n"
     )
-
-
-def _rules(panels: Sequence[Panel]) -> Iterator[str]:
-    """Which lines go when a word is pointed at: those that do not begin, or do not end, there."""
-    yield ".panel:has(.from>text:hover) .from:not(:hover) :is(.line,.arc){visibility:hidden}"
-    ends = {place for panel in panels for place in panel.weights["to_position"]}
-    for place in sorted(ends):
-        to = "elsewhere" if place == ELSEWHERE else str(place)
-        yield (
-            f'.panel:has(.to[data-position="{to}"]:hover) :is(.line,.arc):not([data-to="{to}"])'
-            "{visibility:hidden}"
-        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import polars as pl
@@ -101,11 +103,25 @@ class Shown:
         return latex_caption(pictures.title_of(self.panels, self.facts), told, command)
 
     def html(self, theme: str = "light") -> str:
-        """The picture as a page; a word that is pointed at shows its lines. Raises CallError."""
+        """The picture as a page that is live: hover, click to hold. Raises CallError."""
         return pictures.page(self.panels, self.facts, theme)
 
     def _repr_svg_(self) -> str:
         return self.draw()
+
+    def _repr_html_(self) -> str:
+        return _framed(self.html(), self.draw())
+
+
+def _framed(page: str, svg: str) -> str:
+    """A page within a notebook: a frame of its own, in which its script reaches nothing else."""
+    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
+    assert size is not None, "a picture has its size"
+    high = float(size[2]) + 70  # the line above it, and a bar to scroll with
+    return (
+        f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="What heads look at"'
+        f' style="border:0;width:100%;height:{high:.0f}px"></iframe>'
+    )
 
 
 @dataclass(frozen=True)

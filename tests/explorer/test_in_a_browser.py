@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 import browsers
 import pytest
 
+from attnbank.queries import open_bank
+
 REQUEST = "pattern { V -[obj]-> O }"
 pytestmark = pytest.mark.slow
 
@@ -150,6 +152,74 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
     page.keyboard.press("Escape")
     assert page.locator(".panel.pointed").count() == 0
     visitor.context.close()
+
+
+def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, address: str) -> None:
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    page = visitor.see("/sentence", sentence="5", head="1-1,2-1")
+    panels = page.locator(".panel")
+    word = panels.nth(0).locator(".from").nth(2)
+    word.locator("text").click()
+    page.mouse.move(5, 5)
+    for at in range(2):  # the same word, in both heads
+        panel = panels.nth(at)
+        lines = panel.locator(".line.shown")
+        assert lines.count() > 0
+        place = word.get_attribute("data-position")
+        assert set(lines.evaluate_all("all => all.map(each => each.dataset.from)")) == {place}
+        weights = lines.evaluate_all(
+            "all => all.map(each => Number(each.dataset.weight)).filter(each => each >= 0.01)"
+        )
+        written = panel.locator(".weight").all_text_contents()
+        assert sorted(written) == sorted(f"{each:.2f}" for each in weights)
+    word.locator("text").click()
+    page.mouse.move(5, 5)
+    assert page.locator(".weight").count() == page.locator(".panel.pointed").count() == 0
+    visitor.context.close()
+
+
+def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> None:
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    page = visitor.see("/sentence", sentence="5", head="1-1,2-1")
+    assert page.locator('.drawn [tabindex="0"]').count() == 1
+    page.locator('.drawn [tabindex="0"]').focus()
+
+    def here() -> list[str]:
+        found: list[str] = page.evaluate(
+            "[document.activeElement.closest('.from') ? 'from' : 'to',"
+            " document.activeElement.closest('.panel').dataset.layer,"
+            " (document.activeElement.closest('.from') || document.activeElement).dataset.position]"
+        )
+        return found
+
+    for key, wanted in (
+        ("ArrowDown", ["from", "1", "1"]), ("ArrowRight", ["to", "1", "1"]),
+        ("ArrowRight", ["from", "2", "1"]), ("ArrowUp", ["from", "2", "0"]),
+        ("ArrowUp", ["from", "2", "0"]), ("ArrowLeft", ["to", "1", "0"]),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        assert here() == wanted, key
+    assert page.locator('.drawn [tabindex="0"]').count() == 1
+    page.keyboard.press("Enter")
+    page.locator("h1").click()
+    assert page.locator(".panel.pointed").count() == 2, "Enter holds the word"
+    visitor.context.close()
+
+
+def test_a_page_of_show_is_live_too(browser: Any, explored: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sentence.html"
+    with open_bank(explored) as bank:
+        file.write_text(bank.show(5, ["1-1", "2-1"]).html(), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(file.as_uri())
+    page.locator(".panel").nth(1).locator(".from text").nth(1).click()
+    assert page.locator(".panel.pointed").count() == 2
+    assert "looks at" in page.locator("#looks").inner_text()
+    assert page.locator(".weight").count() > 2 and said == []
+    context.close()
 
 
 def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, str]) -> None:
