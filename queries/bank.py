@@ -490,7 +490,7 @@ class Bank(Requests):
             self,
             path: str | Path,
             *,
-            run: str | int | None = None,
+            run: str | int | Sequence[str | int] | None = None,
             on_section: OnSection | None = None,
         ) -> None: ...
 
@@ -499,7 +499,7 @@ class Bank(Requests):
             self,
             path: None = None,
             *,
-            run: str | int | None = None,
+            run: str | int | Sequence[str | int] | None = None,
             on_section: OnSection | None = None,
         ) -> str: ...
 
@@ -507,14 +507,15 @@ class Bank(Requests):
         self,
         path: str | Path | None = None,
         *,
-        run: str | int | None = None,
+        run: str | int | Sequence[str | int] | None = None,
         on_section: OnSection | None = None,
     ) -> str | None:
         """Write every table and figure that the bank can answer into one HTML file.
 
         It needs nothing outside itself, and is written whole or not at all; without `path` it is
         returned as text. `run` (name or id) is the run of words over single sentences that the
-        sections on syntax read; others are chosen among those of its model. `on_section` is called
+        sections on syntax read; others are chosen among those of its model; of several, the others
+        stand beside the first. `on_section` is called
         with how many sections are done, and how many there are. What the bank cannot answer is
         listed on the page. Raises CallError for an unknown run or an impossible path,
         MissingPackageError, BankError for a damaged bank, AttnbankError if it cannot be written.

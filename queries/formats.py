@@ -138,8 +138,11 @@ def _in_list(value: Any) -> str:
     return "null" if value is None else as_text(value)
 
 
-def columns_as_text(frame: pl.DataFrame) -> list[Column]:
-    """The columns as text for people: every cell is one line, and numbers are rounded."""
+def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Column]:
+    """The columns as text for people: every cell is one line, and numbers are rounded.
+
+    Small p values are under 0.001, or as they are (2e-7, `exact_p`).
+    """
     found = []
     for series in frame:
         values = series.to_list()
@@ -147,6 +150,11 @@ def columns_as_text(frame: pl.DataFrame) -> list[Column]:
             is_p = is_p_value(series.name)
             pattern = ".3f" if is_p else _pattern(values)
             cells = ["" if each is None else _rounded(each, pattern, is_p=is_p) for each in values]
+            if is_p and exact_p:
+                cells = [
+                    _exact(value) if cell.startswith("<") else cell
+                    for cell, value in zip(cells, values, strict=True)
+                ]
         else:
             cells = [as_text(value) for value in values]
         found.append(Column(as_text(series.name), cells, series.dtype.is_numeric()))
@@ -178,6 +186,12 @@ def _rounded(value: float, pattern: str, *, is_p: bool = False) -> str:
         return "<0.001"
     shown = format(value, pattern) if math.isfinite(value) else str(value)
     return shown.removeprefix("-") if not shown.strip("-0.") else shown  # no -0.000
+
+
+def _exact(value: float) -> str:
+    """A small p value with one digit: 2e-7; one that is less than floats can be is nearly 0."""
+    digit, _, power = f"{value:.0e}".partition("e")
+    return f"{digit}e{int(power)}" if value else "<1e-300"
 
 
 def is_p_value(name: str) -> bool:

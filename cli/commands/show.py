@@ -409,10 +409,12 @@ PORT = 8417
 @output_option("The file, which is needed; it ends in .html.")
 @run_option(
     "The run of words over sentences that the sections on syntax read, by name or id; other kinds"
-    " of run are chosen among those of its model."
+    " of run are chosen among those of its model. Given again, further runs stand beside the first,"
+    " a column each.",
+    multiple=True,
 )
 @quiet_option()
-def report(ctx: click.Context, run: str | None) -> None:
+def report(ctx: click.Context, run: tuple[str, ...]) -> None:
     """Write a report: every table and figure of the papers that the bank can answer.
 
     One HTML file that asks for nothing outside itself, has no script, and prints.
@@ -429,7 +431,7 @@ def report(ctx: click.Context, run: str | None) -> None:
     with open_named_bank(ctx) as bank, ProgressDisplay() as display:
         bank.report(
             file,
-            run=run,
+            run=run or None,
             on_section=lambda done, total: display(Progress("answering", done, total)),
         )
 

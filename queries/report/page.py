@@ -10,7 +10,7 @@ import hashlib
 import shlex
 import time
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
@@ -25,7 +25,16 @@ from attnbank.queries.formats import Column, columns_as_text, csv_text
 from attnbank.queries.pictures.formats import SVG, as_bytes, read_svg, renumber
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
-from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.queries.sections import (
+    Answer,
+    Missing,
+    answer,
+    chapters,
+    plain_model,
+    side_by_side,
+    sides,
+    subject,
+)
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import need
@@ -38,8 +47,11 @@ OnSection = Callable[[int, int], None]
 """Is called with how many sections are done, and how many there are."""
 
 
+Named = str | int | Sequence[str | int] | None
+
+
 def report(
-    bank: Requests, path: str | Path | None, run: str | int | None, on_section: OnSection | None
+    bank: Requests, path: str | Path | None, run: Named, on_section: OnSection | None
 ) -> str | None:
     """Write the report, or return its text without `path`, as `Bank.report` says."""
     if path is not None:
@@ -67,8 +79,10 @@ def need_packages() -> None:
     need("A report", "report", "jinja2", "vl_convert")
 
 
-def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
+def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     """The report as an HTML document, with what the bank cannot answer; `run` is its main run.
+
+    Of several runs that is the first; all stand side by side.
 
     Raises CallError if there is no such run, MissingPackageError, BankError if the bank is damaged.
     """
@@ -76,7 +90,9 @@ def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
     import jinja2
     from markupsafe import Markup
 
-    of = subject(bank, run)
+    named: Iterable[str | int | None] = [run] if isinstance(run, (str, int)) else run or [None]
+    subjects = [subject(bank, each) for each in dict.fromkeys(named)]
+    of = subjects[0]
     total = sum(len(each.sections) for each in chapters())
     answers: dict[str, Answer | Missing] = {}
     seconds = {}
@@ -89,6 +105,8 @@ def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
             answers[section.key] = found = answer(bank, section, of)
             if isinstance(found, Answer):
                 seconds[section.key] = time.perf_counter() - begun
+        several = sides() if subjects[1:] else ()
+        beside = [(each, side_by_side(bank, each, subjects)) for each in several]
     on_section(total, total)
     answered = [each for each in answers.values() if isinstance(each, Answer)]
     with bank.answering():
@@ -113,7 +131,13 @@ def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
         attnbank=version("attnbank"),
         style=Markup(style),
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        origin=of_runs(every, {name for each in answered for name in each.runs}),
+        origin=of_runs(
+            every,
+            {name for each in answered for name in each.runs}
+            | {each.main.name for each in subjects if each.main is not None},
+        ),
+        beside=[each for each in beside if each[1] is not None],
+        plain_model=plain_model,
         versions=versions,
         setup=lambda names: setup(of_runs(every, names)),
         chapters=chapters(),
@@ -124,7 +148,7 @@ def page(bank: Requests, run: str | int | None, on_section: OnSection) -> str:
         analyses=registry.every(),
         table=table_of,
         picture=lambda found, prefix: Markup(_picture(found, prefix)),
-        compute=shlex.join(["attnbank", "-b", str(bank.path), "compute", "--all"]),
+        compute=shlex.join(["attnbank", "-b", bank.path.name, "compute", "--all"]),
     )
 
 
@@ -160,7 +184,7 @@ def of_runs(found: Contents, names: Collection[str]) -> Contents:
 def setup(origin: Contents) -> str:
     """Name the models and corpora of the runs, to stand beside what a paper measured on."""
     models = [
-        f"{row['name']} ({row['layers']} layers of {row['heads']} heads"
+        f"{plain_model(row['name'])} ({row['layers']} layers of {row['heads']} heads"
         f"{'' if row['random_seed'] is None else ', random weights'})"
         for row in origin.models.to_dicts()
     ]
@@ -200,7 +224,7 @@ def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> Table:
     """Lay a frame out, of a long one the first rows (`cuts`); runs are in the CSV alone."""
     kept = frame.drop(_NEVER, strict=False)
     kept = kept.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else kept
-    columns = columns_as_text(kept)
+    columns = columns_as_text(kept, exact_p=True)
     coded = base64.b64encode(csv_text(frame).encode()).decode()
     return Table(
         [each.name.replace("_", " ") for each in columns],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,7 +16,7 @@ from attnbank.queries import contents, pictures
 from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparing import compare
-from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section
+from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section, Side
 from attnbank.queries.sentences.reading import ShowOptions
 from attnbank.queries.sentences.showing import show
 from attnbank.sql import registry
@@ -98,7 +99,7 @@ def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
             why = analysis.empty or "nothing matches"
             raise QueryError(f"{analysis.name} has no rows: {why}.")
     except (CallError, QueryError) as error:
-        return Missing(section, error.fact, _remedy(bank, analysis, error, of))
+        return Missing(section, _public(bank, error.fact), _remedy(bank, analysis, error, of))
     compared = None
     if section.published is not None:
         with suppress(CallError, QueryError):  # it may need more than the section itself
@@ -113,6 +114,78 @@ def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
         _drawn(bank, section, rows, values),
         compared,
         None if kept is None else kept.finished,
+        _rule(bank, analysis, run, of),
+    )
+
+
+def _rule(bank: AnyBank, analysis: Analysis, given: Mapping[str, Any], of: Subject) -> str:
+    """Why the run that answered was taken; nothing where an analysis reads not one."""
+    if analysis.run is None:
+        return ""
+    if "run" in given:
+        is_main = of.main is not None and given["run"] == of.main.name
+        return "named" if is_main and of.is_named else "the one of the main run's model that fits"
+    taken = bank.run_of(analysis.name)
+    with bank.answering():
+        fits = run_fits(bank.connection, settled(bank.connection, analysis))
+    able = {each.id for each in fits if each.misfit is None and each.reserve is None}
+    if taken is None or len(able) == 1:
+        return "the only one that fits"
+    found = {each.id: each for each in of.runs if each.id in able}
+    own = found[taken.id]
+    if own.is_preferred:
+        return "preferred in this bank, attnbank use"
+    those = [each for each in found.values() if not each.is_preferred]
+    if analysis.run.favours == f"{own.context}/{own.unit}":
+        those = [each for each in those if (each.context, each.unit) == (own.context, own.unit)]
+        kind = f" over {'pairs of segments' if own.context == 'pair' else f'{own.context}s'}"
+    else:
+        kind = ""
+    if own.is_whole and not all(each.is_whole for each in those):
+        kind += " over a whole corpus"
+    return f"the newest{kind} of {len(able)} that fit"
+
+
+def side_by_side(bank: Requests, side: Side, subjects: Sequence[Subject]) -> pl.DataFrame | None:
+    """A row for each thing, a column for the run of each subject; None where none has an answer.
+
+    Cells are text: a figure, with its head in brackets, as many decimals as tables have.
+    """
+    columns: list[str] = []
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    for of in subjects:
+        assert of.main is not None, "a run that was named is there"
+        columns.append(of.main.name)
+        analysis = registry.find(side.analysis)
+        try:
+            values = _run_for(bank, analysis, of)
+            frame = bank.query(side.analysis, **values)
+        except (CallError, QueryError):
+            continue
+        rows: list[tuple[tuple[str, ...], Any, str]]
+        if side.values:
+            rows = [((name.replace("_", " "),), frame[name].mean(), "") for name in side.values]
+        else:
+            rows = [
+                (tuple(str(row[key]) for key in side.keys), row[side.value],
+                 "-".join(str(row[each]) for each in side.named if row[each] is not None))
+                for row in frame.iter_rows(named=True)
+            ]  # fmt: skip
+        for key, value, named in rows:
+            if isinstance(value, float):
+                told = f"{value:.3f} ({named})" if named else f"{value:.3f}"
+                cells.setdefault(key, {})[of.main.name] = told
+    if not cells:
+        return None
+    keys = side.keys or ("attention to",)
+    if side.analysis == "entropy":
+        keys = ("measure",)
+    return pl.DataFrame(
+        [
+            {**dict(zip(keys, key, strict=True)), **{each: of_key.get(each) for each in columns}}
+            for key, of_key in cells.items()
+        ],
+        schema=dict.fromkeys((*keys, *columns), pl.String),
     )
 
 
@@ -202,7 +275,7 @@ def _example(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
         found = bank.run_of("best_head", **values)
     except (CallError, QueryError) as error:
         best_head = registry.find("best_head")
-        return Missing(section, error.fact, _remedy(bank, best_head, error, of))
+        return Missing(section, _public(bank, error.fact), _remedy(bank, best_head, error, of))
     rows: list[Any] = []
     if names and found is not None:
         with bank.answering():
@@ -221,7 +294,7 @@ def _example(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
         try:
             shown = show(bank, ShowOptions(number, head, **given))
         except CallError as error:  # the run keeps peaks and sums alone
-            return Missing(section, error.fact, error.remedy)
+            return Missing(section, _public(bank, error.fact), _public(bank, error.remedy))
     typed = _query(bank, "show", str(number), {"head": head, **given})
     return Answer(
         section,
@@ -246,7 +319,7 @@ _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
 
 
 def _command(bank: AnyBank, *words: str) -> str:
-    return shlex.join(["attnbank", "-b", str(bank.path), *words])
+    return shlex.join(["attnbank", "-b", bank.path.name, *words])
 
 
 def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
@@ -263,8 +336,9 @@ def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more
 def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
     """The command after which the bank can answer an analysis; else what the error says."""
     typed = error.remedy.partition("Type: ")[2] or error.remedy.partition("Make one: ")[2]
-    if typed.startswith("attnbank ") and f"-b {shlex.quote(str(bank.path))}" not in typed:
+    if typed.startswith("attnbank ") and " -b " not in typed:
         typed = f"{_command(bank)} {typed.removeprefix('attnbank ')}"
+    typed = _public(bank, typed)
     if analysis.run is None or "attnbank compute" in error.remedy:
         return _probe(bank, of) if "attnbank probe" in typed else typed or error.remedy
     if of.main is None:
@@ -285,7 +359,17 @@ def _ingest(
     if needs in ("gradients", "losses"):
         name = _WITH_LOSS.get(name, name)
     corpus = _corpus(bank, found.corpora, of.main.corpus, needs)
-    return _command(bank, "ingest", *corpus, "--model", name, *options)
+    return _command(bank, "ingest", *corpus, "--model", plain_model(name), *options)
+
+
+def _public(bank: AnyBank, text: str) -> str:
+    """A text of an error without the folder of its author's disk."""
+    return text.replace(str(bank.path), bank.path.name)
+
+
+def plain_model(name: str) -> str:
+    """A model as a page for others has it: of a folder of its author's disk the last part."""
+    return Path(name).name if Path(name).is_absolute() else name
 
 
 def _corpus(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
@@ -299,7 +383,7 @@ def _corpus(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) 
                 continue
         paths = [each for each in row["path"].split("\n") if each]
         if paths and not any(each.startswith("-") for each in paths):
-            return paths
+            return [Path(each).name for each in paths]
     return [PLACE]
 
 

@@ -41,6 +41,22 @@ class Chapter:
 
 
 @dataclass(frozen=True)
+class Side:
+    """What stands side by side for several runs.
+
+    It is the `value` of the rows with the same `keys`, the columns of `named` beside it, or the
+    means over all heads of `values`.
+    """
+
+    title: str
+    analysis: str
+    keys: tuple[str, ...] = ()
+    value: str = ""
+    named: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Published figures beside ours, as text, with their source and why they may differ."""
 
@@ -66,7 +82,7 @@ class Answer:
     """What a bank says to a section.
 
     `runs` answered, `statement` is the SQL, `command` what to type for the rows, `kept` since when
-    (UTC) they were kept, if they were not computed now.
+    (UTC) they were kept, if they were not computed now, `rule` why its run was taken.
     """
 
     section: Section
@@ -78,6 +94,7 @@ class Answer:
     drawn: Drawn | None
     comparison: Comparison | None = None
     kept: datetime | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,16 @@ def chapters() -> tuple[Chapter, ...]:
         )
         for each in _read("sections.toml")["chapter"]
     )
+
+
+@cache
+def sides() -> tuple[Side, ...]:
+    """Return what stands side by side in a report on several runs."""
+    found = []
+    for one in _read("sections.toml")["side"]:
+        lists = {key: tuple(one.get(key, ())) for key in ("keys", "named", "values")}
+        found.append(Side(one["title"], one["analysis"], value=one.get("value", ""), **lists))
+    return tuple(found)
 
 
 @cache

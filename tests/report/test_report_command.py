@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import new_banks
@@ -131,3 +133,54 @@ def test_python_is_told_what_cannot_be_written(sample_bank: Path, tmp_path: Path
         with pytest.raises(CallError, match="There is no run elsewhere"):
             bank.report(tmp_path / "report.html", run="elsewhere")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def two_corpora(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> Path:
+    """A bank of two models over two corpora, one of them a decoder in a folder."""
+    bank = new_banks.put(tmp_path / "two.duckdb")
+    for name, model in (("press", "bert"), ("stories", "gpt2"), ("stories", "bert")):
+        corpus = str(sample / f"{name}.conllu")
+        ingest(IngestOptions((corpus,), bank, str(tiny_model(model))))
+    return bank
+
+
+def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> None:
+    """Each figure of the table is one that the analysis gives for that run."""
+    file = tmp_path / "report.html"
+    with open_bank(two_corpora) as bank:
+        names = bank.runs()["name"].to_list()
+        words = [word for name in names for word in ("--run", name)]
+    assert run(["-b", str(two_corpora), "report", "-q", "-o", str(file), *words]) == 0
+    page = read(file.read_text(encoding="utf-8"))
+    assert {"beside", "beside-1"} <= set(page.ids)
+    header, *rows = page.tables["beside-1"][0]
+    assert header == ["relation", *names]
+    with open_bank(two_corpora) as bank:
+        for at, name in enumerate(names, 1):
+            best = bank.query("best_head", run=name)
+            wanted = {
+                row["relation"]: f"{row['accuracy']:.3f} ({row['layer']}-{row['head']})"
+                for row in best.iter_rows(named=True)
+            }
+            assert {row[0]: row[at] for row in rows if row[at]} == wanted
+    with open_bank(two_corpora) as bank:
+        alone = bank.report(run=names[0])
+    assert "beside" not in read(alone).ids and f"Run: {names[0]} (named)" in _told(alone)
+
+
+def test_it_says_by_which_rule_a_run_was_taken_and_where_no_file_is(
+    two_corpora: Path, tmp_path: Path
+) -> None:
+    with open_bank(two_corpora) as bank:
+        page = bank.report()
+        newest = bank.runs()["name"][-1]
+    assert f"Run: {newest} (the newest of 3 that fit)" in _told(page)
+    assert str(tmp_path) not in page and str(tmp_path.parent) not in page
+    assert run(["-b", str(two_corpora), "use", newest]) == 0
+    with open_bank(two_corpora) as bank:
+        assert f"Run: {newest} (preferred in this bank, attnbank use)" in _told(bank.report())
+
+
+def _told(page: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", page))
