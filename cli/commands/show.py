@@ -448,14 +448,22 @@ class _Explore(GuardedCommand):
 )
 @timeout_option("How long one request may take.", default=60.0, most=86_400)
 @memory_option("How much memory analyses may take together, and each statement besides.")
+@option(
+    "-m --model",
+    "The model that reads sentences which are typed there: a name or folder as for ingest."
+    " Otherwise that of the run.",
+    metavar="NAME",
+)
 def explore(
-    ctx: click.Context, port: int, opens_browser: bool | None, timeout: float, memory: int
-) -> None:
+    ctx: click.Context, port: int, opens_browser: bool | None, timeout: float, memory: int,
+    model: str | None,
+) -> None:  # fmt: skip
     """Walk through a bank in the browser.
 
     Prints an address with a token in it, and answers only this machine until Ctrl-C: all heads in
     a grid, one head with examples right and wrong, sentences by a request, two runs side by side,
-    every table and figure, SQL. It reads and never writes; no run can be ingested meanwhile.
+    every table and figure, SQL, and sentences that you type. It reads and never writes; no run can
+    be ingested meanwhile.
     """
     need("The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
     path = bank_path(ctx)
@@ -463,4 +471,4 @@ def explore(
 
     from attnbank.cli.explorer.site import serve
 
-    serve(path, port, timeout, memory, opens_browser=opens)
+    serve(path, port, timeout, memory, opens_browser=opens, model=model)

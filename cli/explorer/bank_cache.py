@@ -114,13 +114,17 @@ class BankHandle:
 
 
 class BankCache:
-    """The bank at a path, for many requests at once; each has `seconds` and `memory` in bytes."""
+    """The bank at a path, for many requests at once; each has `seconds` and `memory` in bytes.
 
-    def __init__(self, path: Path, seconds: float, memory: int) -> None:
+    The `model` is the one that reads what people type; None for that of a run.
+    """
+
+    def __init__(self, path: Path, seconds: float, memory: int, model: str | None = None) -> None:
         """Open the bank. Raises BankError if it cannot be opened, CallError for odd limits."""
         self.path = path
         self.seconds = seconds
         self.memory = memory
+        self.model = model
         self._lock = threading.Lock()
         self._now = self._open()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from statistics import fmean
 from typing import Any, TypeVar
@@ -10,7 +11,9 @@ from typing import Any, TypeVar
 import polars as pl
 
 from attnbank.cli.explorer.bank_cache import Answer
-from attnbank.cli.explorer.request import RequestContext, hit_of, link
+from attnbank.cli.explorer.heads import by_gain
+from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
+from attnbank.cli.explorer.sentences import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry, runs
@@ -21,8 +24,6 @@ _EXAMPLES = 12
 _BEST = 10
 _VALUES = 5
 """Values of each breakdown of the errors that are shown."""
-_LEAST = 10
-"""Dependents that a relation has at least to be listed, as the default of best_head has it."""
 _SURFACE = (
     ("relative_position", ("previous", "self", "next")),
     ("special_tokens", ("cls", "sep", "punctuation", "other", "first")),
@@ -31,13 +32,6 @@ _SURFACE = (
     ("head_function", ("confidence", "offset", "positional")),
 )
 """What is said of how a head looks: analyses, and their columns."""
-_JUDGED = pl.DataFrame(
-    {
-        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2 + ["later_to_earlier"],
-        "side": ["both", "left", "both", "right", "either"],
-    }
-)
-"""The sides (see gold_dependency) whose offsets are judged on the dependents of a direction."""
 _COUNTED_AS = "head_error"
 """The analysis that counts the errors of the page, and so reads the same runs and relations."""
 
@@ -98,7 +92,8 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         )  # fmt: skip
         key = pair, shown["relation"], direction, best.run
         make = partial(_at_work, context, *key)
-        shown |= asked("Examples", lambda: context.handle.once(("at work", *key), make)) or {}
+        kept = ("at work", *key, context.is_live)
+        shown |= asked("Examples", lambda: context.handle.once(kept, make)) or {}
 
 
 def _of(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
@@ -126,27 +121,15 @@ def _line(value: Any, every: pl.Series) -> tuple[str, str, str]:
 def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
     """Relations by gain over the offset; held out where it was chosen on the other half."""
     keys = ["relation", "direction"]
-    scores = context.ask("head_accuracy", run=context.run)
-    own = _of(scores.frame, pair)
-    offsets = (
-        context.ask("offset_baseline", run=scores.run)
-        .frame.join(_JUDGED, on="side")
-        .sort("accuracy", pl.col("offset").abs(), "offset", descending=[True, False, False])
-        .group_by(keys, maintain_order=True)
-        .first()
-        .select(*keys, "offset", pl.col("accuracy").alias("offset_accuracy"))
-    )
+    scores = by_gain(context, context.run)
     held_out = (
         context.ask("best_head_held_out", run=scores.run)
         .frame.filter(layer=pair[0], head=pair[1])
         .select(*keys, pl.col("accuracy").alias("held_out"))
     )
     found = (
-        own.filter(pl.col("n") >= _LEAST)
-        .join(offsets, on=keys, how="left")
-        .with_columns((pl.col("accuracy") - pl.col("offset_accuracy")).alias("gain"))
-        .join(held_out, on=keys, how="left")
-        .sort("gain", *keys, descending=[True, False, False], nulls_last=True)
+        _of(scores.frame, pair)
+        .join(held_out, on=keys, how="left", maintain_order="left")
         .head(_BEST)
         .select(*keys, "n", "accuracy", "offset", "offset_accuracy", "gain", "held_out",
                 "findable", "run")
@@ -197,17 +180,111 @@ def _at_work(
             {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
         )  # fmt: skip
+    extent = found.filter(pl.col("dependents").is_not_null()).head(1)
     errors = found.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
     errors = errors.group_by("breakdown", maintain_order=True).head(_VALUES)
-    return {
+
+    def to_examples(breakdown: str, value: str | None = None) -> str:
+        return link(
+            f"/head/{pair[0]}-{pair[1]}/examples", relation=relation, direction=direction,
+            breakdown=breakdown, value=value, run=of.name,
+        )  # fmt: skip
+
+    links: dict[str, Link] = {"n": lambda row: to_examples(row["breakdown"], row["value"])}
+    shown: dict[str, Any] = {}
+    if context.is_live:
+        wrong = extent["errors"][0] if extent.height else 0
+        counts = {"Right": extent["dependents"][0] - wrong if extent.height else None}
+        shown["more"] = {
+            "Right": (to_examples("right"), counts["Right"]),
+            "Wrong": (to_examples("wrong"), wrong),
+        }
+        shown["thumbnails"] = _thumbnails(context, pair, found, of.name)
+    return shown | {
         "examples": {
             kind.capitalize(): _examples(context, found.filter(breakdown=kind))
             for kind in ("right", "wrong")
         },
         "errors": context.table(
-            errors.select("breakdown", "value", "n", "share", "errors", "dependents")
+            errors.select("breakdown", "value", "n", "share", "errors", "dependents"),
+            links if context.is_live else {},
         ),
     }
+
+
+_THUMBNAILS = 8
+
+
+def _thumbnails(
+    context: RequestContext, pair: tuple[int, int], found: pl.DataFrame, run: str
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """The head on sentences of the examples, as small maps: their names, addresses and lines."""
+    name = f"{pair[0]}-{pair[1]}"
+    rows = found.filter(pl.col("sentence").is_not_null()).unique("sentence", maintain_order=True)
+    made = []
+    for row in rows.head(_THUMBNAILS).iter_rows(named=True):
+        with suppress(AttnbankError):  # the run may keep no weights
+            shown = context.bank.show(row["sentence"], name, run=run)
+            address = link("/sentence", sentence=row["sentence"], head=name, run=run)
+            made.append((row["sent_id"], address,
+                         small_map(shown.panels[0], shown.facts.measure)))  # fmt: skip
+    return made
+
+
+_EXAMPLES_OF_PAGE = 50
+_BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
+
+
+def examples(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show all that a head finds, or misses, or mistakes for one thing, page by page.
+
+    In each sentence the dependent is marked, and beside it what the head finds. Raises CallError.
+    """
+    layer, head = pair = layer_and_head(context.parts["head"])
+    breakdown = context.chosen("breakdown", _BREAKDOWNS)
+    value = context.text("value", "none")
+    relation, direction = context.text("relation", "all"), context.chosen("direction", DIRECTIONS)
+    name = f"{layer}-{head}"
+    told = {"right": "it finds the gold head", "wrong": "it finds another word"}.get(
+        breakdown, f"it finds another word, whose {breakdown} is {value}"
+    )
+    shown |= {
+        "name": name, "relation": relation, "direction": direction, "told": told,
+        "title": f"Head {name}: {relation}, {breakdown}",
+    }  # fmt: skip
+    bank = context.bank
+    of = bank.run_of(_COUNTED_AS, run=context.run)
+    assert of is not None, "the analysis reads one run"
+    _of(context.ask("head_accuracy", run=of.name).frame, pair)
+    page = context.page_number()
+    with bank.answering():
+        runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
+        found = bank.frame_of(
+            registry.statement("examples/all_at_work"),
+            {"run": of.name, "relation": relation, "layer": layer, "head": head,
+             "direction": direction, "breakdown": breakdown, "value": value,
+             "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},
+        )  # fmt: skip
+    total = found["total"][0] if found.height else 0
+    command = context.command(
+        f"query {_COUNTED_AS}", run=of.name, head=name, relation=relation, direction=direction
+    )
+    shown |= {"answered": of.name, "rows": found.drop("total"), "command": command}
+    shown["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
+    hits = found.select("sent_id", "sentence", "dependent",
+                        pl.coalesce("target", "gold").alias("found"))  # fmt: skip
+    lines = bank.concordance(hits, 8)
+    shown["lines"] = [
+        {
+            **line, "found": row["value"], "is_right": row["is_right"],
+            "href": link(
+                "/sentence", sentence=row["sentence"], head=name, relation=relation,
+                direction=direction, run=of.name,
+                hit=hit_of({**row, "found": row["target"] or row["gold"]}, ("dependent", "found")),
+            ),
+        }
+        for line, row in zip(lines.to_dicts(), found.to_dicts(), strict=True)
+    ]  # fmt: skip
 
 
 def _examples(context: RequestContext, rows: pl.DataFrame) -> list[dict[str, Any]]:

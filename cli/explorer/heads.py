@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.cli.explorer import colours
+from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
 from attnbank.queries.sentences.reading import DIRECTIONS
@@ -208,7 +209,14 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
     shown |= {"ends": ends([made], colouring), "rows": made.rows}
     shown |= {"command": context.command(asked, run=context.run)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
+    shown["figure"] = _figure(context, made.measure.analysis, run=context.run)
     shown |= _steps(context, made.run)
+
+
+def _figure(context: RequestContext, name: str, **given: str | None) -> Callable[[str], bytes]:
+    """What makes a file of the picture of an analysis."""
+    values: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    return lambda ending: context.bank.picture(name, **values).as_bytes(ending)
 
 
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
@@ -238,7 +246,111 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
         "mark": _MARK,
         "table": context.table(answer.frame),
         "to_head": lambda name: link(f"/head/{name}", run=context.run),
+        "figure": _figure(context, "figure_6", run=context.run),
+        "rows_of_layers": _by_layer(rows, marks),
     }
+
+
+def _by_layer(
+    rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
+) -> list[tuple[int, list[tuple[str, str, str, str]]]]:
+    """Each layer with its heads: name, behaviour, colour class and shape."""
+    found: dict[int, list[tuple[str, str, str, str]]] = {}
+    for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
+        kind = str(row["behaviour"])
+        name = f"{row['layer']}-{row['head']}"
+        found.setdefault(row["layer"], []).append((name, label_of(kind), *marks[kind]))
+    return list(found.items())
+
+
+_CELL, _AXIS, _LARGEST, _SMALLEST = 44, 30, 19.0, 2.5
+"""Pixels of a head's place in the overview, of the axes, and of the largest and smallest marks."""
+
+
+def overview(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show each head by the relation that it finds most above its best fixed offset, and the gain.
+
+    Relations of ten dependents at least count, as best_head has it by default.
+    """
+    shown |= {"cells": [], "command": context.command("query head_accuracy", run=context.run)}
+    found = by_gain(context, context.run)
+    frame = found.frame.filter(pl.col("relation") != "all")
+    frame = frame.group_by("layer", "head", maintain_order=True).first().sort("layer", "head")
+    shown |= {"rows": frame, "answered": found.run}
+    if not frame.height:
+        return
+    rows = frame.to_dicts()
+    best = [row["relation"] if (row["gain"] or 0.0) > 0 else "other" for row in rows]
+    styles = looks(in_order(sorted(set(best))))
+    most = max([row["gain"] or 0.0 for row in rows] + [1e-9])
+    numbers = sorted({row["layer"] for row in rows})
+    heads = max(row["head"] for row in rows)
+    cells = []
+    for row, relation in zip(rows, best, strict=True):
+        gain = max(row["gain"] or 0.0, 0.0)
+        told = "nothing better than an offset"
+        if gain:
+            told = f"{relation}, {row['accuracy']:.3f}, {gain:.3f} above offset {row['offset']}"
+        cells.append(
+            {
+                "name": f"{row['layer']}-{row['head']}", "told": told,
+                "relation": row["relation"], "direction": row["direction"],
+                "x": _AXIS + (row["head"] - 0.5) * _CELL,
+                "y": _AXIS + (numbers.index(row["layer"]) + 0.5) * _CELL,
+                "size": max(_LARGEST * (gain / most) ** 0.5, _SMALLEST),
+                "colour": colours.kind(styles[relation]), "shape": styles[relation].shape,
+            }
+        )  # fmt: skip
+    names = [(head, _AXIS + (head - 0.5) * _CELL, _AXIS * 0.6) for head in range(1, heads + 1)]
+    names += [(layer, _AXIS * 0.5, _AXIS + (at + 0.6) * _CELL) for at, layer in enumerate(numbers)]
+    run = context.run
+    shown |= {
+        "wide": _AXIS + heads * _CELL,
+        "high": _AXIS + len(numbers) * _CELL,
+        "names": names,
+        "cells": cells,
+        "kinds": [
+            (colours.kind(each), each.shape, label_of(kind)) for kind, each in styles.items()
+        ],
+        "to_head": lambda each: link(
+            f"/head/{each['name']}", run=run, relation=each["relation"], direction=each["direction"]
+        ),
+        "table": context.table(frame),
+    }
+
+
+_LEAST = 10
+"""Dependents that a relation has at least to be judged, as the default of best_head has it."""
+_JUDGED = pl.DataFrame(
+    {
+        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2 + ["later_to_earlier"],
+        "side": ["both", "left", "both", "right", "either"],
+    }
+)
+"""The sides (see gold_dependency) whose offsets are judged on the dependents of a direction."""
+
+
+def by_gain(context: RequestContext, run: str | None) -> Answer:
+    """The relations of each head by how far its accuracy is above that of the best offset."""
+    keys = ["relation", "direction"]
+    scores = context.ask("head_accuracy", run=run)
+    offsets = (
+        context.ask("offset_baseline", run=scores.run)
+        .frame.join(_JUDGED, on="side")
+        .sort("accuracy", pl.col("offset").abs(), "offset", descending=[True, False, False])
+        .group_by(keys, maintain_order=True)
+        .first()
+        .select(*keys, "offset", pl.col("accuracy").alias("offset_accuracy"))
+    )
+    found = (
+        scores.frame.filter(pl.col("n") >= _LEAST)
+        .join(offsets, on=keys, how="left")
+        .with_columns((pl.col("accuracy") - pl.col("offset_accuracy")).alias("gain"))
+        .sort("gain", *keys, descending=[True, False, False], nulls_last=True)
+        .select("layer", "head", *keys, "n", "accuracy", "offset", "offset_accuracy", "gain",
+                "findable", "run")
+    )  # fmt: skip
+    return Answer(found, scores.notes)
 
 
 def _points(
@@ -280,6 +392,7 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         if frame.height:
             runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
         shown |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
+        shown["figure"] = _figure(context, "compare_runs", run_a=runs[0], run_b=runs[1])
     except AttnbankError as error:
         shown["error"] = error
     shown["sides"] = sides = [_side(context, run, colouring) for run in runs]

@@ -53,13 +53,17 @@ class Table:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """One request: the bank and the parts of the address; `given` are non-empty parameters."""
+    """One request: the bank and the parts of the address; `given` are non-empty parameters.
+
+    What is not `is_live` is written into a file, and leads to no view that asks the bank anew.
+    """
 
     cache: BankCache
     handle: BankHandle
     given: Mapping[str, str]
     parts: Mapping[str, str]
     path: str
+    is_live: bool = True
 
     @property
     def bank(self) -> Bank:

@@ -8,10 +8,12 @@ here (DNS rebinding) is neither of the two that are answered.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
+from html import escape
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
@@ -77,8 +79,10 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == "token"]
         if given:
-            if not self._is_right(given[0]):
-                return _word(403, _NO_TOKEN)
+            # Who was asked for it may have pasted the whole address.
+            token = given[0].rpartition("token=")[2]
+            if not self._is_right(token):
+                return self._question(scope, query)
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             # One slash: two would name another host.
             path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
@@ -90,12 +94,36 @@ class Guard:
         # Not by http.cookies, which stops at the first cookie of others that it cannot read.
         pairs = ";".join(headers.getlist("cookie")).split(";")
         held = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
-        return None if held is not None and self._is_right(held) else _word(403, _NO_TOKEN)
+        if held is not None and self._is_right(held):
+            return None
+        return self._question(scope, query)
+
+    def _question(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
+        """The page that asks for the token, and goes on to the address that was kept."""
+        if scope["raw_path"].startswith(b"/static/"):
+            return _word(403, _NO_TOKEN)
+        path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
+        kept = "".join(
+            f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+            for name, value in query
+            if name != "token"
+        )
+        return HTMLResponse(_QUESTION.format(path=escape(path), kept=kept, told=_NO_TOKEN), 403)
 
     def _is_right(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
 
 
+_QUESTION = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>The explorer asks for its token</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"></head>
+<body><h1>The explorer asks for its token</h1>
+<p>{told} Paste that address here, to go on to the page that you kept.</p>
+<form action="{path}">{kept}<label>Address or token <input name="token" size="60" autocomplete="off"
+required></label> <button>Go on</button></form></body></html>
+"""
 _NO_TOKEN = "Open the address that attnbank explore printed; it contains a token."
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,10 @@ import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
 from attnbank.queries.formats import can_be_crossed, crossed
-from attnbank.queries.patterns import HitOptions
+from attnbank.queries.patterns import HitOptions, listing
 from attnbank.queries.patterns.concordance import nodes_of
-from attnbank.queries.sentences.choosing import SentenceNotReadError, held, run_over
+from attnbank.queries.pictures.sentence import Panel
+from attnbank.queries.sentences.choosing import SentenceNotReadError, called, held, run_over
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -111,7 +113,69 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     keys = [name for name in found.columns if name not in ("n", "share", "run")]
     if can_be_crossed(found, keys):
         found = crossed(found, *keys)
-    return {"table": context.table(found), "rows": found}
+        return {"table": context.table(found), "rows": found}
+
+    def hits(row: Mapping[str, Any]) -> str | None:
+        """The sentences that a count is of."""
+        with suppress(AttnbankError):
+            narrowed = listing(request, by, [row[key] for key in keys])
+            return link("/sentences", pattern=narrowed, run=context.run,
+                        corpus=context.text("corpus"))  # fmt: skip
+        return None
+
+    links = {"n": hits} if context.is_live else {}
+    return {"table": context.table(found, links), "rows": found}
+
+
+_BINS = ((0.05, 1), (0.15, 2), (0.4, 3), (0.7, 4))
+"""From which weight on a line of a small map is as strong as its class says."""
+_WIDE, _STEP, _HIGHEST = 84.0, 5.0, 150.0
+
+
+def small_map(panel: Panel, measure: str) -> dict[str, Any]:
+    """A panel as a small map: its height, and a path for the lines of each class of weights."""
+    places = {place: at for at, place in enumerate(panel.words["position"])}
+    step = min(_STEP, _HIGHEST / max(1, len(places)))
+    paths: dict[int, list[str]] = {}
+    largest = panel.largest(measure)
+    for start, end, weight in panel.weights.rows():
+        share = (weight or 0.0) / largest
+        kinds = [kind for least, kind in _BINS if share >= least]
+        if kinds and start in places and end in places:
+            y1, y2 = ((places[each] + 0.5) * step for each in (start, end))
+            paths.setdefault(kinds[-1], []).append(f"M2 {y1:.1f}L{_WIDE - 2:.0f} {y2:.1f}")
+    lines = [("".join(each), f"w{kind}") for kind, each in sorted(paths.items())]
+    return {"name": panel.name, "wide": _WIDE, "high": len(places) * step, "lines": lines}
+
+
+def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
+    """Show all heads on one sentence as small maps, each of which leads to its head."""
+    name = context.text("sentence").strip()
+    shown |= {"sentence": name}
+    if not name:
+        return
+    with context.bank.answering():
+        one = called(context.bank, name, None)
+        run = run_over(context.bank, context.run, None, (one.corpus, one.corpus_name))
+    heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
+    found = context.bank.show(name, heads, run=run.name, timeout=context.cache.seconds)
+    number = next(iter(found.marked))
+    maps = {each.name: small_map(each, found.facts.measure) for each in found.panels}
+    shown |= {
+        "answered": run.name,
+        "title": f"All heads on {name[:60]}",
+        "layers": [
+            (layer, [maps[f"{layer}-{head}"] for head in range(1, run.heads + 1)])
+            for layer in run.numbers
+        ],
+        "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
+        "words": _words(context, number, []),
+        "around": _around(context, number),
+        "rows": found.rows,
+        "command": context.command(
+            f"show {shlex.quote(name)}", layer=run.numbers[0], run=run.name, output="layer.svg"
+        ),
+    }
 
 
 _MOST_PANELS = 16
@@ -159,6 +223,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
             "table": context.table(found.rows, {"sent_id": lambda row: None}),
             "answered": found.run.name,
             "rows": found.rows,
+            "figure": found.as_bytes,
             "command": context.command(
                 f"show {shlex.quote(name)}",
                 head=heads,

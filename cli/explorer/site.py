@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import polars as pl
 import uvicorn
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
@@ -26,7 +25,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from attnbank.cli.exit_status import explain
-from attnbank.cli.explorer import colours, head, heads, sentences, tables
+from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard
@@ -50,7 +49,11 @@ View = Callable[[RequestContext, dict[str, Any]], bytes | None]
 _VIEWS: dict[str, tuple[View, str, str]] = {
     "/": (heads.view, "heads.html", "Heads"),
     "/map": (heads.view_map, "map.html", "Map of the heads"),
+    "/overview": (heads.overview, "overview.html", "Overview"),
     "/head/{head}": (head.view, "head.html", "Head"),
+    "/head/{head}/examples": (head.examples, "examples.html", "Examples"),
+    "/model": (sentences.model_view, "model.html", "All heads on one sentence"),
+    "/typed": (typed.view, "typed.html", "A sentence of your own"),
     "/sentences": (sentences.find, "sentences.html", "Sentences"),
     "/sentence": (sentences.show, "sentence.html", "Sentence"),
     "/compare": (heads.compare, "compare.html", "Compare two runs"),
@@ -63,6 +66,7 @@ _VIEWS: dict[str, tuple[View, str, str]] = {
 NAV = (
     ("/", "Heads"),
     ("/map", "Map"),
+    ("/overview", "Overview"),
     ("/sentences", "Sentences"),
     ("/compare", "Compare"),
     ("/tables", "Tables and figures"),
@@ -77,7 +81,10 @@ FILTERS: dict[str, Callable[..., str]] = {
     "begins": lambda text, start: "1" if text.startswith(start) else "",
 }
 """What the templates call beside Jinja's own filters: the published page has the same."""
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_TYPES = {
+    ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png",
+    ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8",
+}  # fmt: skip
 
 
 def make_site(cache: BankCache, token: str, port: int) -> Starlette:
@@ -127,7 +134,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
 def _answer(view: View, template: str, title: str, request: Request) -> Response:
     cache: BankCache = request.app.state.cache
     given = {name: value for name, value in request.query_params.items() if value}
-    wants_rows = given.pop("as", None) == "csv"
+    wanted = given.pop("as", None)
     with collecting_warnings() as notes:
         try:
             with cache.open() as handle:
@@ -145,9 +152,18 @@ def _answer(view: View, template: str, title: str, request: Request) -> Response
                         raise
                     shown["error"], status = error, 400
                 rows = shown.pop("rows", None)
-                if wants_rows and rows is not None:
-                    return _csv(rows, request.url.path)
+                figure: Callable[[str], bytes] | None = shown.pop("figure", None)
+                if wanted == "csv" and rows is not None:
+                    return _file(csv_text(rows).encode(), request.url.path, "csv")
+                if wanted in _PICTURES and figure is not None:
+                    return _file(figure(f".{wanted}"), request.url.path, wanted)
                 shown |= {
+                    "pictures": []
+                    if figure is None or status != 200
+                    else [
+                        (each.upper(), link(request.url.path, **given, **{"as": each}))
+                        for each in _PICTURES
+                    ],
                     "has_rows": rows is not None,
                     "rows_address": link(request.url.path, **given, **{"as": "csv"}),
                 }
@@ -159,11 +175,14 @@ def _answer(view: View, template: str, title: str, request: Request) -> Response
             return _error_page(request, error, notes)
 
 
-def _csv(rows: pl.DataFrame, path: str) -> Response:
-    """All rows, with all digits, as a file that the browser keeps."""
+_PICTURES = ("svg", "pdf", "png")
+
+
+def _file(content: bytes, path: str, kind: str) -> Response:
+    """What a view shows as a file that the browser keeps."""
     name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
-    told = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return Response(csv_text(rows), media_type="text/csv; charset=utf-8", headers=told)
+    told = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    return Response(content, media_type=_TYPES[f".{kind}"], headers=told)
 
 
 def _html(request: Request, template: str, shown: dict[str, Any], status: int) -> Response:
@@ -205,9 +224,11 @@ async def _failed(request: Request, error: Exception) -> Response:
     return _error_page(request, error)
 
 
-def serve(path: Path, port: int, seconds: float, memory: int, *, opens_browser: bool) -> None:
+def serve(
+    path: Path, port: int, seconds: float, memory: int, *, opens_browser: bool, model: str | None
+) -> None:
     """Answer on a port (0: any) until an interrupt. Raises BankError, CallError if it is taken."""
-    cache = BankCache(path, seconds, memory)
+    cache = BankCache(path, seconds, memory, model)
     try:
         with listening(port) as listener:
             number = listener.getsockname()[1]

@@ -35,6 +35,8 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     answer = context.ask(found.name, **_values(context, found))
     shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
     if found.plot is not None and answer.frame.height:
+        values = _values(context, found)
+        shown["figure"] = lambda ending: context.bank.picture(found.name, **values).as_bytes(ending)
         shown["picture"] = {
             theme: link(f"/pictures/{found.name}", **own, theme=theme) for theme in SCREENS
         }

@@ -34,7 +34,8 @@ def write(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[s
     """Write the answers of all analyses, for each run by itself; yields the name of each step.
 
     Within `folder`, a folder for each run has `ANALYSIS.json`, the pictures `ANALYSIS.light.svg`
-    and `.dark.svg`, `heads/3-1.json` and `map.json`; the folder `any` what reads no single run.
+    and `.dark.svg`, `heads/3-1.json`, `map.json` and `overview.json`; the folder `any` what reads
+    no single run.
     """
     with cache.open() as handle:
         for number, run in runs.items():
@@ -109,16 +110,17 @@ def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -
     for layer in run.numbers:
         for number in range(1, run.heads + 1):
             name = f"{layer}-{number}"
-            context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}")
+            context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}", False)
             _write_view(folder / "heads" / f"{name}.json", head.view, context)
-    context = RequestContext(cache, handle, given, {}, "/map")
-    _write_view(folder / "map.json", heads.view_map, context)
+    for name, view in (("map", heads.view_map), ("overview", heads.overview)):
+        context = RequestContext(cache, handle, given, {}, f"/{name}", False)
+        _write_view(folder / f"{name}.json", view, context)
 
 
 def write_contents(file: Path, cache: BankCache) -> None:
     """Write what is in the bank, as the explorer's view of it has it."""
     with cache.open() as handle:
-        _write_view(file, tables.contents, RequestContext(cache, handle, {}, {}, "/bank"))
+        _write_view(file, tables.contents, RequestContext(cache, handle, {}, {}, "/bank", False))
 
 
 def _write_view(file: Path, view: Any, context: RequestContext) -> None:

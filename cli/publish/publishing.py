@@ -437,7 +437,7 @@ def _templates() -> Environment:
 def _write_programs(folder: Path) -> None:
     bundle.write(folder, provenance.version())
     (folder / "hover.js").write_text(pictures.script(), encoding="utf-8")
-    for name in ("style.css", "steps.js", "tools.js", "icon.svg"):
+    for name in ("style.css", "steps.js", "tools.js", "map.js", "icon.svg"):
         (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
     (folder / "colours.css").write_text(colours.stylesheet(), encoding="utf-8")
 

@@ -25,8 +25,8 @@ from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
-MOST_PANELS = 150
-"""Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
+MOST_PANELS = 400
+"""Panels of a picture: all heads of a model of medium size on one sentence."""
 _AT_FIRST = 100
 """Hits that are asked for at first, for each sentence that is shown."""
 

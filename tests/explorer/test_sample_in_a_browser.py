@@ -123,7 +123,7 @@ def test_a_walk_through_every_view(
     page.locator(".concordance a").first.click()
     check("Sentence")
     assert page.locator("mark").count() >= 2
-    page.locator(".hint a").click()
+    page.locator(".hint a", has=page.locator("code")).click()
     check("Sentences")
     page.locator("input[name=by]").fill("V.lemma, O.upos")
     press("Search")

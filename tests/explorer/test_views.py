@@ -183,7 +183,7 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
         of_head = bank.query("head_accuracy", relation="obj").filter(layer=row["layer"],
             head=row["head"], direction=direction).row(0, named=True)  # fmt: skip
     page = _page(client, f"/head/{row['layer']}-{row['head']}", relation="obj", direction=direction)
-    lines = [link for link in page.links if link.startswith("/sentence?")]
+    lines = [link for link in page.links if link.startswith("/sentence?") and "hit=" in link]
     right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
     assert len(lines) == right + wrong
     assert page.text.count("finds: ") == wrong
@@ -199,7 +199,7 @@ def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[s
     page = _page(client, "/map")
     with open_bank(explored) as bank:
         heads = bank.query("head_embedding").height
-    assert sum(link.startswith("/head/") for link in page.links) == 2 * heads
+    assert sum(link.startswith("/head/") for link in page.links) == 3 * heads  # map, grid and table
     assert f"Run: {runs['pair']}" in page.text
 
 
@@ -360,7 +360,8 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
         assert not tags & {"i", "u", "img"}, path
         scripts = [given for tag, given in page.tags if tag == "script"]
         assert scripts == [
-            {"src": f"/static/{each}.js", "defer": None} for each in ("hover", "steps", "tools")
+            {"src": f"/static/{each}.js", "defer": None}
+            for each in ("hover", "steps", "tools", "map")
         ], path
         assert not any(key.startswith("on") for _, given in page.tags for key in given), path
     found = client.get(f"/sentence?{urlencode({'sentence': name, 'run': odd})}").text

@@ -7,13 +7,9 @@
     Object.assign(document.createElement("a"), { href: url, download: name }).click();
   };
 
-  const saveSvg = (button) => {
-    const found = picture();
-    const name = `${document.title.replaceAll(/[^\w.-]+/g, "_")}.svg`;
-    if (found.matches("img")) {
-      save(found.currentSrc || found.src, name);
-      return;
-    }
+  const nameOf = (kind) => `${document.title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
+
+  const textOf = (found) => {
     const svg = found.cloneNode(true);
     svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     // What the style sheet colours is written down, since a file has no style sheet.
@@ -23,10 +19,37 @@
       const style = getComputedStyle(each);
       if (!each.hasAttribute("fill")) copies[at].setAttribute("fill", style.fill);
     });
-    const text = new XMLSerializer().serializeToString(svg);
-    const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-    save(url, name);
+    return new XMLSerializer().serializeToString(svg);
+  };
+
+  const saveSvg = (button) => {
+    const found = picture();
+    if (found.matches("img")) {
+      save(found.currentSrc || found.src, nameOf("svg"));
+      return;
+    }
+    const url = URL.createObjectURL(new Blob([textOf(found)], { type: "image/svg+xml" }));
+    save(url, nameOf("svg"));
     URL.revokeObjectURL(url);
+    button.focus();
+  };
+
+  const DOTS = 2;
+  // The browser draws the picture, on its ground, with two dots for each of its pixels.
+  const savePng = async (button) => {
+    const found = picture();
+    const image = new Image();
+    image.src = found.matches("img") ? found.currentSrc || found.src
+      : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(textOf(found))}`;
+    await image.decode();
+    const box = found.getBoundingClientRect();
+    const canvas = Object.assign(document.createElement("canvas"), {
+      width: DOTS * (image.naturalWidth || box.width), height: DOTS * (image.naturalHeight || box.height) });
+    const context = canvas.getContext("2d");
+    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    save(canvas.toDataURL("image/png"), nameOf("png"));
     button.focus();
   };
 
@@ -47,10 +70,11 @@
       button.addEventListener("click", () => copy(
         button, button.dataset.copy === "link" ? location.href : document.querySelector(".tools code").textContent));
     }
-    const button = document.querySelector(".tools [data-save=svg]");
-    if (button && picture()) {
+    for (const [kind, make] of [["svg", saveSvg], ["png", savePng]]) {
+      const button = document.querySelector(`.tools [data-save=${kind}]`);
+      if (!button || !picture()) continue;
       button.hidden = false;
-      button.addEventListener("click", () => saveSvg(button));
+      button.addEventListener("click", () => make(button));
     }
   };
 

@@ -13,6 +13,7 @@ import * as views from "./views.js";
 const VIEWS = [
   [/^\/$/, views.heads, "heads.html", "Heads"],
   [/^\/map$/, views.map, "map.html", "Map of the heads"],
+  [/^\/overview$/, views.overview, "overview.html", "Overview"],
   [/^\/head\/[^/]+$/, views.head, "head.html", "Head"],
   [/^\/sentences$/, find, "sentences.html", "Sentences"],
   [/^\/sentence$/, sentence, "sentence.html", "Sentence"],

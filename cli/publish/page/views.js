@@ -224,6 +224,16 @@ export async function map(asked) {
   return { ...found, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: asked.run }) };
 }
 
+export async function overview(asked) {
+  const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.head_accuracy;
+  const found = run === null || run === undefined ? null : await asked.app.file(`answers/${run}/overview.json`);
+  asked.command = commandOf(asked, "query head_accuracy", { run: asked.run });
+  if (found === null) throw new Fault("The bank has no overview of its heads.");
+  found.notes.forEach((each) => asked.note(each));
+  const to_head = (each) => link(`/head/${each.name}`, { run: asked.run, relation: each.relation, direction: each.direction });
+  return { ...found, notes: undefined, to_head };
+}
+
 export async function head(asked) {
   const name = asked.path.split("/")[2];
   const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);

@@ -1,0 +1,94 @@
+"use strict";
+// The map of the heads: it zooms by the wheel or the buttons, is moved by dragging with Shift held,
+// and marks the heads in a rectangle that is dragged, here and in the grid below.
+(() => {
+  const SPACE = "http://www.w3.org/2000/svg";
+
+  const start = () => {
+    const svg = document.querySelector("svg.map[data-zooms]");
+    if (!svg) return;
+    const [, , wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+    let view = [0, 0, wide, high];
+    const apply = () => {
+      svg.setAttribute("viewBox", view.map((each) => each.toFixed(1)).join(" "));
+      svg.classList.toggle("zoomed", view[2] < wide * 0.6);
+    };
+    const at = (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      return [point.x, point.y];
+    };
+    const zoom = (factor, [x, y]) => {
+      const size = Math.min(Math.max(view[2] * factor, wide / 12), wide) / view[2];
+      view = [x - (x - view[0]) * size, y - (y - view[1]) * size, view[2] * size, view[3] * size];
+      view[0] = Math.min(Math.max(view[0], 0), wide - view[2]);
+      view[1] = Math.min(Math.max(view[1], 0), high - view[3]);
+      apply();
+    };
+    const middle = () => [view[0] + view[2] / 2, view[1] + view[3] / 2];
+    for (const button of document.querySelectorAll("[data-zoom]")) {
+      button.hidden = false;
+      button.onclick = () => (button.dataset.zoom === "all"
+        ? (view = [0, 0, wide, high], apply()) : zoom(Number(button.dataset.zoom), middle()));
+    }
+    svg.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      zoom(event.deltaY < 0 ? 0.8 : 1.25, at(event));
+    }, { passive: false });
+
+    const heads = [...document.querySelectorAll("[data-head]")];
+    const mark = (names) => {
+      for (const each of heads) each.classList.toggle("brushed", names.has(each.dataset.head));
+      document.body.classList.toggle("brushing", names.size > 0);
+    };
+    for (const each of heads) {
+      each.addEventListener("pointerenter", () => { if (!box) each.classList.add("same"), twins(each, true); });
+      each.addEventListener("pointerleave", () => twins(each, false));
+      each.addEventListener("focus", () => twins(each, true));
+      each.addEventListener("blur", () => twins(each, false));
+    }
+    const twins = (head, on) => {
+      for (const each of heads) {
+        if (each.dataset.head === head.dataset.head) each.classList.toggle("same", on);
+      }
+    };
+
+    let box = null;
+    let from = null;
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || event.target.closest("a")) return;
+      from = at(event);
+      if (!event.shiftKey) {
+        box = document.createElementNS(SPACE, "rect");
+        box.setAttribute("class", "brush");
+        svg.append(box);
+      }
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const here = at(event);
+      if (!box) {
+        view[0] = Math.min(Math.max(view[0] + from[0] - here[0], 0), wide - view[2]);
+        view[1] = Math.min(Math.max(view[1] + from[1] - here[1], 0), high - view[3]);
+        apply();
+        return;
+      }
+      const [x, y] = [Math.min(from[0], here[0]), Math.min(from[1], here[1])];
+      const size = [Math.abs(from[0] - here[0]), Math.abs(from[1] - here[1])];
+      Object.entries({ x, y, width: size[0], height: size[1] }).forEach(([name, value]) => box.setAttribute(name, value));
+      const inside = heads.filter((each) => each.dataset.x && Number(each.dataset.x) >= x
+        && Number(each.dataset.x) <= x + size[0] && Number(each.dataset.y) >= y && Number(each.dataset.y) <= y + size[1]);
+      mark(new Set(inside.map((each) => each.dataset.head)));
+    });
+    const stop = () => {
+      if (box) box.remove();
+      box = from = null;
+    };
+    svg.addEventListener("pointerup", stop);
+    svg.addEventListener("pointercancel", stop);
+    svg.addEventListener("dblclick", () => mark(new Set()));
+  };
+
+  start();
+  document.addEventListener("attnbank:filled", start);
+})();

@@ -1,0 +1,230 @@
+"""What a view leads to: files, the sentences of a count, pages of examples, maps, a text typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from explored_pages import Read
+from starlette.testclient import TestClient
+
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.cli.explorer.site import make_site
+from attnbank.queries import open_bank
+from attnbank.queries.pictures.encodings import looks
+
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
+REQUEST = "pattern { V -[obj]-> O }"
+
+
+def _page(client: TestClient, path: str, /, **values: object) -> Read:
+    address = f"{path}?{urlencode(values)}" if values else path
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.text
+    return Read(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/", {"by": "entropy"}),
+        ("/map", {}),
+        ("/compare", {}),
+        ("/tables/best_head", {"min_count": 1}),
+        ("/sentence", {"sentence": 5, "head": "1-1", "relation": "all"}),
+    ],
+)
+def test_a_view_with_a_picture_gives_it_as_a_file(
+    client: TestClient, path: str, given: dict[str, object]
+) -> None:
+    page = _page(client, path, **given)
+    for kind, begin in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        (address,) = (each for each in page.links if f"as={kind}" in each)
+        answer = client.get(address)
+        assert answer.status_code == 200 and answer.content.startswith(begin), address
+        assert f'.{kind}"' in answer.headers["content-disposition"]
+
+
+def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
+    """The explorer was started again, and has another token than the cookie."""
+    stranger = TestClient(make_site(cache, TOKEN, PORT), base_url=HOST, follow_redirects=False)
+    kept = "/sentence?sentence=5&head=1-1&pattern=%22%3E%3Cscript%3E"
+    answer = stranger.get(kept)
+    page = Read(answer.text)
+    assert answer.status_code == 403 and "<script>" not in answer.text
+    (form,) = (given for tag, given in page.tags if tag == "form")
+    hidden: dict[str, str] = {
+        str(given["name"]): str(given["value"])
+        for tag, given in page.tags
+        if tag == "input" and given.get("type") == "hidden"
+    }
+    assert form["action"] == "/sentence"
+    assert hidden == {"sentence": "5", "head": "1-1", "pattern": '"><script>'}
+    for typed in (TOKEN, f"{HOST}/?token={TOKEN}"):  # or the whole address
+        gone = stranger.get(f"/sentence?{urlencode({**hidden, 'token': typed})}")
+        assert gone.status_code == 303
+        assert parse_qs(urlsplit(gone.headers["location"]).query) == {
+            name: [value] for name, value in hidden.items()
+        }
+    stranger.cookies.clear()
+    assert stranger.get(f"/sentence?{urlencode({**hidden, 'token': 'no'})}").status_code == 403
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direction: str) -> None:
+    """Each number of the table is that of the sentences behind it, and all of them are there."""
+    with open_bank(explored) as bank:
+        errors = bank.query("head_error", relation="all", head="3-2", direction=direction)
+    page = _page(client, "/head/3-2", relation="all", direction=direction)
+    links = [each for each in page.links if "/examples" in each]
+    asked = [parse_qs(urlsplit(each).query) for each in links]
+    found = {(each["breakdown"][0], each.get("value", [""])[0]): link
+             for each, link in zip(asked, links, strict=True)}  # fmt: skip
+    counts = {(row["breakdown"], row["value"]): row["n"] for row in errors.iter_rows(named=True)}
+    checked = 0
+    for (breakdown, value), address in found.items():
+        wanted = counts.get((breakdown, value))
+        if breakdown == "right":
+            wanted = errors["dependents"][0] - errors["errors"][0]
+        elif breakdown == "wrong":
+            wanted = errors["errors"][0]
+        rows = list(csv.DictReader(io.StringIO(client.get(f"{address}&as=csv").text)))
+        assert len(rows) == min(wanted or 0, 50), (breakdown, value)
+        told = _page(client, address)
+        assert len([each for each in told.links if each.startswith("/sentence?")]) == len(rows)
+        if (wanted or 0) > 50:
+            assert f"of {wanted}" in told.text
+        checked += 1
+    assert checked >= 8
+
+
+def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: Path) -> None:
+    asked = {"relation": "all", "direction": "dependent_to_head", "breakdown": "wrong"}
+    with open_bank(explored) as bank:
+        errors = bank.query("head_error", relation="all", head="3-2")["errors"][0]
+    seen: list[str] = []
+    address: str | None = f"/head/3-2/examples?{urlencode(asked)}"
+    while address:
+        page = _page(client, address)
+        seen += [each for each in page.links if each.startswith("/sentence?")]
+        address = next((each for each in page.links if f"page={1 + len(seen) // 50}" in each), None)
+        address = address if len(seen) % 50 == 0 else None
+    assert len(seen) == errors > 50
+    with open_bank(explored) as bank:
+        run = parse_qs(urlsplit(seen[0]).query)["run"][0]
+        for each in seen[:20]:
+            given = {key: value[0] for key, value in parse_qs(urlsplit(each).query).items()}
+            sentence, _, words = given["hit"].partition(":")
+            shown = bank.show(int(sentence), "3-2", run=run).rows
+            marked = set(map(int, words.split(",")))
+            tops = {row["index"]: row["looks_at_position"] for row in shown.iter_rows(named=True)}
+            places = dict(shown.select("position", "index").rows())
+            pairs = {frozenset((at, places.get(top, at))) for at, top in tops.items()}
+            assert frozenset(marked) in pairs or len(marked) == 1, each
+
+
+def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Path) -> None:
+    with open_bank(explored) as bank:
+        counts = bank.count(REQUEST, by="O.upos")
+    page = _page(client, "/sentences", pattern=REQUEST, by="O.upos")
+    links = [each for each in page.links if "with" in each and "by=" not in each]
+    numbers = [
+        int(re.search(r"([\d,]+) hits?\.", _page(client, each).text)[1].replace(",", ""))  # type: ignore[index]
+        for each in links
+    ]
+    assert sorted(numbers) == sorted(counts["n"].to_list())
+
+
+def test_all_heads_on_one_sentence_are_small_maps(
+    client: TestClient, explored: Path, runs: dict[str, str]
+) -> None:
+    page = _page(client, "/model", sentence=5, run=runs["single"])
+    with open_bank(explored) as bank:
+        shown = bank.show(5, [f"{a}-{b}" for a in (1, 2, 3) for b in (1, 2, 3, 4)],
+                          run=runs["single"])  # fmt: skip
+    links = [each for each in page.links if each.startswith("/sentence?") and "head=" in each]
+    assert len(links) == 12
+    drawn = sum((given.get("d") or "").count("M") for tag, given in page.tags if tag == "path")
+    weights = [weight for panel in shown.panels for weight in panel.weights["weight"]]
+    assert drawn == sum(each >= 0.05 for each in weights)
+
+
+def test_the_overview_has_the_best_relation_of_each_head(
+    client: TestClient, explored: Path
+) -> None:
+    page = _page(client, "/overview")
+    with open_bank(explored) as bank:
+        scores = bank.query("head_accuracy")
+        run = scores["run"][0]
+        offsets = bank.query("offset_baseline", run=run).filter(side="both")
+    best: dict[str, float] = {}
+    for row in offsets.iter_rows(named=True):
+        key = row["relation"]
+        best[key] = max(best.get(key, 0.0), row["accuracy"])
+    wanted: dict[str, tuple[float, str]] = {}
+    for row in scores.filter(scores["n"] >= 10).iter_rows(named=True):
+        if row["relation"] == "all":
+            continue
+        name = f"{row['layer']}-{row['head']}"
+        gain = row["accuracy"] - best[row["relation"]]
+        if name not in wanted or gain > wanted[name][0] + 1e-12:
+            wanted[name] = (gain, row["relation"])
+    told = {
+        found[1]: found[2]
+        for tag, given in page.tags
+        if tag == "a"
+        and (found := re.match(r"Head (\d+-\d+): (.+)", given.get("aria-label") or ""))
+    }
+    assert told.keys() == wanted.keys()
+    kinds: Counter[str] = Counter()
+    for name, (gain, relation) in wanted.items():
+        if gain > 1e-9:
+            assert told[name].startswith(f"{relation}, ") and f"{gain:.3f} above" in told[name]
+            kinds[relation] += 1
+        elif gain < -1e-9:
+            assert told[name] == "nothing better than an offset"
+    assert looks(kinds)
+
+
+def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestClient) -> None:
+    fixed = _page(client, "/", relation="obj")
+    stretched = _page(client, "/", relation="obj", stretch=1)
+
+    def classes(page: Read) -> set[int]:
+        return {
+            int(found[1])
+            for tag, given in page.tags
+            if tag == "td" and (found := re.fullmatch(r"v(\d+)", given.get("class") or ""))
+        }
+
+    def value(text: str) -> list[float]:
+        return [float(each) for each in re.findall(r"\d-\d: ([\d.]+)", text)]
+
+    shares = [
+        float(found[1])
+        for tag, given in fixed.tags
+        if tag == "a" and (found := re.fullmatch(r"\d+-\d+: ([\d.]+)", given.get("title") or ""))
+    ]
+    assert classes(fixed) == {round(each * 20) for each in shares}
+    assert {0, 20} <= classes(stretched)
+
+
+@pytest.mark.slow
+def test_a_sentence_that_is_typed_is_read_and_not_kept(
+    explored: Path, client: TestClient, runs: dict[str, str]
+) -> None:
+    before = explored.read_bytes()
+    page = _page(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
+                 run=runs["single"])  # fmt: skip
+    assert page.text.count("[CLS]") >= 4 and "The bank's sentence" in page.text
+    assert "<b>" not in " ".join(tag for tag, _ in page.tags) and "lamp" in page.text
+    assert explored.read_bytes() == before
+    answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
+    assert answer.status_code == 400 and "characters" in answer.text
