@@ -16,7 +16,7 @@ LIVE := $(VENV)/sample.duckdb
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow soak lint web docs live bench checkpoints corpora clean
+.PHONY: demo test slow soak screenshots lint web docs live bench checkpoints corpora clean
 
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
@@ -35,6 +35,11 @@ slow: $(STAMP)
 soak: $(STAMP)
 	@echo "Kills, interrupts, damages and full disks by the hundred (hours; make soak SEED=N repeats one)"
 	@$(BIN)/python -m pytest -n 2 --soak=$(SEED) -m soak
+
+# Of a bank of your own: make screenshots BANK=my.duckdb
+screenshots: $(STAMP) $(if $(BANK),,$(DEMO))
+	@echo "Taking screenshots of every view of the explorer, and looking at them with axe (minutes)"
+	@$(BIN)/python tests/support/screenshots.py $(or $(BANK),attnbank-demo.duckdb) screenshots
 
 lint: $(STAMP)
 	@echo "Checking style and types"
