@@ -12,7 +12,7 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import RequestContext, link
-from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
+from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks, unit_of
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -75,6 +75,9 @@ def measures() -> dict[str, Measure]:
         for column in plot.color:
             if types[column] == "double" and (name, column) not in usual:
                 title = f"{name.replace('_', ' ').capitalize()}: {column.replace('_', ' ')}"
+                help = next(each.help for each in analysis.columns if each.name == column)
+                unit = unit_of(help)
+                title += f" ({unit})" if unit and plot.domain is None else ""
                 found[f"{name}.{column}"] = Measure(title, name, column)
     return {key: _scaled(each) for key, each in found.items()}
 

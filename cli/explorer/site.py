@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -158,6 +158,7 @@ def _answer(view: View, template: str, title: str, request: Request) -> Response
                 if wanted in _PICTURES and figure is not None:
                     return _file(figure(f".{wanted}"), request.url.path, wanted)
                 shown |= {
+                    "permalink": _permalink(request.url.path, given, shown),
                     "pictures": []
                     if figure is None or status != 200
                     else [
@@ -176,6 +177,14 @@ def _answer(view: View, template: str, title: str, request: Request) -> Response
 
 
 _PICTURES = ("svg", "pdf", "png")
+_OF_ONE_RUN = ("/", "/map", "/overview", "/sentence", "/model")
+
+
+def _permalink(path: str, given: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:
+    """The address with the run that answered, which shows the same when another one would."""
+    answered = shown.get("answered") or (shown["grid"].run if "grid" in shown else None)
+    is_of_run = path in _OF_ONE_RUN or path.startswith("/head/")
+    return link(path, **{**given, "run": answered}) if answered and is_of_run else None
 
 
 def _file(content: bytes, path: str, kind: str) -> Response:

@@ -6,6 +6,7 @@ be laid side by side. Two categories of one picture never look alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -112,6 +113,14 @@ def looks(values: Iterable[str]) -> dict[str, Look]:
 def label_of(value: str) -> str:
     """What a category is called in a key."""
     return _LABELS.get(value, value.replace("_", " "))
+
+
+def unit_of(help: str) -> str | None:
+    """What the header says that a column is measured in: nats, or a share in [0, 1]."""
+    found = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
+    if found is None:
+        return None
+    return "share, in [0, 1]" if found[1].startswith("[") else found[1]
 
 
 def in_order(values: Sequence[str]) -> list[str]:

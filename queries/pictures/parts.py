@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import textwrap
 import unicodedata
 import zlib
@@ -16,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks
+from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks, unit_of
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Column, Plot
 
@@ -253,10 +252,7 @@ class Scene:
         """What several columns have in common: their caption, or what they are measured in."""
         if len(columns) == 1:
             return self.caption(columns)
-        found = re.search(r"\bin (nats[^;,]*|\[0, 1\])", self.help(columns[0]))
-        if found is None:
-            return "Value"
-        return "Share, in [0, 1]" if found[1].startswith("[") else words(found[1])
+        return words(unit_of(self.help(columns[0])) or "value")
 
     def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Write what each row is called along both axes into it; the labels in order."""

@@ -143,6 +143,9 @@ class Figure:
     def _repr_svg_(self) -> str:
         return self.shown.draw(self.theme, self.look)
 
+    def _repr_html_(self) -> str:
+        return self.shown._repr_html_()
+
 
 def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
     """What the heads of an analysis look at in its sentences, a panel a row.

@@ -68,7 +68,8 @@
     for (const button of document.querySelectorAll(".tools [data-copy]")) {
       button.hidden = false;
       button.addEventListener("click", () => copy(
-        button, button.dataset.copy === "link" ? location.href : document.querySelector(".tools code").textContent));
+        button, button.dataset.copy === "link" ? new URL(button.dataset.address ?? location.href, location.href).href
+          : document.querySelector(".tools code").textContent));
     }
     for (const [kind, make] of [["svg", saveSvg], ["png", savePng]]) {
       const button = document.querySelector(`.tools [data-save=${kind}]`);

@@ -124,6 +124,8 @@ class App {
     shown.notes = asked.notes;
     shown.command = asked.command;
     shown.has_rows = asked.frame !== null;
+    const answered = shown.answered ?? shown.grid?.run;
+    if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) shown.permalink = link(path, { ...given, run: answered });
     if (shown.drawn) shown.drawn = new nunjucks.runtime.SafeString(shown.drawn);
     this.#fill(this.templates.render(name, shown), shown.title, asked);
     this.main.dataset.address = address;
