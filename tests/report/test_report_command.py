@@ -145,6 +145,7 @@ def two_corpora(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path])
     return bank
 
 
+@pytest.mark.slow
 def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> None:
     """Each figure of the table is one that the analysis gives for that run."""
     file = tmp_path / "report.html"
@@ -169,6 +170,7 @@ def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> N
     assert "beside" not in read(alone).ids and f"Run: {names[0]} (named)" in _told(alone)
 
 
+@pytest.mark.slow
 def test_it_says_by_which_rule_a_run_was_taken_and_where_no_file_is(
     two_corpora: Path, tmp_path: Path
 ) -> None:
