@@ -78,13 +78,17 @@ def retyped(ctx: click.Context) -> str:
     """The command as it was typed, for a caption: files by their names, without their folders."""
     named = remembered(ctx, "bank")
     parts = [*ctx.command_path.split(), *([] if named is None else ["-b", Path(named).name])]
-    follows = ""
-    for each in ctx.meta[_TYPED]:
-        if follows in ("-o", "--output"):
-            parts.append(Path(each).name)
-        elif follows not in ("-b", "--bank") and each not in ("-b", "--bank", "--caption"):
+    typed = iter(ctx.meta[_TYPED])
+    for each in typed:
+        flag, _, value = each.partition("=")
+        if each in ("-b", "--bank"):
+            next(typed)
+        elif each in ("-o", "--output"):
+            parts += ["-o", Path(next(typed)).name]
+        elif flag == "--output" or (each.startswith("-o") and not each.startswith("--")):
+            parts += ["-o", Path(value or each[2:]).name]
+        elif flag not in ("--bank", "--caption") and not each.startswith("-b"):
             parts.append(each)
-        follows = each
     return join(parts)
 
 

@@ -93,12 +93,10 @@ def _look(
     column: float | None, font_size: float | None, title: bool, stretch: bool = False
 ) -> Look | None:
     """How a picture is to look; None if nothing is asked for."""
-    from attnbank.queries.pictures import FONT_SIZE, PAPER_FONT, Look
+    from attnbank.queries.pictures import Look
 
-    if column is None and font_size is None and title and not stretch:
-        return None
-    usual = FONT_SIZE if column is None else PAPER_FONT
-    return Look(font_size or usual, column, title, stretch)
+    asked = Look(font_size, column, title, stretch)
+    return None if asked == Look() else asked
 
 
 _DOTS_OF_PAPER = 300 / 72

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from attnbank.queries.pictures.encodings import Look
+from attnbank.queries.pictures.encodings import Encoding
 from attnbank.queries.pictures.sentence import LIVE
 from attnbank.queries.pictures.theme import THEMES, Theme
 
@@ -30,7 +30,7 @@ def step(value: float | None, ends: Sequence[float]) -> str:
     return f"{'vd'[len(ends) == 3]}{round(min(max(share, 0.0), 1.0) * (STEPS - 1))}"
 
 
-def kind(look: Look) -> str:
+def kind(look: Encoding) -> str:
     """The class of how a category looks."""
     return "rest" if look.slot is None else f"k{look.slot % len(THEMES['light'].palette)}"
 

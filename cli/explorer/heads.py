@@ -12,7 +12,7 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import RequestContext, link
-from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks, unit_of
+from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -240,7 +240,7 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
     answer = context.ask("figure_6", run=context.run)
     shown |= {"rows": answer.frame, "command": context.command("query figure_6", run=context.run)}
     rows = answer.frame.to_dicts()
-    found = looks(in_order(sorted({str(row["behaviour"]) for row in rows})))
+    found = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
     marks = {kind: (colours.kind(look), look.shape) for kind, look in found.items()}
     shown |= {
         "answered": answer.run,
@@ -284,7 +284,7 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
         return
     rows = frame.to_dicts()
     best = [row["relation"] if (row["gain"] or 0.0) > 0 else "other" for row in rows]
-    styles = looks(in_order(sorted(set(best))))
+    styles = encodings(in_order(sorted(set(best))))
     most = max([row["gain"] or 0.0 for row in rows] + [1e-9])
     numbers = sorted({row["layer"] for row in rows})
     heads = max(row["head"] for row in rows)

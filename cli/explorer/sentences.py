@@ -19,6 +19,7 @@ from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.sentences.choosing import SentenceNotReadError, called, held, run_over
 from attnbank.queries.sentences.reading import DIRECTIONS
+from attnbank.queries.sentences.showing import MOST_PANELS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -158,9 +159,15 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
         one = called(context.bank, name, None)
         run = run_over(context.bank, context.run, None, (one.corpus, one.corpus_name))
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
-    found = context.bank.show(name, heads, run=run.name, timeout=context.cache.seconds)
-    number = next(iter(found.marked))
-    maps = {each.name: small_map(each, found.facts.measure) for each in found.panels}
+    found = [
+        context.bank.show(
+            name, heads[at : at + MOST_PANELS], run=run.name, timeout=context.cache.seconds
+        )
+        for at in range(0, len(heads), MOST_PANELS)
+    ]
+    maps = {
+        each.name: small_map(each, part.facts.measure) for part in found for each in part.panels
+    }
     shown |= {
         "answered": run.name,
         "title": f"All heads on {name[:60]}",
@@ -169,9 +176,9 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
             for layer in run.numbers
         ],
         "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
-        "words": _words(context, number, []),
-        "around": _around(context, number),
-        "rows": found.rows,
+        "words": _words(context, one.id, []),
+        "around": _around(context, one.id),
+        "rows": pl.concat(each.rows for each in found),
         "command": context.command(
             f"show {shlex.quote(name)}", layer=run.numbers[0], run=run.name, output="layer.svg"
         ),

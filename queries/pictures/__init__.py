@@ -20,13 +20,10 @@ from attnbank.queries.pictures.drawing import (
 )
 from attnbank.queries.pictures.formats import ENDINGS, Picture, as_bytes
 from attnbank.queries.pictures.parts import Size
-from attnbank.queries.pictures.theme import FONT_SIZE, PAPER_FONT, POINTS, SCREENS, THEMES, Look
+from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
 __all__ = [
     "ENDINGS",
-    "FONT_SIZE",
-    "PAPER_FONT",
-    "POINTS",
     "SCREENS",
     "SENTENCES",
     "THEMES",

@@ -172,7 +172,7 @@ def specification(
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
         raise CallError(
-            f"{analysis.name} is drawn over sentences, and is no picture of Vega-Lite.",
+            f"{analysis.name} is drawn over sentences: it has no Vega-Lite specification.",
             f"Type: attnbank plot {analysis.name} -o {analysis.name}.svg",
         )
     if not frame.height:

@@ -70,8 +70,8 @@ _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". and ,"}
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a category looks; `slot` is its place in the round of looks, None for what is grey."""
+class Encoding:
+    """How a category is drawn; `slot` is its place in the round of pairs, None for what is grey."""
 
     slot: int | None
 
@@ -90,24 +90,24 @@ class Look:
         return DASHES[(self.slot or 0) % len(DASHES)]
 
 
-def looks(values: Iterable[str]) -> dict[str, Look]:
-    """The look of each of the values of one picture.
+def encodings(values: Iterable[str]) -> dict[str, Encoding]:
+    """How each of the values of one picture is drawn.
 
     Known ones have their own. Others (models, relations of one's own) take the next one that is
     free, in the order of the values.
     """
     those = dict.fromkeys(values)
-    found: dict[str, Look] = {}
+    found: dict[str, Encoding] = {}
     taken: set[int] = set()
     for name in sorted(those, key=lambda each: each in _SAME):  # a thing before its other names
         slot = _KNOWN.get(_SAME.get(name, name))
         if name in OTHER:
-            found[name] = Look(None)
+            found[name] = Encoding(None)
         elif slot is not None and slot not in taken:
-            found[name] = Look(slot)
+            found[name] = Encoding(slot)
             taken.add(slot)
     free = (slot for slot in range(len(those) + len(taken)) if slot not in taken)
-    return {name: found[name] if name in found else Look(next(free)) for name in those}
+    return {name: found[name] if name in found else Encoding(next(free)) for name in those}
 
 
 def label_of(value: str) -> str:

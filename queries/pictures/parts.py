@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import ends_of, in_order, label_of, looks, unit_of
+from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Column, Plot
 
@@ -342,7 +342,7 @@ class Scene:
         self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
     ) -> Spec:
         """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
-        found = looks(values)
+        found = encodings(values)
         domain = [each for each in values if shown is None or each in shown]
         names: dict[str, Any] = {each: self.called(each) for each in domain}
         legend: Spec = {"title": title}

@@ -250,7 +250,7 @@ class Sheet:
         """The sheet for how a picture is to look."""
         if look is None:
             return cls()
-        unit = look.font / LARGE.font
+        unit = look.letters(LARGE.font) / LARGE.font
         if look.width is None:
             return cls(unit=unit)
         note = max(12.0, look.least / unit)
@@ -601,7 +601,9 @@ def script() -> str:
     return (files("attnbank.queries.pictures") / "hover.js").read_text(encoding="utf-8")
 
 
-def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
+def page(
+    panels: Sequence[Panel], facts: Facts, theme: str = "light", look: Look | None = None
+) -> str:
     """Draw the panels as an HTML document that is live: hover, click to hold, arrow keys.
 
     It has all it needs in it, and may ask for nothing. Raises CallError for an unknown theme.
@@ -621,6 +623,6 @@ def page(panels: Sequence[Panel], facts: Facts, theme: str = "light") -> str:
         f"min-height:1.4em;background:{colours.ground};border-bottom:1px solid {colours.faint}}}"
         f"{LIVE}</style></head><body>\n"
         '<p id="looks" aria-live="polite">Point at a word to see what it looks at; click to hold'
-        f' it.</p>\n<div class="drawn">\n{draw(panels, facts, theme)}</div>\n'
+        f' it.</p>\n<div class="drawn">\n{draw(panels, facts, theme, look)}</div>\n'
         f"<script>{live}</script></body></html>\n"
     )

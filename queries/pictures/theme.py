@@ -100,6 +100,8 @@ SCREENS = ("light", "dark")
 
 FONT_SIZE = 11.0
 """The height of letters in pixels, where nothing else is asked for."""
+PAPER_FONT = 8.0
+"""The same in points, in the column of a paper."""
 POINTS = 72.0
 """Points of an inch."""
 
@@ -108,16 +110,25 @@ POINTS = 72.0
 class Look:
     """How a picture is to look beside its theme.
 
-    `font` is the height of letters: in pixels, or in points where the picture has a `width` in
-    points, that of the column of a paper; no letters are smaller there than 7 points. Without
-    `is_titled` nothing stands above it. Amounts are coloured over a scale that is fixed, or over
-    that of the amounts there are (`stretch`).
+    `size` is the height of letters: in pixels, or in points where the picture has a `width` in
+    points, that of the column of a paper; no letters are smaller there than 7 points. None is what
+    is usual. Without `is_titled` nothing stands above it. Amounts are coloured over a scale that
+    is fixed, or over that of the amounts there are (`stretch`).
     """
 
-    font: float = FONT_SIZE
+    size: float | None = None
     width: float | None = None
     is_titled: bool = True
     stretch: bool = False
+
+    def letters(self, usual: float) -> float:
+        """The height of letters in a picture that usually has letters of another height."""
+        return self.size or (usual if self.width is None else PAPER_FONT)
+
+    @property
+    def font(self) -> float:
+        """The height of letters in the picture of an analysis."""
+        return self.letters(FONT_SIZE)
 
     @property
     def least(self) -> float:
@@ -132,10 +143,6 @@ class Look:
     def at_least(self, share: float) -> float:
         """The height of letters that are a share of the others, but not too small."""
         return max(self.least, share * self.font)
-
-
-PAPER_FONT = 8.0
-"""The height of letters in the column of a paper, in points, where nothing else is asked for."""
 
 
 def theme_of(name: str) -> Theme:

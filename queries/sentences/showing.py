@@ -25,8 +25,8 @@ from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
-MOST_PANELS = 400
-"""Panels of a picture: all heads of a model of medium size on one sentence."""
+MOST_PANELS = 150
+"""Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
 _AT_FIRST = 100
 """Hits that are asked for at first, for each sentence that is shown."""
 
@@ -88,7 +88,7 @@ class Shown:
                 "A picture of sentences has no .json.", "Say .svg, .png, .pdf or .html."
             )
         if ending == ".html":
-            return self.html(theme).encode()
+            return self.html(theme, look).encode()
         if ending != ".svg":
             need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
         in_points = look is not None and look.width is not None
@@ -102,9 +102,9 @@ class Shown:
             told.append(f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found.")
         return latex_caption(pictures.title_of(self.panels, self.facts), told, command)
 
-    def html(self, theme: str = "light") -> str:
+    def html(self, theme: str = "light", look: Look | None = None) -> str:
         """The picture as a page that is live: hover, click to hold. Raises CallError."""
-        return pictures.page(self.panels, self.facts, theme)
+        return pictures.page(self.panels, self.facts, theme, look)
 
     def _repr_svg_(self) -> str:
         return self.draw()

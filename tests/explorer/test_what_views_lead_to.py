@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
-from attnbank.queries.pictures.encodings import looks
+from attnbank.queries.pictures.encodings import encodings
 
 PORT = 8417
 TOKEN = "the-token"
@@ -191,7 +191,7 @@ def test_the_overview_has_the_best_relation_of_each_head(
             kinds[relation] += 1
         elif gain < -1e-9:
             assert told[name] == "nothing better than an offset"
-    assert looks(kinds)
+    assert encodings(kinds)
 
 
 def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestClient) -> None:

@@ -11,7 +11,7 @@ from drawn import frame_of_heads, heads, marks_of
 from numpy.typing import NDArray
 
 from attnbank.queries.pictures import specification
-from attnbank.queries.pictures.encodings import DASHES, SHAPES, ends_of, label_of, looks
+from attnbank.queries.pictures.encodings import DASHES, SHAPES, encodings, ends_of, label_of
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 _TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -60,23 +60,23 @@ def test_colours_of_kinds_differ_in_lightness_and_for_the_colour_blind(theme: Th
 def test_no_two_categories_of_a_picture_look_alike() -> None:
     names = [f"k{at}" for at in range(len(SHAPES) * len(THEMES["light"].palette))]
     for theme in THEMES.values():
-        found = looks(names).values()
+        found = encodings(names).values()
         assert len({(each.color(theme), each.shape) for each in found}) == len(names) == 55
-    known = looks(["obj", "dobj", "nsubj", "case", "prep", "mine", "previous", "other"])
+    known = encodings(["obj", "dobj", "nsubj", "case", "prep", "mine", "previous", "other"])
     pairs = {(each.color(THEMES["light"]), each.shape) for each in known.values()}
     assert len(pairs) == len(known)
-    dashed = looks(["[CLS]", "[SEP]", ". and ,", "previous", "next"])
+    dashed = encodings(["[CLS]", "[SEP]", ". and ,", "previous", "next"])
     theme = THEMES["light"]
     assert len({(each.color(theme), tuple(each.dash)) for each in dashed.values()}) == 5
     assert len(set(map(tuple, DASHES))) == len(DASHES)
 
 
 def test_a_known_category_looks_the_same_beside_others_and_alone() -> None:
-    alone = looks(["obj"])["obj"]
-    assert looks(["zz", "previous", "obj", "cls", "aa"])["obj"] == alone
-    assert looks(["dobj"])["dobj"] == alone != looks(["dobj", "obj"])["dobj"]
-    assert looks(["[CLS]"])["[CLS]"] == looks(["cls", "sep"])["cls"]
-    assert looks(["other"])["other"].color(THEMES["light"]) == THEMES["light"].other
+    alone = encodings(["obj"])["obj"]
+    assert encodings(["zz", "previous", "obj", "cls", "aa"])["obj"] == alone
+    assert encodings(["dobj"])["dobj"] == alone != encodings(["dobj", "obj"])["dobj"]
+    assert encodings(["[CLS]"])["[CLS]"] == encodings(["cls", "sep"])["cls"]
+    assert encodings(["other"])["other"].color(THEMES["light"]) == THEMES["light"].other
     assert (label_of("cls"), label_of("within_layer")) == ("[CLS]", "within layer")
 
 
@@ -89,7 +89,7 @@ def test_a_picture_draws_categories_as_the_table_has_them() -> None:
         marks = marks_of(made, "symbol")
         found.append({each["fill"]: each["shape"] for each in marks if "share" in str(each)})
     theme = THEMES["light"]
-    wanted = {each.color(theme): each.shape for each in looks(["previous", "obj"]).values()}
+    wanted = {each.color(theme): each.shape for each in encodings(["previous", "obj"]).values()}
     assert found == [wanted, wanted]
 
 

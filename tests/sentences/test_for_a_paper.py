@@ -114,6 +114,9 @@ def test_a_caption_says_run_n_and_command(
     assert re.search(r"n = \d+ to \d+", told) and "corpus stories" in told
     command = "attnbank plot best\\_head -b bank.duckdb --min-count 1 -o best\\_head.pdf"
     assert f"\\texttt{{{command}}}" in told and "a_b" not in told
+    for attached in (f"--output={file}", f"-o{file}"):
+        other = _type(capsys, shown_bank, "plot", "best_head", "--caption", attached)
+        assert "-o best\\_head.pdf}" in other and "a_b" not in other and "a\\_b" not in other
     told = _type(capsys, shown_bank, "show", "sample_story-1", "--head", "3-2", "--relation", "all",
                  "--caption", "-o", str(file))  # fmt: skip
     assert re.search(r"Of n = \d+ gold arcs \d+ are found\.", told)
@@ -144,6 +147,29 @@ def test_what_cannot_be_is_said(
     assert run(["-b", str(shown_bank), *words]) in (1, 2)
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_letters_have_their_usual_size_unless_another_is_asked_for(
+    shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a title, the letters of a sentence once were those of a plot."""
+    sizes = {}
+    for words in ((), ("--no-title",), ("--font-size", "28")):
+        for kind in ("show", "plot"):
+            asked = ["sample_story-1", "--head", "1-1"] if kind == "show" else ["figure_1"]
+            file = tmp_path / "figure.svg"
+            _type(capsys, shown_bank, kind, *asked, *words, "-o", str(file))
+            root = ET.parse(file).getroot()
+            sizes[kind, words] = float(root.attrib["width"]) / _wide(root)
+    for kind in ("show", "plot"):
+        assert sizes[kind, ()] == sizes[kind, ("--no-title",)] == pytest.approx(1)
+        assert sizes[kind, ("--font-size", "28")] == pytest.approx(2, abs=0.01)
+    page = tmp_path / "figure.html"
+    _type(capsys, shown_bank, "show", "sample_story-1", "--head", "1-1", "--no-title",
+          "-o", str(page))  # fmt: skip
+    assert "The stronger a line" not in re.sub(
+        r"<desc>.*?</desc>", "", page.read_text(encoding="utf-8")
+    )
 
 
 def test_letters_of_a_script_are_of_its_own_font(
