@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -32,7 +32,7 @@ from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
 
 if TYPE_CHECKING:
-    from attnbank.queries.pictures import Facts, Look, Picture, Size
+    from attnbank.queries.pictures import Look, Picture, Size
     from attnbank.queries.report.page import OnSection
     from attnbank.queries.sentences.showing import Figure, Shown
 
@@ -433,15 +433,13 @@ class Bank(Requests):
         **values: Any,
     ) -> Picture | Figure:
         """The picture of an analysis, to be written with `as_bytes(".pdf")`. Raises as `plot`."""
-        from attnbank.queries import pictures
-        from attnbank.queries.sentences.showing import Figure, figure
+        from attnbank.queries.pictures import check_has_picture
+        from attnbank.queries.sentences.showing import picture_of
 
-        plot = pictures.check_has_picture(registry.find(name))
-        if plot.kind == pictures.SENTENCES:
-            shown = figure(self, registry.find(name), self.query(name, **values))
-            return Figure(shown, theme, look)
-        made = self.plot_specification(name, theme=theme, size=size, look=look, **values)
-        return pictures.Picture(made, None if look is None else look.width)
+        analysis = registry.find(name)
+        check_has_picture(analysis)
+        rows = self.query(name, **values)
+        return picture_of(self, analysis, rows, values, theme, size, look)
 
     def plot_specification(
         self,
@@ -455,33 +453,15 @@ class Bank(Requests):
     ) -> dict[str, Any]:
         """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`.
 
-        With a `look` that has a width it is as wide as that, whatever `size` says.
+        With a `look` that has a width it is as wide as that, whatever `size` says. Raises CallError
+        for a picture that is drawn over sentences.
         """
         from attnbank.queries import pictures
 
-        analysis, frame, facts = self.drawn_of(name, **values)
-        if look is not None and look.width is not None:
-            return pictures.fitted(analysis, frame, facts, theme, look)
-        return pictures.specification(analysis, frame, facts, theme, size, look)
-
-    def drawn_of(self, name: str, /, **values: Any) -> tuple[Analysis, pl.DataFrame, Facts]:
-        """The rows of a picture, and the names of what it is about. Raises as `query`."""
-        from attnbank.queries import pictures
-
-        analysis = registry.find(name)
-        pictures.check_has_picture(analysis)
-        frame = self.query(name, **values)
-        named = frame
-        if "run" not in frame.columns and "probe" in frame.columns and frame.height:
-            # The rows of a probe name no run: the scores of the same probe do.
-            named = self.query("probe_accuracy", probe=frame["probe"][0])
-        also: Iterable[str] = ()
-        if frame.height and any(each.name == "corpora" for each in analysis.parameters):
-            asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
-            with self.answering():
-                found = self.frame_of(registry.statement("contents/runs_of_model"), asked)
-            also = found["name"]
-        return analysis, frame, pictures.facts_of(named, self.runs(), values, also)
+        made = self.picture(name, theme=theme, size=size, look=look, **values)
+        if isinstance(made, pictures.Picture):
+            return made.specification
+        raise pictures.no_specification(name)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 

@@ -15,6 +15,7 @@ from attnbank.queries.pictures.drawing import (
     draw,
     facts_of,
     fitted,
+    no_specification,
     runs_named,
     specification,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "draw",
     "facts_of",
     "fitted",
+    "no_specification",
     "runs_named",
     "specification",
 ]

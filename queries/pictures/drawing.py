@@ -171,10 +171,7 @@ def specification(
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
-        raise CallError(
-            f"{analysis.name} is drawn over sentences: it has no Vega-Lite specification.",
-            f"Type: attnbank plot {analysis.name} -o {analysis.name}.svg",
-        )
+        raise no_specification(analysis.name)
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
@@ -241,6 +238,14 @@ def specification(
         "datasets": {"rows": rows},
         **body,
     }
+
+
+def no_specification(name: str) -> CallError:
+    """The error of asking an analysis that is drawn over sentences for a specification."""
+    return CallError(
+        f"{name} is drawn over sentences: it has no Vega-Lite specification.",
+        f"Type: attnbank plot {name} -o {name}.svg",
+    )
 
 
 def _range_of(rows: list[Row]) -> list[int]:

@@ -22,7 +22,7 @@ import polars as pl
 from attnbank.queries import contents
 from attnbank.queries.contents import Contents
 from attnbank.queries.formats import Column, columns_as_text, csv_text
-from attnbank.queries.pictures.formats import SVG, as_bytes, read_svg, renumber
+from attnbank.queries.pictures.formats import SVG, read_svg, renumber
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections import (
@@ -155,7 +155,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
 def _picture(found: Answer, prefix: str) -> str:
     if found.drawn is None:
         return ""
-    svg = found.drawn.svg or as_bytes(found.drawn.specification or {}, ".svg").decode()
+    svg = found.drawn.picture.as_bytes(".svg").decode()
     return inline(svg, prefix, shown(f"{found.section.title}: {found.title}"))
 
 

@@ -1,6 +1,6 @@
 """The sections of a report: which analyses stand in it, in which order, and how to read them.
 
-An answer is data: rows, a specification of a picture, published figures beside ours. There is no
+An answer is data: rows, a picture, published figures beside ours. There is no
 HTML here: the report lays the sections out.
 """
 

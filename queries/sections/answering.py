@@ -17,8 +17,7 @@ from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparing import compare
 from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section, Side
-from attnbank.queries.sentences.reading import ShowOptions
-from attnbank.queries.sentences.showing import show
+from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
@@ -26,11 +25,6 @@ from attnbank.sql.runs import run_fits, settled
 
 CONTROL = "compare_runs"
 _RUNS = ("run", "run_a", "run_b", "test_run")
-EXAMPLE = "example"
-"""What stands in the place of an analysis for the section of a sentence."""
-_FIRST = ("obj", "dobj", "det", "nsubj")
-"""The relations that it may show, the first of them that the corpus has."""
-_NEVER = ("all", "punct", "root")
 
 
 @dataclass(frozen=True)
@@ -80,8 +74,6 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
 
 def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
     """What the bank says to a section, or why it cannot and what to type. Raises BankError."""
-    if section.analysis == EXAMPLE:
-        return _example(bank, section, of)
     analysis = registry.find(section.analysis)
     control = _control_of(bank, of)
     if section.analysis == CONTROL and (of.main is None or control is None):
@@ -257,54 +249,13 @@ def _drawn(
             taken = {each.name for each in pictured.parameters}
             values = {name: value for name, value in values.items() if name in taken}
             rows = bank.query(pictured.name, **values)
-        facts = pictures.facts_of(rows, contents.runs(bank), values)
-        specification = pictures.specification(pictured, rows, facts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told elsewhere
+            picture = picture_of(bank, pictured, rows, values)
     except (CallError, QueryError):
         return None  # too many panels, or nothing that has a place: the table says it all
     command = _query(bank, "plot", pictured.name, values, "-o", f"{pictured.name}.svg")
-    return Drawn(pictured.name, rows, command, specification)
-
-
-def _example(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
-    values = {} if of.main is None or not of.is_named else {"run": of.main.name}
-    statement = registry.statement("sections/sentence_of_relation")
-    try:
-        best = bank.query("best_head", min_count=1, **values)
-        known = {row["relation"]: row for row in best.iter_rows(named=True)}
-        names = [name for name in (*_FIRST, *known) if name in known and name not in _NEVER]
-        found = bank.run_of("best_head", **values)
-    except (CallError, QueryError) as error:
-        best_head = registry.find("best_head")
-        return Missing(section, _public(bank, error.fact), _remedy(bank, best_head, error, of))
-    rows: list[Any] = []
-    if names and found is not None:
-        with bank.answering():
-            asked = {"run": found.id, "relation": names[0]}
-            rows = bank.connection.execute(statement, asked).fetchall()
-    if not rows:
-        why = "No sentence of 6 to 14 words has the relation."
-        return Missing(section, why, _ingest(bank, of, needs="trees"))
-    number, chosen = rows[0][0], known[names[0]]
-    head = f"{chosen['layer']}-{chosen['head']}"
-    given = {"relation": names[0], "run": chosen["run"]}
-    if chosen["direction"] != "dependent_to_head":
-        given["direction"] = chosen["direction"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told at its place
-        try:
-            shown = show(bank, ShowOptions(number, head, **given))
-        except CallError as error:  # the run keeps peaks and sums alone
-            return Missing(section, _public(bank, error.fact), _public(bank, error.remedy))
-    typed = _query(bank, "show", str(number), {"head": head, **given})
-    return Answer(
-        section,
-        f"Head {head}, the best for {names[0]}, on one sentence",
-        (chosen["run"],),
-        shown.rows,
-        statement,
-        typed,
-        Drawn("show", shown.weights, f"{typed} -o sentence.svg", svg=shown.svg),
-    )
+    return Drawn(pictured.name, rows, command, picture)
 
 
 PLACE = "CORPUS"

@@ -12,6 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from attnbank.queries.pictures import Picture
+from attnbank.queries.sentences.showing import Figure
+
 
 @dataclass(frozen=True)
 class Section:
@@ -68,13 +71,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A picture: a Vega-Lite specification or an SVG, the rows in it and how to draw it again."""
+    """A picture, the rows in it and how to draw it again."""
 
     analysis: str
     rows: pl.DataFrame
     command: str
-    specification: Mapping[str, Any] | None = None
-    svg: str | None = None
+    picture: Picture | Figure
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import polars as pl
 
+from attnbank.queries import contents
+from attnbank.queries.pictures import (
+    SENTENCES,
+    Picture,
+    Size,
+    check_has_picture,
+    facts_of,
+    fitted,
+    runs_named,
+    specification,
+)
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import label_of
 from attnbank.queries.pictures.formats import converted, latex_caption, read_svg
@@ -20,6 +31,7 @@ from attnbank.queries.requests import Requests
 from attnbank.queries.sentences import choosing, reading
 from attnbank.queries.sentences.choosing import Chosen
 from attnbank.queries.sentences.reading import ShowOptions
+from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
@@ -145,6 +157,48 @@ class Figure:
 
     def _repr_html_(self) -> str:
         return self.shown._repr_html_()
+
+
+def picture_of(
+    bank: Requests,
+    analysis: Analysis,
+    frame: pl.DataFrame,
+    values: Mapping[str, Any],
+    theme: str = "light",
+    size: Size | None = None,
+    look: Look | None = None,
+) -> Picture | Figure:
+    """The picture of an analysis whose rows are `frame`, which it has with these `values`.
+
+    Raises CallError if it has no picture or too many panels, QueryError if there is nothing to
+    draw.
+    """
+    plot = check_has_picture(analysis)
+    if plot.kind == SENTENCES:
+        return Figure(figure(bank, analysis, frame), theme, look)
+    facts = facts_of(
+        frame, contents.runs(bank), values, _read_beside(bank, analysis, frame, values)
+    )
+    if look is not None and look.width is not None:
+        return Picture(fitted(analysis, frame, facts, theme, look), look.width)
+    return Picture(specification(analysis, frame, facts, theme, size, look))
+
+
+def _read_beside(
+    bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
+) -> Iterable[str]:
+    """The runs that an analysis reads beside those that its rows name."""
+    if not frame.height:
+        return ()
+    if any(each.name == "corpora" for each in analysis.parameters):
+        asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
+        with bank.answering():
+            return bank.frame_of(registry.statement("contents/runs_of_model"), asked)["name"]
+    if "run" not in frame.columns and "probe" in frame.columns:
+        # The rows of a probe name no run: the scores of the same probe do.
+        scores = bank.query("probe_accuracy", probe=frame["probe"][0])
+        return runs_named(scores, ("train_run", "test_run"))
+    return ()
 
 
 def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:

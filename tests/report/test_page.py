@@ -6,7 +6,7 @@ import base64
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,8 +20,10 @@ from attnbank.queries import open_bank
 from attnbank.queries.contents import Contents
 from attnbank.queries.formats import columns_as_text, csv_columns
 from attnbank.queries.pictures import THEMES
+from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.report.page import FIRST_ROWS, MOST_ROWS, dark_rules, inline, setup, turned
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.queries.sentences.showing import Figure
 from attnbank.sql.registry import find
 
 
@@ -146,8 +148,8 @@ def test_every_picture_says_the_numbers_of_its_rows(
         part = part[part.index("<svg") : part.index("</figure>")]
         root = ElementTree.fromstring(part[: part.rindex("</svg>") + len("</svg>")])
         assert each.drawn is not None
-        if each.drawn.analysis == "show":
-            _check_lines(root, each.drawn.rows)
+        if isinstance(each.drawn.picture, Figure):
+            _check_lines(root, each.drawn.picture.shown.panels)
         else:
             _check_marks(root, each.drawn.analysis, each.drawn.rows)
 
@@ -203,19 +205,25 @@ def _agrees(mark: Mapping[str, str], row: Mapping[str, object]) -> bool:
     return True
 
 
-def _check_lines(root: ElementTree.Element, frame: pl.DataFrame) -> None:
-    """The lines of a drawn sentence against its weights; those that are too faint are not drawn."""
-    weights = {
-        (str(start), "elsewhere" if end is None else str(end)): weight
-        for start, end, weight in frame.select("from_position", "to_position", "weight").rows()
-    }
-    lines = {
-        (each.get("data-from", ""), each.get("data-to", "")): float(each.get("data-weight", "nan"))
-        for each in root.iter("{http://www.w3.org/2000/svg}line")
-        if each.get("class") == "line"
-    }
-    assert lines == pytest.approx({place: weights[place] for place in lines}, rel=1e-8)
-    assert {place for place, weight in weights.items() if weight >= 0.01} <= {*lines}
+def _check_lines(root: ElementTree.Element, panels: Sequence[Panel]) -> None:
+    """The lines of drawn sentences against their weights; those too faint are not drawn."""
+    space = "{http://www.w3.org/2000/svg}"
+    drawn = [each for each in root.iter(f"{space}g") if each.get("class") == "panel"]
+    assert len(drawn) == len(panels) > 1
+    for element, panel in zip(drawn, panels, strict=True):
+        weights = {
+            (str(start), "elsewhere" if end == ELSEWHERE else str(end)): weight
+            for start, end, weight in panel.weights.rows()
+        }
+        lines = {
+            (each.get("data-from", ""), each.get("data-to", "")): float(
+                each.get("data-weight", "nan")
+            )
+            for each in element.iter(f"{space}line")
+            if each.get("class") == "line"
+        }
+        assert lines == pytest.approx({place: weights[place] for place in lines}, rel=1e-8)
+        assert {place for place, weight in weights.items() if weight >= 0.01} <= {*lines}
 
 
 def test_nothing_is_asked_for_elsewhere(html: str, found: Reader, tmp_path: Path) -> None:
