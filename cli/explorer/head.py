@@ -180,7 +180,7 @@ def _at_work(
             {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
         )  # fmt: skip
-    extent = found.filter(pl.col("dependents").is_not_null()).head(1)
+    extent = found.head(1).select("dependents", "errors").rows()
     errors = found.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
     errors = errors.group_by("breakdown", maintain_order=True).head(_VALUES)
 
@@ -193,10 +193,9 @@ def _at_work(
     links: dict[str, Link] = {"n": lambda row: to_examples(row["breakdown"], row["value"])}
     shown: dict[str, Any] = {}
     if context.is_live:
-        wrong = extent["errors"][0] if extent.height else 0
-        counts = {"Right": extent["dependents"][0] - wrong if extent.height else None}
+        dependents, wrong = extent[0] if extent else (0, 0)
         shown["more"] = {
-            "Right": (to_examples("right"), counts["Right"]),
+            "Right": (to_examples("right"), dependents - wrong),
             "Wrong": (to_examples("wrong"), wrong),
         }
         shown["thumbnails"] = _thumbnails(context, pair, found, of.name)

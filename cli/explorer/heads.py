@@ -12,6 +12,7 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
@@ -212,14 +213,26 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
     shown |= {"ends": ends([made], colouring), "rows": made.rows}
     shown |= {"command": context.command(asked, run=context.run)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
-    shown["figure"] = _figure(context, made.measure.analysis, run=context.run)
+    shown["figure"] = _figure(
+        context,
+        made.measure.analysis,
+        run=made.run,
+        relation=colouring.relation if colouring.by == "relation" else None,
+        stretch=colouring.stretch,
+    )
     shown |= _steps(context, made.run)
 
 
-def _figure(context: RequestContext, name: str, **given: str | None) -> Callable[[str], bytes]:
-    """What makes a file of the picture of an analysis."""
-    values: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    return lambda ending: context.bank.picture(name, **values).as_bytes(ending)
+def _figure(
+    context: RequestContext, name: str, *, stretch: bool = False, **given: str | None
+) -> Callable[[str], bytes]:
+    """What makes a file of the picture of an analysis, of the values that it takes."""
+    taken = {each.name for each in analyses()[name].parameters}
+    values: dict[str, Any] = {
+        key: value for key, value in given.items() if value is not None and key in taken
+    }
+    look = Look(stretch=stretch)
+    return lambda ending: context.bank.picture(name, look=look, **values).as_bytes(ending)
 
 
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:

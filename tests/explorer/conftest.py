@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from explored_pages import HOST, PORT, TOKEN
 from once import Once
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
-
-PORT = 8417
-TOKEN = "the-token"
-HOST = f"http://127.0.0.1:{PORT}"
 
 ODD = """# newdoc id = <img src=x onerror=alert(2)>
 # sent_id = "><script>alert(3)</script>

@@ -182,6 +182,38 @@ def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, addr
     visitor.context.close()
 
 
+def test_the_map_zooms_and_marks_heads_in_the_grid_too(browser: Any, address: str) -> None:
+    visitor = browsers.Visitor(browser, address, 1400, "light")
+    page = visitor.see("/map")
+    box = "document.querySelector('svg.map').getAttribute('viewBox').split(' ').map(Number)"
+    whole = page.evaluate(box)
+    page.get_by_role("button", name="Zoom in").click()
+    zoomed = page.evaluate(box)
+    assert zoomed[2] == pytest.approx(0.6 * whole[2], abs=1) and zoomed[0] > 0
+    page.get_by_role("button", name="All heads").click()
+    assert page.evaluate(box) == whole
+    place = page.locator("svg.map").bounding_box()
+    page.mouse.move(place["x"] + 3, place["y"] + 3)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] - 3, steps=4)
+    page.mouse.up()
+    left = page.evaluate(
+        "[...document.querySelectorAll('svg.map [data-head]')].filter("
+        "each => Number(each.dataset.x) <= 480).map(each => each.dataset.head)"
+    )
+    for where in ("svg.map", ".kindgrid"):
+        marked = page.locator(f"{where} .brushed").evaluate_all(
+            "all => all.map(each => each.dataset.head)"
+        )
+        assert 0 < len(marked) < 12 and sorted(marked) == sorted(left), where
+    page.locator("input.labels").uncheck()
+    assert page.locator("svg.map text").evaluate_all(
+        "all => all.every(each => getComputedStyle(each).display === 'none')"
+    )
+    assert visitor.said == []
+    visitor.context.close()
+
+
 def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
     page = visitor.see("/sentence", sentence="5", head="1-1,2-1")

@@ -8,16 +8,13 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from explored_pages import Read
+from explored_pages import HOST, PORT, TOKEN, Read
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
 
-PORT = 8417
-TOKEN = "the-token"
-HOST = f"http://127.0.0.1:{PORT}"
 REQUEST = "pattern { V -[obj]-> O }"
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import duckdb
 import pytest
-from explored_pages import Read
+from explored_pages import HOST, PORT, TOKEN, Read, seen
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run as run_command
@@ -19,17 +19,7 @@ from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
 from attnbank.sql.registry import every
 
-PORT = 8417
-TOKEN = "the-token"
-HOST = f"http://127.0.0.1:{PORT}"
 REQUEST = "pattern { V -[obj]-> O }"
-
-
-def _page(client: TestClient, path: str, /, **values: object) -> Read:
-    address = f"{path}?{urlencode(values)}" if values else path
-    answer = client.get(address)
-    assert answer.status_code == 200, answer.text
-    return Read(answer.text)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +34,7 @@ def _page(client: TestClient, path: str, /, **values: object) -> Read:
 def test_the_grid_has_the_rows_of_the_analysis(
     client: TestClient, explored: Path, by: str, analysis: str, column: str, given: dict[str, str]
 ) -> None:
-    page = _page(client, "/", by=by, **given)
+    page = seen(client, "/", by=by, **given)
     told = {
         found[1]: float(found[2])
         for tag, given_ in page.tags
@@ -86,7 +76,7 @@ def test_the_command_of_a_view_runs(
     given: dict[str, object],
     command: str,
 ) -> None:
-    text = " ".join(_page(client, path, **given).text.split())
+    text = " ".join(seen(client, path, **given).text.split())
     told = text.split("The command that gives this: ")[1].split(" Copy")[0]
     name, *words = shlex.split(told)
     assert (name, words[2]) == ("attnbank", command)
@@ -98,7 +88,7 @@ def test_the_command_of_a_view_runs(
 def test_a_run_of_a_training_has_a_slider_over_its_steps(
     explored: Path, tmp_path: Path, client: TestClient
 ) -> None:
-    assert not any("step" in str(given.get("class")) for _, given in _page(client, "/").tags)
+    assert not any("step" in str(given.get("class")) for _, given in seen(client, "/").tags)
     own = Path(shutil.copy(explored, tmp_path / "bank.duckdb"))
     with duckdb.connect(str(own)) as connection:  # a second run like the newest, a step earlier
         connection.execute("create temporary table newest as from run order by id desc limit 1")
@@ -117,7 +107,7 @@ def test_a_run_of_a_training_has_a_slider_over_its_steps(
     cache = BankCache(own, 30.0, 1_000_000_000)
     with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as opened:
         assert opened.get(f"/?token={TOKEN}").status_code == 200
-        page = _page(opened, "/", run=newest, by="entropy")
+        page = seen(opened, "/", run=newest, by="entropy")
     cache.close()
     slider = next(
         given for tag, given in page.tags if tag == "input" and given.get("class") == "step"
@@ -133,7 +123,7 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
         offsets = bank.query("offset_baseline")
         held_out = bank.query("best_head_held_out")
     one = held_out.row(0, named=True)
-    page = _page(client, f"/head/{one['layer']}-{one['head']}")
+    page = seen(client, f"/head/{one['layer']}-{one['head']}")
     rows = [row for row in page.rows if len(row) == 9 and row[1] in set(scores["direction"])]
     assert rows
     for relation, direction, n, accuracy, _, offset_accuracy, _, held, findable in rows:
@@ -162,7 +152,7 @@ def test_a_head_tells_what_got_worse_without_it(
 ) -> None:
     with open_bank(explored) as bank:
         (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
-    page = _page(client, "/head/2-3", run=runs["decoder"])
+    page = seen(client, "/head/2-3", run=runs["decoder"])
     assert "Without it" in page.text and f"Run: {runs['decoder']}" in page.text
     (shown,) = (each for each in page.rows if each[:2] == ["two", "two heads"])
     assert shown[2:4] == ["1-1, 2-3", "zero"]
@@ -170,7 +160,7 @@ def test_a_head_tells_what_got_worse_without_it(
         f"{row[name]:.3f}" for name in ("whole", "without", "difference", "p")
     ]
     for head, run in (("2-2", runs["decoder"]), ("2-3", runs["single"])):
-        assert "Without it" not in _page(client, f"/head/{head}", run=run).text
+        assert "Without it" not in seen(client, f"/head/{head}", run=run).text
 
 
 @pytest.mark.usual("dependent_to_head")
@@ -182,7 +172,7 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
         row = bank.query("head_accuracy", relation="obj").sort("accuracy").row(-1, named=True)
         of_head = bank.query("head_accuracy", relation="obj").filter(layer=row["layer"],
             head=row["head"], direction=direction).row(0, named=True)  # fmt: skip
-    page = _page(client, f"/head/{row['layer']}-{row['head']}", relation="obj", direction=direction)
+    page = seen(client, f"/head/{row['layer']}-{row['head']}", relation="obj", direction=direction)
     lines = [link for link in page.links if link.startswith("/sentence?") and "hit=" in link]
     right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
     assert len(lines) == right + wrong
@@ -191,12 +181,12 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
         forms = set(bank.sql("select '[' || form || ']' from word").to_series())
     marked = {each for each in forms if each in page.text}
     assert marked and page.text.count("[") >= len(lines)  # a word of each at the least
-    shown = _page(client, lines[0])
+    shown = seen(client, lines[0])
     assert "What each word looks at most" in shown.text
 
 
 def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[str, str]) -> None:
-    page = _page(client, "/map")
+    page = seen(client, "/map")
     with open_bank(explored) as bank:
         heads = bank.query("head_embedding").height
     assert sum(link.startswith("/head/") for link in page.links) == 3 * heads  # map, grid and table
@@ -206,28 +196,28 @@ def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[s
 def test_sentences_are_those_that_find_finds(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
         found = bank.find(REQUEST, context=False)
-    page = _page(client, "/sentences", pattern=REQUEST, limit=500)
+    page = seen(client, "/sentences", pattern=REQUEST, limit=500)
     names = [row[0] for row in page.rows[1:]]
     assert names == found["sent_id"].to_list()
     assert f"{found.height} hits." in page.text
-    few = _page(client, "/sentences", pattern=REQUEST, limit=3)
+    few = seen(client, "/sentences", pattern=REQUEST, limit=3)
     assert [row[0] for row in few.rows[1:]] == names[:3]
     assert f"Hits 1 to 3 of {found.height}" in few.text
-    sample = _page(client, "/sentences", pattern=REQUEST, limit=3, sample=1)
+    sample = seen(client, "/sentences", pattern=REQUEST, limit=3, sample=1)
     assert len(sample.rows) == 4
 
 
 def test_counts_are_those_of_count(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
         found = bank.count(REQUEST, by="O.upos")
-    page = _page(client, "/sentences", pattern=REQUEST, by="O.upos")
+    page = seen(client, "/sentences", pattern=REQUEST, by="O.upos")
     expected = [[row["O.upos"] or "", str(row["n"])] for row in found.to_dicts()]
     assert [row[:2] for row in page.rows[1:]] == expected
 
 
 def test_a_request_about_attention_names_its_run(client: TestClient, runs: dict[str, str]) -> None:
     text = "pattern { V -[obj]-> O; O =[1-1]=> V }"
-    page = _page(client, "/sentences", pattern=text, run=runs["decoder"])
+    page = seen(client, "/sentences", pattern=text, run=runs["decoder"])
     assert f"Run: {runs['decoder']}" in page.text
 
 
@@ -235,7 +225,7 @@ def test_a_sentence_has_the_lines_of_show(client: TestClient, explored: Path) ->
     with open_bank(explored) as bank:
         name = bank.find(REQUEST, limit=1, context=False)["sent_id"][0]
         shown = bank.show(name, "1-1", relation="obj")
-    page = _page(client, "/sentence", sentence=name, head="1-1", relation="obj")
+    page = seen(client, "/sentence", sentence=name, head="1-1", relation="obj")
     drawn = [
         given["data-weight"] for tag, given in page.tags
         if tag == "line" and given.get("class") == "line"
@@ -249,7 +239,7 @@ def test_a_sentence_has_the_lines_of_show(client: TestClient, explored: Path) ->
 def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
     client: TestClient, runs: dict[str, str]
 ) -> None:
-    page = _page(client, "/sentence", sentence="1", head="1-1", decoded="head", coreference=1,
+    page = seen(client, "/sentence", sentence="1", head="1-1", decoded="head", coreference=1,
                  run=runs["odd"])  # fmt: skip
     drawn = [given for _, given in page.tags if given.get("class") == "displacy"]
     assert len(drawn) == 2, "the gold one, and the one that was decoded"
@@ -260,7 +250,7 @@ def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
 def test_two_runs_stand_side_by_side(
     client: TestClient, explored: Path, runs: dict[str, str]
 ) -> None:
-    page = _page(client, "/compare", run_a=runs["single"], run_b=runs["decoder"])
+    page = seen(client, "/compare", run_a=runs["single"], run_b=runs["decoder"])
     with open_bank(explored) as bank:
         found = bank.query("compare_runs", run_a=runs["single"], run_b=runs["decoder"])
     names = ["relation", "n"]
@@ -271,12 +261,12 @@ def test_two_runs_stand_side_by_side(
         assert any(f"run={runs[run].replace('/', '%2F')}" in link for link in page.links)
 
 
-def test_every_analysis_has_a_page(client: TestClient) -> None:
-    index = _page(client, "/tables")
+def test_every_analysis_has_aseen(client: TestClient) -> None:
+    index = seen(client, "/tables")
     names = [link.removeprefix("/tables/") for link in index.links if link.startswith("/tables/")]
     assert set(names) == set(every())
     for name in ("table_1", "head_function", "gold_dependency", "figure_6"):
-        page = _page(client, f"/tables/{name}")
+        page = seen(client, f"/tables/{name}")
         assert name in page.text and len(page.rows) > 1
 
 
@@ -287,9 +277,9 @@ def test_a_table_is_that_of_the_analysis_and_cut_with_a_word(
         found = bank.query("best_head", relation="obj", min_count=1)
         long = bank.query("head_accuracy").height
     assert long > 500
-    page = _page(client, "/tables/best_head", relation="obj", min_count=1)
+    page = seen(client, "/tables/best_head", relation="obj", min_count=1)
     assert page.rows[1][:2] == ["obj", str(found["n"][0])]
-    cut = _page(client, "/tables/head_accuracy")
+    cut = seen(client, "/tables/head_accuracy")
     assert len(cut.rows) == 501
     assert f"Rows 1 to 500 of {long:,}" in cut.text
 
@@ -299,20 +289,20 @@ def test_a_picture_is_drawn_here(client: TestClient, theme: str) -> None:
     answer = client.get(f"/pictures/best_head?min_count=1&theme={theme}")
     assert answer.status_code == 200 and answer.headers["content-type"] == "image/svg+xml"
     assert answer.text.startswith("<svg") and "<script" not in answer.text
-    page = _page(client, "/tables/best_head", min_count=1)
+    page = seen(client, "/tables/best_head", min_count=1)
     images = [given for tag, given in page.tags if tag in ("img", "source")]
     assert len(images) == 2
 
 
 def test_a_statement_has_its_rows(client: TestClient) -> None:
-    page = _page(client, "/sql", statement="select i as n, i / 2 as half from range(3) as r(i)")
+    page = seen(client, "/sql", statement="select i as n, i / 2 as half from range(3) as r(i)")
     assert page.rows == [["n", "half"], ["0", "0.000"], ["1", "0.500"], ["2", "1.000"]]
-    cut = _page(client, "/sql", statement="select i from range(100000) as r(i)")
+    cut = seen(client, "/sql", statement="select i from range(100000) as r(i)")
     assert len(cut.rows) == 501 and "Rows 1 to 500 of the first 10,000" in cut.text
 
 
 def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
-    page = _page(client, "/bank")
+    page = seen(client, "/bank")
     assert all(name in page.text for name in runs.values())
     assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
 
@@ -376,7 +366,7 @@ def test_the_errors_of_a_head_are_those_of_the_analysis(
 ) -> None:
     with open_bank(explored) as bank:
         found = bank.query("head_error", head="1-2", relation=relation, direction=direction)
-    page = _page(client, "/head/1-2", relation=relation, direction=direction)
+    page = seen(client, "/head/1-2", relation=relation, direction=direction)
     start = next(at for at, row in enumerate(page.rows) if row[:2] == ["breakdown", "value"])
     rows = [row for row in page.rows[start + 1 :] if row[0] in ("relation", "upos", "distance")]
     best = found.group_by("breakdown", maintain_order=True).head(5)
@@ -390,11 +380,11 @@ def test_the_errors_of_a_head_are_those_of_the_analysis(
 
 
 def test_an_example_is_opened_with_its_words_marked(client: TestClient) -> None:
-    page = _page(client, "/head/1-2", relation="obj")
+    page = seen(client, "/head/1-2", relation="obj")
     links = [link for link in page.links if link.startswith("/sentence?")]
-    assert links and all(len(_page(client, link).marked) == 2 for link in links[:4])
+    assert links and all(len(seen(client, link).marked) == 2 for link in links[:4])
 
 
 def test_a_relation_that_no_word_has_is_told_on_the_page_of_a_head(client: TestClient) -> None:
-    page = _page(client, "/head/1-2", relation="objx")
+    page = seen(client, "/head/1-2", relation="objx")
     assert "has the relation objx" in page.text and "Did you mean obj" in page.text

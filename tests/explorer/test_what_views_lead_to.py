@@ -5,36 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import polars as pl
 import pytest
-from explored_pages import Read
+from explored_pages import HOST, PORT, TOKEN, Read, seen
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
-from attnbank.queries.pictures.encodings import encodings
+from attnbank.queries.pictures import Look
+from attnbank.queries.pictures.encodings import encodings, in_order
+from attnbank.sql import registry
 
-PORT = 8417
-TOKEN = "the-token"
-HOST = f"http://127.0.0.1:{PORT}"
 REQUEST = "pattern { V -[obj]-> O }"
-
-
-def _page(client: TestClient, path: str, /, **values: object) -> Read:
-    address = f"{path}?{urlencode(values)}" if values else path
-    answer = client.get(address)
-    assert answer.status_code == 200, answer.text
-    return Read(answer.text)
 
 
 @pytest.mark.parametrize(
     ("path", "given"),
     [
-        ("/", {"by": "entropy"}),
+        ("/", {"by": "entropy", "stretch": 1}),
+        ("/", {"relation": "obj"}),
         ("/map", {}),
         ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
@@ -44,12 +37,40 @@ def _page(client: TestClient, path: str, /, **values: object) -> Read:
 def test_a_view_with_a_picture_gives_it_as_a_file(
     client: TestClient, path: str, given: dict[str, object]
 ) -> None:
-    page = _page(client, path, **given)
+    page = seen(client, path, **given)
     for kind, begin in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
         (address,) = (each for each in page.links if f"as={kind}" in each)
         answer = client.get(address)
         assert answer.status_code == 200 and answer.content.startswith(begin), address
         assert f'.{kind}"' in answer.headers["content-disposition"]
+
+
+def test_the_file_shows_what_the_view_shows(client: TestClient, explored: Path) -> None:
+    """The relation that was asked for, with the colours stretched as in the grid."""
+    files = {
+        stretch: client.get(f"/?by=relation&relation=obj&stretch={stretch}&as=svg").text
+        for stretch in ("", "1")
+    }
+    with open_bank(explored) as bank:
+        for stretch, text in files.items():
+            look = Look(stretch=bool(stretch))
+            made = bank.picture("head_accuracy", relation="obj", look=look)
+            assert text == made.as_bytes(".svg").decode()
+    assert files[""] != files["1"]
+
+
+def test_a_head_that_is_always_right_pages_on_too(client: TestClient, explored: Path) -> None:
+    """How many there are was once read from the rows of errors, of which such a head has none."""
+    with open_bank(explored) as bank:
+        run = bank.run_of("head_error")
+        assert run is not None
+        found = bank.frame_of(
+            registry.statement("examples/at_work"),
+            {"run": run.name, "relation": "obj", "layer": 1, "head": 1,
+             "direction": "dependent_to_head", "most": 3},
+        )  # fmt: skip
+    assert found["dependents"].null_count() == found["errors"].null_count() == 0
+    assert found.filter(pl.col("breakdown").is_in(["right", "wrong"])).height > 0
 
 
 def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
@@ -83,7 +104,7 @@ def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direc
     """Each number of the table is that of the sentences behind it, and all of them are there."""
     with open_bank(explored) as bank:
         errors = bank.query("head_error", relation="all", head="3-2", direction=direction)
-    page = _page(client, "/head/3-2", relation="all", direction=direction)
+    page = seen(client, "/head/3-2", relation="all", direction=direction)
     links = [each for each in page.links if "/examples" in each]
     asked = [parse_qs(urlsplit(each).query) for each in links]
     found = {(each["breakdown"][0], each.get("value", [""])[0]): link
@@ -98,7 +119,7 @@ def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direc
             wanted = errors["errors"][0]
         rows = list(csv.DictReader(io.StringIO(client.get(f"{address}&as=csv").text)))
         assert len(rows) == min(wanted or 0, 50), (breakdown, value)
-        told = _page(client, address)
+        told = seen(client, address)
         assert len([each for each in told.links if each.startswith("/sentence?")]) == len(rows)
         if (wanted or 0) > 50:
             assert f"of {wanted}" in told.text
@@ -110,17 +131,19 @@ def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: P
     asked = {"relation": "all", "direction": "dependent_to_head", "breakdown": "wrong"}
     with open_bank(explored) as bank:
         errors = bank.query("head_error", relation="all", head="3-2")["errors"][0]
-    seen: list[str] = []
+    links: list[str] = []
     address: str | None = f"/head/3-2/examples?{urlencode(asked)}"
     while address:
-        page = _page(client, address)
-        seen += [each for each in page.links if each.startswith("/sentence?")]
-        address = next((each for each in page.links if f"page={1 + len(seen) // 50}" in each), None)
-        address = address if len(seen) % 50 == 0 else None
-    assert len(seen) == errors > 50
+        page = seen(client, address)
+        links += [each for each in page.links if each.startswith("/sentence?")]
+        address = next(
+            (each for each in page.links if f"page={1 + len(links) // 50}" in each), None
+        )
+        address = address if len(links) % 50 == 0 else None
+    assert len(links) == errors > 50
     with open_bank(explored) as bank:
-        run = parse_qs(urlsplit(seen[0]).query)["run"][0]
-        for each in seen[:20]:
+        run = parse_qs(urlsplit(links[0]).query)["run"][0]
+        for each in links[:20]:
             given = {key: value[0] for key, value in parse_qs(urlsplit(each).query).items()}
             sentence, _, words = given["hit"].partition(":")
             shown = bank.show(int(sentence), "3-2", run=run).rows
@@ -134,10 +157,10 @@ def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: P
 def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Path) -> None:
     with open_bank(explored) as bank:
         counts = bank.count(REQUEST, by="O.upos")
-    page = _page(client, "/sentences", pattern=REQUEST, by="O.upos")
+    page = seen(client, "/sentences", pattern=REQUEST, by="O.upos")
     links = [each for each in page.links if "with" in each and "by=" not in each]
     numbers = [
-        int(re.search(r"([\d,]+) hits?\.", _page(client, each).text)[1].replace(",", ""))  # type: ignore[index]
+        int(re.search(r"([\d,]+) hits?\.", seen(client, each).text)[1].replace(",", ""))  # type: ignore[index]
         for each in links
     ]
     assert sorted(numbers) == sorted(counts["n"].to_list())
@@ -146,7 +169,7 @@ def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Pa
 def test_all_heads_on_one_sentence_are_small_maps(
     client: TestClient, explored: Path, runs: dict[str, str]
 ) -> None:
-    page = _page(client, "/model", sentence=5, run=runs["single"])
+    page = seen(client, "/model", sentence=5, run=runs["single"])
     with open_bank(explored) as bank:
         shown = bank.show(5, [f"{a}-{b}" for a in (1, 2, 3) for b in (1, 2, 3, 4)],
                           run=runs["single"])  # fmt: skip
@@ -160,7 +183,7 @@ def test_all_heads_on_one_sentence_are_small_maps(
 def test_the_overview_has_the_best_relation_of_each_head(
     client: TestClient, explored: Path
 ) -> None:
-    page = _page(client, "/overview")
+    page = seen(client, "/overview")
     with open_bank(explored) as bank:
         scores = bank.query("head_accuracy")
         run = scores["run"][0]
@@ -184,19 +207,26 @@ def test_the_overview_has_the_best_relation_of_each_head(
         and (found := re.match(r"Head (\d+-\d+): (.+)", given.get("aria-label") or ""))
     }
     assert told.keys() == wanted.keys()
-    kinds: Counter[str] = Counter()
+    drawn = {
+        found[1]: shape
+        for (tag, given), (_, shape) in zip(page.tags, page.tags[3:], strict=False)
+        if tag == "a" and (found := re.match(r"Head (\d+-\d+): ", given.get("aria-label") or ""))
+    }
+    positive = {name: kind for name, (gain, kind) in wanted.items() if gain > 1e-9}
+    styles = encodings(in_order(sorted({*positive.values(), "other"})))
     for name, (gain, relation) in wanted.items():
         if gain > 1e-9:
             assert told[name].startswith(f"{relation}, ") and f"{gain:.3f} above" in told[name]
-            kinds[relation] += 1
+            assert drawn[name]["d"] == styles[relation].shape
         elif gain < -1e-9:
             assert told[name] == "nothing better than an offset"
-    assert encodings(kinds)
+            assert drawn[name]["class"] == "rest"
+    assert positive and len(positive) < len(wanted)
 
 
 def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestClient) -> None:
-    fixed = _page(client, "/", relation="obj")
-    stretched = _page(client, "/", relation="obj", stretch=1)
+    fixed = seen(client, "/", relation="obj")
+    stretched = seen(client, "/", relation="obj", stretch=1)
 
     def classes(page: Read) -> set[int]:
         return {
@@ -204,9 +234,6 @@ def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestCl
             for tag, given in page.tags
             if tag == "td" and (found := re.fullmatch(r"v(\d+)", given.get("class") or ""))
         }
-
-    def value(text: str) -> list[float]:
-        return [float(each) for each in re.findall(r"\d-\d: ([\d.]+)", text)]
 
     shares = [
         float(found[1])
@@ -222,7 +249,7 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
     explored: Path, client: TestClient, runs: dict[str, str]
 ) -> None:
     before = explored.read_bytes()
-    page = _page(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
+    page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
                  run=runs["single"])  # fmt: skip
     assert page.text.count("[CLS]") >= 4 and "The bank's sentence" in page.text
     assert "<b>" not in " ".join(tag for tag, _ in page.tags) and "lamp" in page.text

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from explored_pages import HOST, PORT, TOKEN
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
-
-PORT = 8417
-TOKEN = "the-token"
-HOST = f"http://127.0.0.1:{PORT}"
 
 
 @pytest.fixture

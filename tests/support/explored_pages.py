@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+from starlette.testclient import TestClient
+
+PORT = 8417
+TOKEN = "the-token"
+HOST = f"http://127.0.0.1:{PORT}"
+
+
+def seen(client: TestClient, path: str, /, **values: object) -> Read:
+    """A page of the explorer, which answers."""
+    answer = client.get(f"{path}?{urlencode(values)}" if values else path)
+    assert answer.status_code == 200, answer.text
+    return Read(answer.text)
 
 
 class Read(HTMLParser):

@@ -65,8 +65,8 @@ select
     example.form as value,
     null as n,
     null as share,
-    null as errors,
-    null as dependents,
+    extent.errors,
+    extent.dependents,
     coalesce(sentence.name, cast(sentence.id as varchar)) as sent_id,
     example.sentence,
     dependent.index as dependent,
@@ -75,4 +75,5 @@ from example
 inner join sentence on sentence.id = example.sentence
 inner join word as dependent on dependent.id = example.dependent
 left join word as head on head.id = example.head
+cross join extent
 order by place, sentence, dependent, n desc, value
