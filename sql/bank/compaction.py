@@ -1,7 +1,8 @@
 """Compaction: how the unused space in a bank's file is given back to the disk.
 
 DuckDB gives back only the end of a file, no blocks within it. So a file of which more than a tenth
-is unused is copied into a new one beside it, which takes its name in one step.
+is unused, and enough to be worth a copy, is copied into a new one beside it, which takes its name
+in one step.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_UNUSED = 0.1
 """The largest share of a file that may stay unused, in [0, 1]."""
+
+LEAST_UNUSED = 4_000_000
+"""Fewer unused bytes than this may stay: a small bank would be copied after every command."""
 
 _LEFT_BY_CLOSING = 8 * 65_536
 """Bytes that may become unused when DuckDB writes its lists of blocks once more, on closing."""
@@ -61,7 +65,7 @@ def checkpoint_and_compact(
             return
         remove_parts(path.resolve())  # of a process that was killed while it compacted
         total, unused = space(connection, has_deleted=has_deleted)
-        if unused and unused + _LEFT_BY_CLOSING > MOST_UNUSED * total:
+        if unused >= LEAST_UNUSED and unused + _LEFT_BY_CLOSING > MOST_UNUSED * total:
             _copy(connection, path.resolve(), total, unused)
 
 

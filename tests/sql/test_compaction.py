@@ -17,6 +17,7 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run
+from attnbank.sql.bank import compaction
 from attnbank.sql.bank.compaction import (
     MOST_UNUSED,
     UnusedSpaceWarning,
@@ -44,6 +45,30 @@ def _is_tidy(path: Path) -> bool:
     return free <= max(MOST_UNUSED * total, LEFT_BY_CLOSING) and not list(
         path.parent.glob(f"*{path.name}?*")
     )
+
+
+@pytest.fixture(autouse=True)
+def any_space_is_worth_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The banks here are small."""
+    monkeypatch.setattr(compaction, "LEAST_UNUSED", 1)
+
+
+def test_a_small_bank_is_not_copied_for_little(
+    big: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only from the least on that is worth it."""
+    bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("delete from attention where sequence % 2 = 0")
+    sizes = []
+    for more in (1, 0):
+        connection = open_to_write(bank, "test")
+        total, unused = space(connection, has_deleted=True)
+        assert unused > MOST_UNUSED * total
+        monkeypatch.setattr(compaction, "LEAST_UNUSED", unused + more)
+        checkpoint_and_compact(connection, bank, has_deleted=True)
+        sizes.append(bank.stat().st_size)
+    assert sizes[1] < sizes[0] - 0.8 * unused and sizes[0] >= total
 
 
 @pytest.mark.slow
@@ -138,8 +163,10 @@ def _order(bank: Path) -> list[tuple[object, ...]]:
 CHILD = """
 import sys
 from pathlib import Path
+from attnbank.sql.bank import compaction
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.bank.compaction import checkpoint_and_compact
+compaction.LEAST_UNUSED = 1
 path = Path(sys.argv[1])
 connection = open_to_write(path, "test")
 connection.execute("delete from attention where sequence % 2 = 0")
