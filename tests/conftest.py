@@ -55,15 +55,22 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "" if seed is None else f"seed of the soak: {seed} (make soak SEED={seed} repeats it)"
 
 
+def _is_left_to(item: pytest.Item, marker: str, case: str) -> bool:
+    """Whether an item has the marker, and its case fits none of the patterns."""
+    found = item.get_closest_marker(marker)
+    return found is not None and not any(fnmatchcase(case, each) for each in found.args)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     is_slow = config.getoption("--slow")
     for item in items:
-        usual = item.get_closest_marker("usual")
         case = item.name.partition("[")[2].removesuffix("]")
-        is_unusual = usual is not None and not any(fnmatchcase(case, each) for each in usual.args)
+        is_unusual = _is_left_to(item, "usual", case)
         if is_unusual:
             item.add_marker(pytest.mark.slow)
+        if _is_left_to(item, "few", case):
+            item.add_marker(pytest.mark.soak)
         if "soak" in item.keywords:
             if config.getoption("--soak") is None:
                 item.add_marker(pytest.mark.skip(reason="takes hours: run with --soak"))

@@ -100,10 +100,6 @@ def _sample(sample: Path) -> slow.Corpus:
     return slow.conllu(sorted(sample.glob("*.conllu")))
 
 
-def _litbank(corpora: Path) -> slow.Corpus:
-    return slow.litbank(sorted((corpora / "litbank").glob("*.conll")))
-
-
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory, sample: Path) -> Iterator[Case]:
     bank = _make(tmp_path_factory.mktemp("coreference"), sample)
@@ -483,7 +479,17 @@ def test_on_gum(tmp_path: Path, corpora: Path) -> None:
         assert best > 0.3 and rules > 0.1
 
 
-@pytest.mark.slow
-def test_on_litbank(tmp_path: Path, corpora: Path) -> None:
-    with duckdb.connect(str(_make(tmp_path, corpora / "litbank")), read_only=True) as connection:
-        _check_all(connection, _litbank(corpora))
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(3, marks=pytest.mark.slow, id="few"),
+        pytest.param(None, marks=pytest.mark.soak, id="all"),
+    ],
+)
+def test_on_litbank(tmp_path: Path, corpora: Path, count: int | None) -> None:
+    folder = tmp_path / "litbank"
+    folder.mkdir()
+    for each in sorted((corpora / "litbank").glob("*.conll"))[:count]:
+        (folder / each.name).symlink_to(each)
+    with duckdb.connect(str(_make(tmp_path, folder)), read_only=True) as connection:
+        _check_all(connection, slow.litbank(sorted(folder.glob("*.conll"))))

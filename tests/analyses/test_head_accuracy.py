@@ -69,16 +69,19 @@ def _counts(
     return {tuple(row[:4]): (row[4], row[5]) for row in rows}
 
 
-def _compare(path: Path, corpus: Path, model: str, subword: str, **split: Any) -> Counts:
-    with _bank(path, corpus, model, subword=subword) as connection:
-        return _compare_bank(connection, corpus, model, subword, **split)
+def _compare(
+    path: Path, corpus: Path, model: str, subword: str, limit: int | None = None, **split: Any
+) -> Counts:
+    with _bank(path, corpus, model, subword=subword, limit=limit) as connection:
+        return _compare_bank(connection, corpus, model, subword, limit, **split)
 
 
 def _compare_bank(
-    connection: duckdb.DuckDBPyConnection, corpus: Path, model: str, subword: str, **split: Any
-) -> Counts:
+    connection: duckdb.DuckDBPyConnection, corpus: Path, model: str, subword: str,
+    limit: int | None = None, **split: Any,
+) -> Counts:  # fmt: skip
     files = sorted(corpus.glob("*.conllu")) if corpus.is_dir() else [corpus]
-    trees = slow.trees(files)
+    trees = slow.trees(files)[:limit]
     tokenizer, module = _slow_model(model)
     kept = connection.execute("select count(*) from sequence").fetchone()
     assert kept == (len(trees),)  # so that a row of skipped sentences cannot hide
@@ -226,14 +229,20 @@ def test_on_gum(gum: duckdb.DuckDBPyConnection, corpora: Path) -> None:
     _compare_bank(gum, corpora / "gum-dev.conllu", MINILM, "mean")
 
 
-@pytest.mark.slow
-def test_first_pieces_on_gum(tmp_path: Path, corpora: Path) -> None:
-    _compare(tmp_path / "b.duckdb", corpora / "gum-dev.conllu", MINILM, "first")
+LIMITS = [
+    pytest.param(250, marks=pytest.mark.slow, id="few"),
+    pytest.param(None, marks=pytest.mark.soak, id="all"),
+]
 
 
-@pytest.mark.slow
-def test_on_ewt(tmp_path: Path, corpora: Path) -> None:
-    _compare(tmp_path / "b.duckdb", corpora / "ewt-dev.conllu", MINILM, "mean")
+@pytest.mark.parametrize("limit", LIMITS)
+def test_first_pieces_on_gum(tmp_path: Path, corpora: Path, limit: int | None) -> None:
+    _compare(tmp_path / "b.duckdb", corpora / "gum-dev.conllu", MINILM, "first", limit)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_on_ewt(tmp_path: Path, corpora: Path, limit: int | None) -> None:
+    _compare(tmp_path / "b.duckdb", corpora / "ewt-dev.conllu", MINILM, "mean", limit)
 
 
 @pytest.mark.slow

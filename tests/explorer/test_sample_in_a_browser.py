@@ -53,7 +53,11 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     ("width", "scheme", "looks_for_faults"),
-    [(1400, "light", False), (360, "dark", False), (1000, "dark", True)],
+    [
+        pytest.param(1400, "light", False, marks=pytest.mark.soak),
+        pytest.param(360, "dark", False, marks=pytest.mark.soak),
+        (1000, "dark", True),
+    ],
 )
 def test_a_walk_through_every_view(
     browser: Any, address: str, width: int, scheme: str, looks_for_faults: bool

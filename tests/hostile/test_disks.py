@@ -94,7 +94,7 @@ def sizes(case: Case, count: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
-    [*((name, SIZES) for name in NAMES), ("demo", 2)],
+    [*((name, SIZES) for name in NAMES), ("demo", 1)],
 )
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
     own = case(name)

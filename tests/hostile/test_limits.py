@@ -99,6 +99,7 @@ def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.few("rows*csv", "a text*", "long texts*", "a sort*", "a window*", "long lists-parquet")
 @pytest.mark.parametrize(
     ("what", "format_"),
     [

@@ -353,8 +353,8 @@ def slow_inputs(
 @pytest.mark.parametrize(
     "truncate",
     [
-        pytest.param(True, marks=pytest.mark.soak, id="first"),
-        pytest.param(False, marks=pytest.mark.slow, id="all"),
+        pytest.param(True, marks=pytest.mark.slow, id="first"),
+        pytest.param(False, marks=pytest.mark.soak, id="all"),
     ],
 )
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:

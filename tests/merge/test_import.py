@@ -365,14 +365,17 @@ def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
 
 
 @pytest.mark.slow
-def test_forged_files_end_in_one_line(exported: Path, forked: Forked, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [3, pytest.param(25, marks=pytest.mark.soak)])
+def test_forged_files_end_in_one_line(
+    exported: Path, forked: Forked, tmp_path: Path, count: int
+) -> None:
     """Files that were changed together with their digests: the manifest cannot tell."""
     names = ["word.parquet", "attention/run=1/rows.parquet", "run.parquet", "sentence.parquet"]
     rng, outcomes = random.Random(0), set()
     command = ["-b", str(tmp_path / "new.duckdb"), "import", str(exported), "-q"]
     for name in names:
         content = (exported / name).read_bytes()
-        for at in rng.sample(range(len(content)), 15):
+        for at in rng.sample(range(len(content)), count):
             made = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
             (exported / name).write_bytes(made)
             _forge(exported, lambda manifest: None)

@@ -211,13 +211,8 @@ def test_other_processors_take_other_words_at_near_ties_only(tmp_path: Path, sam
     _check(difference(first, other), "SSE")
 
 
-@pytest.mark.parametrize(
-    "processor",
-    [
-        pytest.param("AVX2", marks=pytest.mark.slow),
-        *(pytest.param(each, marks=pytest.mark.soak) for each in ("SSE", "two threads")),
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("processor", ["AVX2", "SSE", "two threads"])
 def test_on_gum(tmp_path: Path, corpora: Path, processor: str) -> None:
     """On real text, with 2 million peaks, some near ties do change places."""
     corpus = corpora / "gum-dev.conllu"

@@ -27,8 +27,9 @@ from attnbank.sql.bank.opening import open_to_write
 SENTENCES = 100
 CORPORA = ("gum", "fr", "he", "zh")
 TOKENIZERS = (MINILM, "smollm2", "mistral_tokenizer")
+USUAL = (("he", MINILM), ("he", "smollm2"), ("gum", MINILM))
 READ = [
-    pytest.param(*each, marks=() if each[0] in ("he", "gum") else pytest.mark.slow)
+    pytest.param(*each, marks=() if each in USUAL else pytest.mark.slow)
     for each in itertools.product(CORPORA, TOKENIZERS)
 ]
 
