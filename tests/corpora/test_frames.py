@@ -43,6 +43,7 @@ def _ask(bank: Path, statement: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev"])
+@pytest.mark.usual("he-dev")
 def test_a_treebank_as_a_frame_gives_the_same_tables(name: str, tmp_path: Path) -> None:
     folder = real_text.find()
     if folder is None:

@@ -189,6 +189,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
+@pytest.mark.usual("no head", "columns", "writes", "relation", "twice", "file")
 def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags, told = WRONG[what]
     assert _ablate(bank, *flags) in (1, 2)

@@ -236,6 +236,7 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
     assert any("The probe 1 (attention)" in each for each in done.notes)
 
 
+@pytest.mark.slow
 def test_decoded_trees_go_with_their_sentences(
     sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

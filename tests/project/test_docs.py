@@ -28,8 +28,8 @@ from generator.example import printed
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [page.relative_to(ROOT / "docs").as_posix() for page in readme_blocks.pages()]
-LONG = ("how-to/ask-larger-models.md", "how-to/compare-languages.md")
-"""Pages whose models read whole treebanks for minutes."""
+LONG = ("how-to/ask-larger-models.md", "how-to/compare-languages.md", "how-to/turn-heads-off.md")
+"""Pages whose models read for minutes."""
 
 TRAINED = ("how-to/train-probes.md",)
 """Pages with figures of a training, whose rounding is handed on from step to step."""

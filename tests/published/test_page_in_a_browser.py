@@ -81,6 +81,7 @@ def runs(published: Path) -> list[str]:
     return [decoder, odd, encoder, peaks]
 
 
+@pytest.mark.few("dark-360", "light-1400")
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_whole_at_every_size(

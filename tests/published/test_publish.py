@@ -221,7 +221,7 @@ def test_killed_at_any_time_the_same_command_ends_it(
 ) -> None:
     command = [sys.executable, "-m", "attnbank", "-b", str(two_runs), "publish", "site",
                "--name", "odd", "--run", "stories/tiny-bert"]  # fmt: skip
-    for after, number in ((2, signal.SIGKILL), (9, signal.SIGINT), (20, signal.SIGKILL)):
+    for after, number in ((2, signal.SIGKILL), (6, signal.SIGINT)):
         running = subprocess.Popen(
             command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

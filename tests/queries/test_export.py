@@ -210,6 +210,7 @@ HOSTILE = "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank"
 
 
 @pytest.mark.slow
+@pytest.mark.few("*-python", "my table-*", "* copy *")
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize(
     "name", ["my table", HOSTILE, 'a"b', "it's", "..", "../up", "x/y", "*", "ß" * 200, "CON"]

@@ -35,6 +35,7 @@ def _commands() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", _commands(), ids=lambda words: " ".join(words[:2]))
+@pytest.mark.usual("plot head_accuracy", "plot best_head", "show sample_story-1")
 def test_letters_and_lines_have_the_size_of_print(
     shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_what_looks_at_a_word_most(shown_bank: Path, run_names: dict[str, str]) 
 
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 @pytest.mark.parametrize("run", ["single", "decoder"])
+@pytest.mark.usual("single-head*", "decoder-dep*")
 def test_marks_are_those_that_head_accuracy_counts(
     shown_bank: Path, run_names: dict[str, str], run: str, direction: Any
 ) -> None:

@@ -124,6 +124,7 @@ def _assert_same_bank(
     [{}, {"unit": "token"}, {"subword": "first"}, {"keep": "peaks"}, {"decimals": 5}],
     ids=lambda more: "-".join(map(str, more.values())) or "plain",
 )
+@pytest.mark.usual("plain", "token")
 def test_the_same_model_gives_the_same_bank(
     more: dict[str, Any], stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_the_same_model_gives_the_same_bank(
 
 
 @pytest.mark.parametrize("more", [{}, {"unit": "token"}, {"keep": "peaks"}], ids=str)
+@pytest.mark.usual("{}")
 def test_the_same_decoder_gives_the_same_bank(
     more: dict[str, Any], stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -400,6 +402,7 @@ def test_numbers_of_any_type_and_layout(bank: Path) -> None:
         (lambda even: 1.0, "have the shape"),
     ],
 )
+@pytest.mark.usual("*not finite0", "*sum to*", "*type complex*", "*shape2", "*no memory*")
 def test_what_is_not_a_map_loses_nothing(
     maps: Callable[[np.ndarray], Any], fact: str, bank: Path
 ) -> None:

@@ -138,6 +138,7 @@ def _hidden(weights: dict[Row, np.ndarray], layer: int, head: int) -> float:
 
 @pytest.mark.parametrize("name", ["minilm", "decoder", "norms"])
 @pytest.mark.parametrize("sign", [">", ">=", "<", "<="])
+@pytest.mark.usual(">-minilm", ">=-decoder", "<=-norms", "<-minilm")
 def test_a_threshold_is_answered_as_by_all_weights_or_refused(
     banks: dict[str, tuple[Path, Path, Path]], name: str, sign: str
 ) -> None:
@@ -273,6 +274,7 @@ def test_what_is_kept_whole_answers_steps_requests_and_pictures(
         assert_frame_equal(shown[1].weights, shown[0].weights)
 
 
+@pytest.mark.slow
 def test_merged_exported_imported_and_deleted(
     banks: dict[str, tuple[Path, Path, Path]], tmp_path: Path
 ) -> None:

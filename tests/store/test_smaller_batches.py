@@ -178,6 +178,7 @@ ingest(options, told)
 """It stops itself when the first batch is written."""
 
 
+@pytest.mark.slow
 def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batches(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
