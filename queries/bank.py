@@ -357,6 +357,7 @@ class Bank(Requests):
         head: str | Sequence[str] = (),
         *,
         layer: int | None = None,
+        mean: bool = False,
         run: str | int | None = None,
         corpus: str | None = None,
         relation: str | None = None,
@@ -376,25 +377,25 @@ class Bank(Requests):
 
         `sentence` is its number (sentence.id), its name (sent_id), or a request of `find`, of which
         the first `hits` sentences are shown, the matched words marked. `head` is "3-1" or several;
-        `layer` is all heads of one. The gold arcs of a `relation` (obj, all, or a saved one) are
-        drawn in colour, with the `direction` head_to_dependent from the head, with later_to_earlier
-        from the later of the two. `coreference` colours the mentions of each entity, `tree` adds
-        the tree; `decoded` (head, layer, all or ensemble) adds that and the trees that `compute
-        attention_tree` made of each head that is shown, its layer, all heads, or an ensemble.
-        Without `special` special tokens are left out. `words` are the first and the last index to
-        show, `before` is how many sentences of the same input are drawn above, the words of
-        `matched` are marked, and weights under `least` are not drawn. The run is chosen as for
-        an analysis, among those over the sentence's corpus.
+        `layer` is all heads of one; with `mean` their mean is shown. The gold arcs of a `relation`
+        (obj, all, or a saved one) are drawn in colour, with the `direction` head_to_dependent from
+        the head, with later_to_earlier from the later of the two. `coreference` colours the
+        mentions of each entity, `tree` adds the tree; `decoded` (head, layer, all or ensemble) adds
+        that and the trees that `compute attention_tree` made of each head that is shown, its layer,
+        all heads, or an ensemble. Without `special` special tokens are left out. `words` are the
+        first and the last index to show, `before` is how many sentences of the same input are drawn
+        above, the words of `matched` are marked, and weights under `least` are not drawn. The run
+        is chosen as for an analysis, among those over the sentence's corpus.
 
         Raises CallError for a sentence, head, relation or run that is not there, QueryError where
-        no run fits or it left the sentence out, and as `find`. Warns with AttnbankWarning where a
-        part is not shown.
+        no run fits, it left the sentence out, or a mean needs weights that it does not keep, and as
+        `find`. Warns with AttnbankWarning where a part is not shown.
         """
         from attnbank.queries.sentences.reading import ShowOptions
         from attnbank.queries.sentences.showing import show
 
         asked = ShowOptions(
-            sentence, head, layer=layer, run=run, corpus=corpus, relation=relation,
+            sentence, head, layer=layer, mean=mean, run=run, corpus=corpus, relation=relation,
             direction=direction, coreference=coreference, tree=tree, decoded=decoded,
             special=special, words=words, before=before, matched=matched, hits=hits, least=least,
             timeout=timeout,

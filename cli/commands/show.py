@@ -235,6 +235,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     metavar="LAYER-HEAD",
 )
 @option("--layer", "All heads of a layer.", type=int, metavar="N")
+@option("--mean", "One panel, of the mean of the heads that are named.", False)
 @option(
     "--relation",
     "Show the gold arcs of this relation (obj, all, or a saved one).",
@@ -335,7 +336,9 @@ def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
     with output.destination(ctx, binary=False) as file:
         output.write_heading(_heading(shown), format_, file)
         for panel in shown.panels:
-            output.write_heading(["", f"Head {panel.name} on {panel.sentence}"], format_, file)
+            output.write_heading(
+                ["", f"{panel.full_name.capitalize()} on {panel.sentence}"], format_, file
+            )
             made = _for_people(shown, panel)
             if width is not None and width < _NARROW:
                 made = made.drop(" ")
@@ -355,8 +358,8 @@ def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
 
     rows = shown.rows.filter(
         (pl.col("sent_id") == panel.sentence)
-        & (pl.col("layer") == panel.layer)
-        & (pl.col("head") == panel.head)
+        & pl.col("layer").eq_missing(panel.layer)
+        & pl.col("head").eq_missing(panel.head)
     )
     found = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
     is_here = pl.col(f"{found}_position").is_in(panel.words["position"].to_list())

@@ -194,6 +194,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
     name, heads = context.text("sentence").strip(), context.text("head").strip()
     relation = context.text("relation") or None
     asked: dict[str, Any] = {
+        "mean": context.flag("mean"),
         "direction": context.chosen("direction", DIRECTIONS),
         "coreference": context.flag("coreference"),
         "tree": context.flag("tree"),

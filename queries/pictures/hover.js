@@ -58,7 +58,7 @@
         const word = wordAt(panel, other, line.dataset[other]);
         return `${word ? textOf(word).textContent : ""} ${Number(line.dataset.weight).toFixed(3)}`;
       });
-      return `head ${panel.dataset.layer}-${panel.dataset.head}): ${parts.join(", ") || "no word much"}`;
+      return `${panel.dataset.name}): ${parts.join(", ") || "no word much"}`;
     };
 
     const show = (word) => {

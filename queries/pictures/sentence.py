@@ -36,22 +36,35 @@ class Panel:
     all that is not shown, and null for a weight that is not kept; `gold` (from_position,
     to_position, is_found) a row a gold arc that is asked for; `mentions` (entity, first, last,
     head), in positions, a row a mention of an entity that is mentioned more than once, the entities
-    numbered from 0. The `label` stands above it, beside the head.
+    numbered from 0. The `label` stands above it, beside the head. A panel of the mean of several
+    heads names them in `mean_of`, and has no layer and no head.
     """
 
     sentence: str
-    layer: int
-    head: int
+    layer: int | None
+    head: int | None
     words: pl.DataFrame
     weights: pl.DataFrame
     gold: pl.DataFrame
     mentions: pl.DataFrame
     label: str = ""
+    mean_of: tuple[tuple[int, int], ...] = ()
 
     @property
     def name(self) -> str:
-        """Return the head as the paper writes it: 3-1."""
-        return f"{self.layer}-{self.head}"
+        """Return the head as the paper writes it, 3-1, or which heads it is the mean of."""
+        if not self.mean_of:
+            return f"{self.layer}-{self.head}"
+        layers = {layer for layer, _ in self.mean_of}
+        if len(self.mean_of) <= _NAMED:
+            return f"mean of {', '.join(f'{layer}-{head}' for layer, head in self.mean_of)}"
+        those = f"mean of {len(self.mean_of)} heads"
+        return f"{those} of layer {layers.pop()}" if len(layers) == 1 else those
+
+    @property
+    def full_name(self) -> str:
+        """Return the name with what it is: head 3-1, or mean of 3-1, 5-2."""
+        return self.name if self.mean_of else f"head {self.name}"
 
     def largest(self, measure: str) -> float:
         """Return what is drawn as strongest: 1, or the largest there is where norms are drawn."""
@@ -87,6 +100,8 @@ class Facts:
         return "weight" if self.measure == "weights" else "share"
 
 
+_NAMED = 6
+"""Heads of a mean that its name has; of more it says how many."""
 MARGIN = 16.0
 GUTTER = 28.0
 """Between two panels."""
@@ -373,7 +388,7 @@ def title_of(panels: Sequence[Panel], facts: Facts) -> str:
     sentences = list(dict.fromkeys(each.sentence for each in panels))
     layers = {each.layer for each in panels}
     if len(heads) == 1:
-        those = f"Head {heads[0]}"
+        those = panels[0].full_name.capitalize()
     elif len(heads) > 4 and len(layers) == 1:
         those = f"The {len(heads)} heads of layer {layers.pop()}"
     else:
@@ -479,6 +494,7 @@ def _panel(
         "g", *parts, id=f"panel{number}", class_="panel",
         transform=f"translate({place.x:.1f} {place.y:.1f})",
         data_sentence=_plain(panel.sentence), data_layer=panel.layer, data_head=panel.head,
+        data_name=panel.full_name,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ class ShowOptions:
     sentence: str | int
     head: str | Sequence[str] = ()
     layer: int | None = None
+    mean: bool = False
     run: str | int | None = None
     corpus: str | None = None
     relation: str | None = None
@@ -200,8 +201,10 @@ def read(
     judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
     tops, panels = [], []
     is_causal = bool(_frame(bank, "facts", run=run.id)["is_causal"][0])
-    for layer, head in heads:
-        of_head = (pl.col("layer") == layer) & (pl.col("head") == head)
+    if asked.mean:
+        maps, peaks = _mean(maps, every)
+    for layer, head in [(None, None)] if asked.mean else heads:
+        of_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
         top = _tops(
             by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked,
             is_causal=is_causal,
@@ -213,7 +216,7 @@ def read(
             Panel(chosen.name, layer, head, found.words,
                   _lines(maps.filter(of_head), every, found.shown),
                   _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked),
-                  found.mentions)
+                  found.mentions, mean_of=tuple(heads) if asked.mean else ())
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
@@ -256,6 +259,40 @@ def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
             "The bank is damaged: the attention maps of an input are incomplete.",
             "Use an intact copy of it, or ingest again into a new file (-b FILE).",
         )
+
+
+def _mean(maps: pl.DataFrame, every: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The mean of attention maps, and its peaks, as the statements maps and peaks have them.
+
+    Of equal weights the leftmost is the peak, and what has no weight has none, as in table `peak`.
+    Raises QueryError where not every weight is kept.
+    """
+    import numpy as np  # late, as most commands need it for nothing
+
+    size = every.height
+    if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
+        raise QueryError(
+            "The run does not keep every weight, which a mean of heads needs.",
+            "Leave --mean out, or name a run that keeps its weights (--run).",
+        )
+    weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
+    places = every.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
+    among = weights[np.ix_(places, places)]
+    np.fill_diagonal(among, 0.0)
+    columns: dict[str, Any] = {"position": places}
+    for name, axis in (("most_attended", 1), ("most_attending", 0)):
+        most = among.max(axis=axis, initial=0.0)
+        at = places[among.argmax(axis=axis)] if len(places) else places
+        columns[name] = [
+            int(each) if weight > 0 else None for each, weight in zip(at, most, strict=True)
+        ]
+        columns[f"{name}_weight"] = most
+    types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
+    no_head = (pl.lit(None, pl.Int16).alias("layer"), pl.lit(None, pl.Int16).alias("head"))
+    made = maps.head(size).with_columns(
+        *no_head, pl.Series("weights", weights.tolist(), pl.List(pl.Float64))
+    )
+    return made, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
 def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:

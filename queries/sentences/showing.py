@@ -47,7 +47,8 @@ _AT_FIRST = 100
 class Shown:
     """What heads look at in one sentence, or in several; a notebook shows the picture.
 
-    `rows` has a row a sentence, head and word: what it looks at most, the weight, its gold head.
+    `rows` has a row a sentence, head and word: what it looks at most, the weight, its gold head;
+    layer and head are null where the mean of the heads is shown.
     `weights` has a row a sentence, head and pair of positions (to_position is null for all that is
     not shown). `marked` has the indexes (from 1) of the marked words by sentence.id.
     """
@@ -249,7 +250,7 @@ def show(bank: Requests, asked: ShowOptions) -> Shown:
         reading.check_relation(bank, asked.relation, taken)
         named = [asked.head] if isinstance(asked.head, str) else asked.head
         pairs = choosing.heads_of(taken, named, asked.layer)
-        if (panels := len(pairs) * len(chosen)) > MOST_PANELS:
+        if (panels := (1 if asked.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
             raise CallError(
                 f"{len(pairs)} heads on {len(chosen)} sentences make {panels} panels.",
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",

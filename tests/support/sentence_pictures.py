@@ -16,10 +16,13 @@ ISOLATES = str.maketrans("", "", "\u2067\u2069")
 
 @dataclass
 class Drawn:
-    """One panel: its lines by (from, to) with their attributes, its words, and its mentions."""
+    """One panel: its lines by (from, to) with their attributes, its words, and its mentions.
+
+    The head is None in a panel of the mean of several.
+    """
 
     sentence: str
-    head: tuple[int, int]
+    head: tuple[int, int] | None
     lines: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     right: list[str] = field(default_factory=list)
@@ -44,7 +47,9 @@ def panels(svg: str) -> list[Drawn]:
     for group in ET.fromstring(svg).iter(f"{SVG}g"):
         if group.get("class") != "panel":
             continue
-        head = int(group.attrib["data-layer"]), int(group.attrib["data-head"])
+        head = None
+        if "data-head" in group.attrib:
+            head = int(group.attrib["data-layer"]), int(group.attrib["data-head"])
         drawn = Drawn(group.attrib["data-sentence"], head)
         for line in group.iter(f"{SVG}line"):
             ends = line.attrib["data-from"], line.attrib["data-to"]

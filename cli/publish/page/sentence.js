@@ -188,7 +188,7 @@ function drawn(asking, { saved, byHead }) {
     svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
-    Object.assign(panel.dataset, { layer, head });
+    Object.assign(panel.dataset, { layer, head, name: `head ${layer}-${head}` });
     const arcs = goldArcs(asking, pairs, byHead[at].peaks);
     addLines(panel, linesOf(sheet, byHead[at].maps), arcs, { sheet, coreference, special, measure: run.measure });
     const figure = document.createElement("figure");
