@@ -67,10 +67,13 @@ _MOST_DRAWN = 10_000_000
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
-def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
+def ingest(
+    options: IngestOptions, on_progress: OnProgress = unheard, loaded: models.Model | None = None
+) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
-    An ingest that was interrupted goes on where it stopped; one that is complete adds nothing.
+    An ingest that was interrupted goes on where it stopped; one that is complete adds nothing. The
+    model may be `loaded` already, by these options.
 
     Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
     options that do not fit, ModelError for a model that does not return its attention, BankError if
@@ -78,7 +81,7 @@ def ingest(options: IngestOptions, on_progress: OnProgress = unheard) -> Report:
     """
     if options.series is not None:
         raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
-    return fill(options, on_progress, run_batches)
+    return fill(options, on_progress, run_batches, loaded=loaded)
 
 
 def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
@@ -99,6 +102,7 @@ def fill(
     on_progress: OnProgress,
     runs_batches: BatchRunner,
     series: Series | None = None,
+    loaded: models.Model | None = None,
 ) -> Report:
     """Do what `ingest` does, with another way to run the batches: see `run_batches`.
 
@@ -109,7 +113,10 @@ def fill(
     if options.repeat is None:
         corpus = corpora.find(options)
         problems = corpora.check_before(options.bank, corpus, on_progress)
-    model, masked = load_model(options)
+    if loaded is None:
+        model, masked = load_model(options)
+    else:
+        model, masked = loaded, masked_passes(loaded.masked_lm, options)
     model.facts = _of_series(model.facts, options, series)
     if options.repeat is not None:
         corpus = corpora.make(options, model.input_tokenizer)

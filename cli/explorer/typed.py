@@ -4,35 +4,56 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import markupsafe
 
+from attnbank.cli.explorer.bank_cache import notify
 from attnbank.cli.explorer.request import RequestContext
 from attnbank.queries import open_bank
 from attnbank.queries.sentences.choosing import run_over
 from attnbank.queries.sentences.showing import Shown
 from attnbank.sql.errors import CallError
 
+if TYPE_CHECKING:
+    from attnbank.ingest.models.loading import Model
+
 _LONGEST = 1000
 """Characters of a sentence that is read."""
 _MOST_HEADS = 16
+_MASKS = ("[MASK]", "<mask>")
+"""What models write for a word that they are not to see."""
 _STYLE = re.compile(r' style="[^"]*"')
+_reading = threading.Lock()  # a model that is read by two threads would hand over maps of both
 
 
 def view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show what heads look at in a text, beside a sentence of the bank if one is named."""
     text = " ".join(context.text("text").split())
     heads, beside = context.text("head", "1-1").strip(), context.text("sentence").strip()
-    shown |= {"text": text, "heads": heads, "sentence": beside, "model": _model(context)}
+    mean = context.flag("mean")
+    shown |= {"text": text, "heads": heads, "sentence": beside, "mean": mean}
+    asked = _asked(context)
+    shown |= {"model": asked.told, "masks": _MASKS}
     if not text:
         return
     if len(text) > _LONGEST:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
     names = heads.split(",")[:_MOST_HEADS]
+    model = _model(context, asked)
+    if asked.sha256 not in (None, model.facts.sha256):
+        notify(f"The model {asked.name} that is here is not the one that the run read.")
+    mask = None if model.input_tokenizer.mask is None else model.input_tokenizer.mask[1]
+    for each in _MASKS:
+        if each in text and each != mask:
+            has = "no mask" if mask is None else f"{mask} for a mask"
+            notify(f"The model has {has}: {each} was read as text.")
     found = context.handle.once(
-        ("typed", text, heads, shown["model"]), lambda: _read(text, names, shown["model"])
+        ("typed", text, heads, mean, asked), lambda: _read(text, names, mean, model)
     )
     shown |= {
         "drawn": _picture(found),
@@ -41,32 +62,81 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         "table": context.table(found.rows, {"sent_id": lambda row: None}),
     }
     if beside:
-        own = context.bank.show(beside, names, run=context.run, timeout=context.cache.seconds)
+        own = context.bank.show(
+            beside, names, mean=mean, run=context.run, timeout=context.cache.seconds
+        )
         shown |= {"own": _picture(own), "answered": own.run.name}
 
 
-def _model(context: RequestContext) -> str:
+class _Asked(NamedTuple):
+    """A model to load; of that of a run its digest is known."""
+
+    name: str
+    random_seed: int | None = None
+    revision: str | None = None
+    sha256: str | None = None
+
+    @property
+    def told(self) -> str:
+        return self.name if self.random_seed is None else f"{self.name} (random weights)"
+
+
+def _asked(context: RequestContext) -> _Asked:
     """The model that reads: the one that the explorer was given, else the one of the run."""
     if context.cache.model is not None:
-        return context.cache.model
+        return _Asked(context.cache.model)
     run = run_over(context.bank, context.run, None, None)
-    rows = context.bank.connection.execute(
-        "select model.name from run inner join model on model.id = run.model where run.id = $run",
-        {"run": run.id},
-    ).fetchall()
-    return str(rows[0][0])
+    return _Asked(
+        *context.bank.connection.execute(
+            "select model.name, model.random_seed, model.revision, model.sha256 from run"
+            " inner join model on model.id = run.model where run.id = $run",
+            {"run": run.id},
+        ).fetchall()[0]
+    )
 
 
-def _read(text: str, heads: list[str], model: str) -> Shown:
-    """What heads look at in a text. Raises ModelError where the model is not at hand."""
+def _model(context: RequestContext, asked: _Asked) -> Model:
+    """The model, loaded once until another is asked for. Raises ModelError where it is not here."""
+    import attnbank.ingest as ingesting  # late, as it imports torch
+
+    ingesting.wait_passively()
+    from attnbank.ingest.models.loading import load
+
+    handle, key = context.handle, ("typed by", asked)
+    for each in [*handle.answers]:
+        if each[0] == key[0] and each != key:
+            handle.forget(each)
+    return handle.once(
+        key, lambda: load(asked.name, random_seed=asked.random_seed, revision=asked.revision)
+    )
+
+
+def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
+    """What heads look at in a text, in which a mask stands for a word that is not seen."""
     from attnbank.ingest import IngestOptions, ingest
 
-    with tempfile.TemporaryDirectory(prefix="attnbank-typed-") as folder:
-        corpus, bank = Path(folder) / "typed.txt", Path(folder) / "typed.duckdb"
-        corpus.write_text(f"{text}\n", encoding="utf-8")
-        ingest(IngestOptions((str(corpus),), bank, model, format="lines", unit="token"))
+    own = model.input_tokenizer
+    words = _words(text, None if own.mask is None else own.mask[1])
+    rows = [
+        f"{number}\t{word}" + "\t_" * 7 + ("\t_" if is_last else "\tSpaceAfter=No")
+        for number, (word, is_last) in enumerate(words, start=1)
+    ]
+    with tempfile.TemporaryDirectory(prefix="attnbank-typed-") as folder, _reading:
+        corpus, bank = Path(folder) / "typed.conllu", Path(folder) / "typed.duckdb"
+        corpus.write_text("\n".join([*rows, "", ""]), encoding="utf-8")
+        reader = replace(model, input_tokenizer=replace(own, reads_mask=True))
+        ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=reader)
         with open_bank(bank) as opened:
-            return opened.show(1, heads)
+            return opened.show(1, heads, mean=mean)
+
+
+def _words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
+    """The words between white space, a mask apart from what it touches; does white space follow."""
+    for word in text.split():
+        parts = [word] if mask is None else re.split(f"({re.escape(mask)})", word)
+        parts = [each for each in parts if each]
+        for at, part in enumerate(parts, start=1):
+            yield part, at == len(parts)
 
 
 def _picture(found: Shown) -> markupsafe.Markup:

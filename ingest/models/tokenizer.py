@@ -109,6 +109,8 @@ class InputTokenizer:
     own_bos: int | None = None  # id of the tokenizer's own token for the beginning of a text
     bos: Special | None = None  # what is put before the text, where the tokenizer puts nothing
     first_word: FirstWord | None = None  # None where a token stands before it, or it is like others
+    mask: tuple[int, str] | None = None  # id and text of the token that stands for a hidden word
+    reads_mask: bool = False  # whether a word that is written like it is that token, and not text
 
     @classmethod
     def of(cls, tokenizer: Any) -> InputTokenizer:
@@ -118,7 +120,7 @@ class InputTokenizer:
             found = (getattr(tokenizer, name, None) for name in names)
             return frozenset(each for each in found if each is not None)
 
-        bos = tokenizer.bos_token_id
+        bos, mask = tokenizer.bos_token_id, tokenizer.mask_token_id
         copy = whole(tokenizer.backend_tokenizer)
         return cls(
             tokenizer=copy,
@@ -128,6 +130,7 @@ class InputTokenizer:
             padding=tokenizer.pad_token_id or 0,
             unknown=tokenizer.unk_token_id,
             own_bos=tokenizer.cls_token_id if bos is None else bos,
+            mask=None if mask is None else (mask, str(tokenizer.mask_token)),
         )
 
     @property
@@ -262,7 +265,9 @@ class InputTokenizer:
         whole: list[tuple[Piece, ...] | Unalignable] = []
         for text, of_words in zip(texts, found, strict=True):
             for at, (way, word) in enumerate(text):
-                if way is self.reading.joined and len(word.split()) > 1:
+                if self.reads_mask and self.mask is not None and word == self.mask[1]:
+                    of_words[at] = [Piece(*self.mask, at)]
+                elif way is self.reading.joined and len(word.split()) > 1:
                     of_words[at] = self._with_space_inside(word, at) or of_words[at]
             without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
             whole.append(

@@ -58,6 +58,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
 
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.few("light-1400", "dark-360")
 def test_every_view_is_whole_at_every_size(
     browser: Any, address: str, runs: dict[str, str], width: int, scheme: str
 ) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import polars as pl
 import pytest
+import torch
+import transformers
 from explored_pages import HOST, PORT, TOKEN, Read, seen
+from sentence_pictures import panels
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
@@ -256,3 +260,29 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
     assert explored.read_bytes() == before
     answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
     assert answer.status_code == 400 and "characters" in answer.text
+
+
+@pytest.mark.slow
+def test_a_word_that_is_masked_is_the_models_mask(
+    client: TestClient, runs: dict[str, str], tiny_model: Callable[[str], Path]
+) -> None:
+    """Read apart: the maps of the model for the ids of the text, with its mask in the place."""
+    folder = tiny_model("bert")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    ids = tokenizer("The [MASK], is new")["input_ids"]
+    assert tokenizer.mask_token_id in ids
+    with torch.no_grad():
+        maps = model(torch.tensor([ids]), output_attentions=True).attentions
+    given = {"text": "The [MASK], is new", "head": "1-1,2-3", "run": runs["single"]}
+    page = seen(client, "/typed", **given)
+    for drawn in panels(client.get(f"/typed?{urlencode(given | {'as': 'svg'})}").text):
+        layer, head = drawn.head or (0, 0)
+        for (start, end), weight in drawn.weights.items():
+            expected = float(maps[layer - 1][0, head - 1, int(start), int(end)])
+            assert weight == pytest.approx(expected, rel=1e-4)
+    assert "[MASK]" in page.text and "read as text" not in page.text
+    told = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
+    assert "has no mask: [MASK] was read as text" in told
+    alone = client.get(f"/typed?{urlencode(given | {'as': 'svg', 'mean': 1})}").text
+    assert [each.head for each in panels(alone)] == [None]

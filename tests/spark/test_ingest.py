@@ -163,6 +163,7 @@ def test_a_list_of_parts_says_what_was_committed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [{"context": "document", "decimals": 5}, PAIRS])
+@pytest.mark.few("given1")
 def test_spark_fills_what_a_local_ingest_fills(
     given: dict[str, Any],
     spark: SparkSession,

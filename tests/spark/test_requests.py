@@ -71,6 +71,7 @@ def test_the_counts_are_the_same(by: str, bank: Bank, exported: Exported) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [{"by": "length(V, O)"}, {"every": True}])
+@pytest.mark.few("how1")
 def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Exported) -> None:
     mine, theirs = (
         each.score(OBJECTS, dependent="O", head="V", **how) for each in (bank, exported)

@@ -129,6 +129,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.few("0", "3")
 def test_no_thread_outlives_an_interrupted_ingest(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path, after: int
 ) -> None:

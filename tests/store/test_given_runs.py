@@ -164,6 +164,7 @@ def test_multiword_tokens_are_given_as_ingest_reads_them(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"unit": "token"}, {"keep": "peaks"}], ids=str)
+@pytest.mark.few("{}")
 def test_smollm2_gives_the_same_bank(more: dict[str, Any], stories: str, tmp_path: Path) -> None:
     folder = real_models.get("smollm2")
     if folder is None:

@@ -88,6 +88,7 @@ def _of(bank: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name", [name for name, each in analyses().items() if each.run and name not in OF_A_STEP]
 )
+@pytest.mark.few("*-peaks", "*-top:3")
 def test_an_analysis_answers_the_same_or_refuses(
     name: str, keep: str, banks: tuple[Path, ...]
 ) -> None:

@@ -261,6 +261,7 @@ _RANDOM = ["--random-weights", "1"]
         pytest.param(_larger, [], id="file"),
     ],
 )
+@pytest.mark.few("file", "width*", "vocabulary", "layers")
 def test_absurd_sizes_take_neither_memory_nor_time(
     corpus: Path, folder: Path, change: Callable[[Path], None], more: list[str]
 ) -> None:
