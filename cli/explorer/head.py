@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import polars as pl
 
 from attnbank.cli.explorer.bank_cache import Answer
-from attnbank.cli.explorer.heads import by_gain
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentences import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
@@ -121,7 +120,7 @@ def _line(value: Any, every: pl.Series) -> tuple[str, str, str]:
 def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
     """Relations by gain over the offset; held out where it was chosen on the other half."""
     keys = ["relation", "direction"]
-    scores = by_gain(context, context.run)
+    scores = context.ask("best_relation", run=context.run, most=_BEST)
     held_out = (
         context.ask("best_head_held_out", run=scores.run)
         .frame.filter(layer=pair[0], head=pair[1])
@@ -130,7 +129,6 @@ def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
     found = (
         _of(scores.frame, pair)
         .join(held_out, on=keys, how="left", maintain_order="left")
-        .head(_BEST)
         .select(*keys, "n", "accuracy", "offset", "offset_accuracy", "gain", "held_out",
                 "findable", "run")
     )  # fmt: skip

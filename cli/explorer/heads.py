@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from attnbank.cli.explorer import colours
-from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
@@ -284,14 +283,11 @@ _CELL, _AXIS, _LARGEST, _SMALLEST = 44, 30, 19.0, 2.5
 
 
 def overview(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show each head by the relation that it finds most above its best fixed offset, and the gain.
-
-    Relations of ten dependents at least count, as best_head has it by default.
-    """
-    shown |= {"cells": [], "command": context.command("query head_accuracy", run=context.run)}
-    found = by_gain(context, context.run)
-    frame = found.frame.filter(pl.col("relation") != "all")
-    frame = frame.group_by("layer", "head", maintain_order=True).first().sort("layer", "head")
+    """Show each head by the relation that it finds most above the best fixed offset."""
+    command = context.command("plot best_relation", run=context.run, output="best_relation.svg")
+    shown |= {"cells": [], "command": command}
+    found = context.ask("best_relation", run=context.run)
+    frame = found.frame
     shown |= {"rows": frame, "answered": found.run}
     if not frame.height:
         return
@@ -332,41 +328,8 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
             f"/head/{each['name']}", run=run, relation=each["relation"], direction=each["direction"]
         ),
         "table": context.table(frame),
+        "figure": _figure(context, "best_relation", run=found.run),
     }
-
-
-_LEAST = 10
-"""Dependents that a relation has at least to be judged, as the default of best_head has it."""
-_JUDGED = pl.DataFrame(
-    {
-        "direction": ["dependent_to_head"] * 2 + ["head_to_dependent"] * 2 + ["later_to_earlier"],
-        "side": ["both", "left", "both", "right", "either"],
-    }
-)
-"""The sides (see gold_dependency) whose offsets are judged on the dependents of a direction."""
-
-
-def by_gain(context: RequestContext, run: str | None) -> Answer:
-    """The relations of each head by how far its accuracy is above that of the best offset."""
-    keys = ["relation", "direction"]
-    scores = context.ask("head_accuracy", run=run)
-    offsets = (
-        context.ask("offset_baseline", run=scores.run)
-        .frame.join(_JUDGED, on="side")
-        .sort("accuracy", pl.col("offset").abs(), "offset", descending=[True, False, False])
-        .group_by(keys, maintain_order=True)
-        .first()
-        .select(*keys, "offset", pl.col("accuracy").alias("offset_accuracy"))
-    )
-    found = (
-        scores.frame.filter(pl.col("n") >= _LEAST)
-        .join(offsets, on=keys, how="left")
-        .with_columns((pl.col("accuracy") - pl.col("offset_accuracy")).alias("gain"))
-        .sort("gain", *keys, descending=[True, False, False], nulls_last=True)
-        .select("layer", "head", *keys, "n", "accuracy", "offset", "offset_accuracy", "gain",
-                "findable", "run")
-    )  # fmt: skip
-    return Answer(found, scores.notes)
 
 
 def _points(

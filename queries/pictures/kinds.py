@@ -98,6 +98,7 @@ def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) 
     assert column is not None, "the header names it"
     font = min(scene.look.at_least(0.64), high * 0.7)
     room = max(1, int(step / (0.54 * font)))
+    has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")
         row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
@@ -109,7 +110,7 @@ def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) 
     layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
     title = scene.caption((column,), 60)
     if room >= _NAMED:
-        title += ": the first, and how many more"
+        title += ": the first, and how many more" if has_several else ""
         layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
     unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
