@@ -6,10 +6,10 @@ what they are in multilingual models: `▁` and letters of any script, no foldin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
+import spaced_tokenizers
 import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
@@ -44,7 +44,7 @@ def save(folder: Path, text: Iterable[str], seed: int = 0) -> Path:
         vocab_size=_PIECES, special_tokens=_SPECIAL, unk_token="<unk>"
     )
     tokenizer.train_from_iterator(text, trainer)
-    tokenizer = _settled(tokenizer)
+    tokenizer = spaced_tokenizers.settled(tokenizer, len(_SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",
@@ -81,20 +81,3 @@ def save(folder: Path, text: Iterable[str], seed: int = 0) -> Path:
         mask_token="<mask>",
     ).save_pretrained(folder)
     return folder
-
-
-def _settled(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer, with a vocabulary that is the same in every process.
-
-    The trainer adds the characters that no piece has taken last, in an order of its own, each less
-    probable than the one before; and its sums differ in the last digits.
-    """
-    state = json.loads(tokenizer.to_str())
-    pieces = state["model"]["vocab"]
-    learnt = pieces[len(_SPECIAL) :]
-    least = round(min(score for piece, score in learnt if len(piece) > 1), 6)
-    settled = [(piece, round(score, 6)) for piece, score in learnt]
-    settled = [(piece, score if score >= least else least - 1) for piece, score in settled]
-    settled.sort(key=lambda each: (-each[1], each[0]))
-    state["model"]["vocab"] = [*pieces[: len(_SPECIAL)], *settled]
-    return Tokenizer.from_str(json.dumps(state))

@@ -5,6 +5,8 @@ Each has the pipeline of a published tokenizer, as in its file, and a small voca
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,10 +31,32 @@ def _wordpiece(text: Sequence[str], size: int) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(
-        text, trainers.WordPieceTrainer(vocab_size=size, special_tokens=["[UNK]"])
-    )
+    learn_wordpieces(tokenizer, text, size, ["[UNK]"])
     return tokenizer
+
+
+def learn_wordpieces(
+    tokenizer: Tokenizer, text: Sequence[str], size: int, special: Sequence[str]
+) -> None:
+    """Give a WordPiece tokenizer a vocabulary that is the same in every process.
+
+    The library's own trainer for it draws among equal merges. So BPE's learns the merges, and each
+    piece is one that begins a word or one that goes on, as it stands in the text.
+    """
+    learnt = Tokenizer(models.BPE())
+    learnt.normalizer, learnt.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+    learnt.train_from_iterator(text, trainers.BpeTrainer(vocab_size=size, show_progress=False))
+    found: Counter[str] = Counter()
+    for each in learnt.encode_batch(list(text)):
+        words = each.word_ids
+        for piece, word, before in zip(each.tokens, words, [None, *words], strict=False):
+            found[piece if word != before else f"##{piece}"] += 1
+    letters = sorted({letter for piece in found for letter in piece.removeprefix("##")})
+    known = [*special, *letters, *(f"##{each}" for each in letters)]
+    known += sorted(found.keys() - {*known}, key=lambda piece: (-found[piece], piece))
+    vocabulary = {piece: number for number, piece in enumerate(known[:size])}
+    tokenizer.model = models.WordPiece(vocabulary, unk_token="[UNK]")
+    tokenizer.add_special_tokens(list(special))
 
 
 def _bytes(pre_tokenizer: Any) -> Callable[[Sequence[str], int], Tokenizer]:
@@ -57,9 +81,26 @@ def _unigram(normalizer: Any, pre_tokenizer: Any) -> Callable[[Sequence[str], in
             text,
             trainers.UnigramTrainer(vocab_size=size, special_tokens=["<unk>"], unk_token="<unk>"),
         )
-        return tokenizer
+        return settled(tokenizer, 1)
 
     return make
+
+
+def settled(tokenizer: Tokenizer, special: int) -> Tokenizer:
+    """The same Unigram tokenizer, with a vocabulary that is the same in every process.
+
+    The trainer adds the characters that no piece has taken last, in an order of its own, each less
+    probable than the one before; and its sums differ in the last digits.
+    """
+    state = json.loads(tokenizer.to_str())
+    pieces = state["model"]["vocab"]
+    learnt = pieces[special:]
+    least = round(min(score for piece, score in learnt if len(piece) > 1), 6)
+    rounded = [(piece, round(score, 6)) for piece, score in learnt]
+    ordered = [(piece, score if score >= least else least - 1) for piece, score in rounded]
+    ordered.sort(key=lambda each: (-each[1], each[0]))
+    state["model"]["vocab"] = [*pieces[:special], *ordered]
+    return Tokenizer.from_str(json.dumps(state))
 
 
 def _bpe(normalizer: Any, pre_tokenizer: Any) -> Callable[[Sequence[str], int], Tokenizer]:

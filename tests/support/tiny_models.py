@@ -28,8 +28,7 @@ def wordpiece(text: Iterable[str]) -> Any:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special)
-    tokenizer.train_from_iterator(text, trainer)
+    spaced_tokenizers.learn_wordpieces(tokenizer, list(text), 400, special)
     ids = {name: tokenizer.token_to_id(name) for name in special}
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
