@@ -69,7 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_unusual = _is_left_to(item, "usual", case)
         if is_unusual:
             item.add_marker(pytest.mark.slow)
-        if _is_left_to(item, "few", case):
+        is_usual = item.get_closest_marker("usual") is not None and not is_unusual
+        if _is_left_to(item, "few", case) and not is_usual:
             item.add_marker(pytest.mark.soak)
         if "soak" in item.keywords:
             if config.getoption("--soak") is None:

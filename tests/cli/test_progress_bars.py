@@ -35,6 +35,7 @@ ASKING = (
 
 @pytest.mark.usual("export parquet")
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
+@pytest.mark.few("report*", "import*", "merge*", "query*", "find*", "compute head*")
 def test_no_bar_is_drawn(command: list[str], sample_bank: Path, tmp_path: Path) -> None:
     """Python runs no file here. A connection draws until it is told not to, and that once."""
     for name in ("bank", "other"):

@@ -277,7 +277,7 @@ def _check_order_of_table_3(corpora: Path, tmp_path: Path, limit: int | None) ->
     assert len(probe_tasks.table(path, "from paper.table_3")) == 5
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_order_of_table_3_on_real_text(corpora: Path, tmp_path: Path) -> None:
     _check_order_of_table_3(corpora, tmp_path, limit=1000)
 

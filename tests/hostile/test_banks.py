@@ -350,6 +350,7 @@ NAMES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some(NAMES, 6), ids=ascii)
+@pytest.mark.few("*touch*", "*union*", "*limit 0*", "*stolen*", "*title*", "*my table*")
 def test_a_table_of_any_name_is_only_a_name(
     name: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -428,6 +429,7 @@ FIELDS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("field", some(FIELDS, 3))
+@pytest.mark.few("skipped*", "corpus.*", "word.form", "run.name", "bank.*")
 def test_control_characters_of_a_bank_reach_no_terminal(
     field: str, bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

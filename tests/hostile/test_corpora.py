@@ -396,7 +396,7 @@ def test_large_input_takes_little_memory_and_time(tmp_path: Path, name: str, for
     assert ended.processor < 60
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_long_line_goes_through_a_pipeline_piece_by_piece(
     tmp_path: Path, tiny_pipeline: Path
 ) -> None:

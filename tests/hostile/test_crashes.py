@@ -190,6 +190,9 @@ def test_an_interrupt_ends_what_duckdb_does_not_interrupt(
 
 @pytest.mark.usual("sql select 1", "compute best_head", "merge*")
 @pytest.mark.parametrize("command", [*READING, *COMPUTING], ids=" ".join)
+@pytest.mark.few(
+    "import*", "plot*", "report*", "query*", "find*", "probe*", "compute --all", "show*"
+)
 def test_an_interrupt_ends_every_command(
     forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]
 ) -> None:

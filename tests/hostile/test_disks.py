@@ -96,6 +96,17 @@ def sizes(case: Case, count: int) -> list[int]:
     ("name", "count"),
     [*((name, SIZES) for name in NAMES), ("demo", 1)],
 )
+@pytest.mark.few(
+    "ingest-*",
+    "ingest --*",
+    "compute-*",
+    "import-*",
+    "delete-*",
+    "ablate-*",
+    "export --force-*",
+    "-o-*",
+    "probe-*",
+)
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
     own = case(name)
     full = [check(own, disk, size) for size in sizes(own, count)]

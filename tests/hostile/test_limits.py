@@ -90,6 +90,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
     "what",
     [pytest.param(each, marks=[pytest.mark.slow] if at else []) for at, each in enumerate(SLOW)],
 )
+@pytest.mark.few("a function*", "one function*", "a plan*", "a text*", "recursion*", "rows*")
 def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     found = _ended(folder, SLOW[what], "-f", "csv", "-o", "out.csv", seconds=1)
     assert found.processor < start + (1 + LATE) * (os.cpu_count() or 1)

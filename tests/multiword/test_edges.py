@@ -85,6 +85,7 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
 
 
 @pytest.mark.parametrize(("name", "model"), READ)
+@pytest.mark.few("he-*", "gum-minilm", "fr-mistral*", "zh-smollm2")
 def test_the_pieces_are_those_of_the_text(
     name: str, model: str, texts: Callable[[str], tuple[Path, Path]]
 ) -> None:

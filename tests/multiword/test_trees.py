@@ -69,6 +69,7 @@ def _few(keys: Iterator[Key]) -> list[Key]:
 
 @pytest.mark.parametrize("root", ["none", "gold"])
 @pytest.mark.usual("written-gold")
+@pytest.mark.few("written-*")
 def test_no_tree_weighs_more(chosen: Case, tmp_path: Path, root: str) -> None:
     case = _computed(chosen, tmp_path, root=root)
     every = _sentences(case)

@@ -28,7 +28,10 @@ from generator.example import printed
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [page.relative_to(ROOT / "docs").as_posix() for page in readme_blocks.pages()]
-LONG = ("how-to/ask-larger-models.md", "how-to/compare-languages.md", "how-to/turn-heads-off.md")
+LONG = (
+    "how-to/ask-larger-models.md", "how-to/compare-languages.md", "how-to/trees-from-attention.md",
+    "how-to/turn-heads-off.md",
+)  # fmt: skip
 """Pages whose models read for minutes."""
 
 TRAINED = ("how-to/train-probes.md",)

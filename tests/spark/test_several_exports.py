@@ -106,7 +106,7 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
     assert loss == pytest.approx(sum(each[3] * each[4] for each in parts) / tokens, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_same_export_twice_counts_once(
     folders: list[Path], whole: Bank, on_spark: Callable[..., Exported]
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_same_export_twice_counts_once(
             on_spark(*missing)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_enhanced_dependencies_of_shards(
     tmp_path: Path, tiny_model: Callable[[str], Path], on_spark: Callable[..., Exported]
 ) -> None:

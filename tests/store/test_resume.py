@@ -118,6 +118,7 @@ def whole(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 2, 4, 9])
+@pytest.mark.few("1", "4")
 def test_goes_on_after_a_kill(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path, lines: int
 ) -> None:
