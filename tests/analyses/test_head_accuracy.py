@@ -69,19 +69,16 @@ def _counts(
     return {tuple(row[:4]): (row[4], row[5]) for row in rows}
 
 
-def _compare(
-    path: Path, corpus: Path, model: str, subword: str, limit: int | None = None, **split: Any
-) -> Counts:
-    with _bank(path, corpus, model, subword=subword, limit=limit) as connection:
-        return _compare_bank(connection, corpus, model, subword, limit, **split)
+def _compare(path: Path, corpus: Path, model: str, subword: str, **split: Any) -> Counts:
+    with _bank(path, corpus, model, subword=subword) as connection:
+        return _compare_bank(connection, corpus, model, subword, **split)
 
 
 def _compare_bank(
-    connection: duckdb.DuckDBPyConnection, corpus: Path, model: str, subword: str,
-    limit: int | None = None, **split: Any,
-) -> Counts:  # fmt: skip
+    connection: duckdb.DuckDBPyConnection, corpus: Path, model: str, subword: str, **split: Any
+) -> Counts:
     files = sorted(corpus.glob("*.conllu")) if corpus.is_dir() else [corpus]
-    trees = slow.trees(files)[:limit]
+    trees = slow.trees(files)
     tokenizer, module = _slow_model(model)
     kept = connection.execute("select count(*) from sequence").fetchone()
     assert kept == (len(trees),)  # so that a row of skipped sentences cannot hide
@@ -229,20 +226,30 @@ def test_on_gum(gum: duckdb.DuckDBPyConnection, corpora: Path) -> None:
     _compare_bank(gum, corpora / "gum-dev.conllu", MINILM, "mean")
 
 
-LIMITS = [
-    pytest.param(250, marks=pytest.mark.slow, id="few"),
+SIZES = [
+    pytest.param(250, marks=pytest.mark.slow, id="some"),
     pytest.param(None, marks=pytest.mark.soak, id="all"),
 ]
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-def test_first_pieces_on_gum(tmp_path: Path, corpora: Path, limit: int | None) -> None:
-    _compare(tmp_path / "b.duckdb", corpora / "gum-dev.conllu", MINILM, "first", limit)
+def _first(corpus: Path, sentences: int | None, folder: Path) -> Path:
+    """The first sentences of a treebank as a file of their own."""
+    made = folder / corpus.name
+    blocks = corpus.read_text(encoding="utf-8").split("\n\n")
+    made.write_text("\n\n".join([*blocks[:sentences], ""]), encoding="utf-8")
+    return made
 
 
-@pytest.mark.parametrize("limit", LIMITS)
-def test_on_ewt(tmp_path: Path, corpora: Path, limit: int | None) -> None:
-    _compare(tmp_path / "b.duckdb", corpora / "ewt-dev.conllu", MINILM, "mean", limit)
+@pytest.mark.parametrize("sentences", SIZES)
+def test_first_pieces_on_gum(tmp_path: Path, corpora: Path, sentences: int | None) -> None:
+    source = _first(corpora / "gum-dev.conllu", sentences, tmp_path)
+    _compare(tmp_path / "b.duckdb", source, MINILM, "first")
+
+
+@pytest.mark.parametrize("sentences", SIZES)
+def test_on_ewt(tmp_path: Path, corpora: Path, sentences: int | None) -> None:
+    source = _first(corpora / "ewt-dev.conllu", sentences, tmp_path)
+    _compare(tmp_path / "b.duckdb", source, MINILM, "mean")
 
 
 @pytest.mark.slow
