@@ -38,8 +38,12 @@ def views(bank: Path) -> dict[str, tuple[str, dict[str, object]]]:
             "/sentence",
             {"sentence": sentence, "head": head, "relation": "obj", "tree": 1},
         ),
+        "mean": (
+            "/sentence",
+            {"sentence": sentence, "head": f"{head},1-1", "mean": 1, "relation": "obj"},
+        ),
         "model": ("/model", {"sentence": sentence}),
-        "typed": ("/typed", {"text": "The keeper lights the lamp .", "head": head}),
+        "typed": ("/typed", {"text": "The keeper [MASK] the lamp.", "head": head}),
         "compare": ("/compare", {"run_a": runs[0], "run_b": runs[-1]}),
         "tables": ("/tables", {}),
         "table": ("/tables/best_head", {"min_count": 1}),
