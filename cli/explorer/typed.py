@@ -45,8 +45,6 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
     names = heads.split(",")[:_MOST_HEADS]
     model = _model(context, asked)
-    if asked.sha256 not in (None, model.facts.sha256):
-        notify(f"The model {asked.name} that is here is not the one that the run read.")
     mask = None if model.input_tokenizer.mask is None else model.input_tokenizer.mask[1]
     for each in _MASKS:
         if each in text and each != mask:
@@ -69,46 +67,62 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
 
 
 class _Asked(NamedTuple):
-    """A model to load; of that of a run its digest is known."""
+    """The model to load: that of a run, or the one that the explorer was given."""
 
     name: str
-    random_seed: int | None = None
-    revision: str | None = None
-    sha256: str | None = None
+    random_seed: int | None
+    revision: str | None
+    sha256: str
+    run: str
+    given: str | None
 
     @property
     def told(self) -> str:
-        return self.name if self.random_seed is None else f"{self.name} (random weights)"
+        """The model for people."""
+        name = self.given or self.name
+        return name if self.seed is None else f"{name} (random weights)"
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the run's weights; of another model than the run's they are its own."""
+        return self.random_seed if self.given in (None, self.name) else None
 
 
 def _asked(context: RequestContext) -> _Asked:
-    """The model that reads: the one that the explorer was given, else the one of the run."""
-    if context.cache.model is not None:
-        return _Asked(context.cache.model)
     run = run_over(context.bank, context.run, None, None)
-    return _Asked(
-        *context.bank.connection.execute(
-            "select model.name, model.random_seed, model.revision, model.sha256 from run"
-            " inner join model on model.id = run.model where run.id = $run",
-            {"run": run.id},
-        ).fetchall()[0]
-    )
+    name, seed, revision, sha256 = context.bank.connection.execute(
+        "select model.name, model.random_seed, model.revision, model.sha256 from run"
+        " inner join model on model.id = run.model where run.id = $run",
+        {"run": run.id},
+    ).fetchall()[0]
+    return _Asked(name, seed, revision, sha256, run.name, context.cache.model)
 
 
 def _model(context: RequestContext, asked: _Asked) -> Model:
-    """The model, loaded once until another is asked for. Raises ModelError where it is not here."""
+    """The model, loaded once until another is asked for.
+
+    Raises ModelError where it is not here, CallError for a folder that the bank names, or if the
+    model of that name is another one.
+    """
     import attnbank.ingest as ingesting  # late, as it imports torch
 
     ingesting.wait_passively()
-    from attnbank.ingest.models.loading import load
+    from attnbank.ingest.models.files import named_by
+    from attnbank.ingest.models.loading import MINILM, load
 
+    name = named_by(asked.given, asked.run, asked.name)
+    revision = None if name == MINILM or asked.given is not None else asked.revision
     handle, key = context.handle, ("typed by", asked)
     for each in [*handle.answers]:
         if each[0] == key[0] and each != key:
             handle.forget(each)
-    return handle.once(
-        key, lambda: load(asked.name, random_seed=asked.random_seed, revision=asked.revision)
-    )
+    found = handle.once(key, lambda: load(name, random_seed=asked.seed, revision=revision))
+    if found.facts.sha256 != asked.sha256:
+        told = f"The model {name} is not the one that the run {asked.run} read: its weights differ."
+        if asked.given is None:
+            raise CallError(told, "Name the right one: attnbank explore --model FOLDER.")
+        notify(told)
+    return found
 
 
 def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
@@ -127,7 +141,8 @@ def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
         reader = replace(model, input_tokenizer=replace(own, reads_mask=True))
         ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=reader)
         with open_bank(bank) as opened:
-            return opened.show(1, heads, mean=mean)
+            # By its id: a run of random weights answers only if it is named.
+            return opened.show(1, heads, mean=mean, run=1)
 
 
 def _words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:

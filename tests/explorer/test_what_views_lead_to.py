@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -14,11 +15,13 @@ import pytest
 import torch
 import transformers
 from explored_pages import HOST, PORT, TOKEN, Read, seen
-from sentence_pictures import panels
+from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.models.loading import load
 from attnbank.queries import open_bank
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.encodings import encodings, in_order
@@ -248,23 +251,49 @@ def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestCl
     assert {0, 20} <= classes(stretched)
 
 
+@contextmanager
+def reading(bank: Path, model: Path | None) -> Iterator[TestClient]:
+    """Somebody who has the token of `attnbank explore --model`."""
+    cache = BankCache(bank, 30.0, 1_000_000_000, None if model is None else str(model))
+    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as client:
+        assert client.get(f"/?token={TOKEN}").status_code == 200
+        yield client
+    cache.close()
+
+
+def drawn_of(client: TestClient, **given: object) -> list[Drawn]:
+    """The panels of the file of a sentence that is typed."""
+    answer = client.get(f"/typed?{urlencode(given | {'as': 'svg'})}")
+    assert answer.status_code == 200, answer.text
+    return panels(answer.text)
+
+
 @pytest.mark.slow
 def test_a_sentence_that_is_typed_is_read_and_not_kept(
-    explored: Path, client: TestClient, runs: dict[str, str]
+    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path]
 ) -> None:
     before = explored.read_bytes()
-    page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
-                 run=runs["single"])  # fmt: skip
+    with reading(explored, tiny_model("bert")) as client:
+        page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
+                    run=runs["single"])  # fmt: skip
+        answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
     assert page.text.count("[CLS]") >= 4 and "The bank's sentence" in page.text
     assert "<b>" not in " ".join(tag for tag, _ in page.tags) and "lamp" in page.text
     assert explored.read_bytes() == before
-    answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
     assert answer.status_code == 400 and "characters" in answer.text
+
+
+def test_no_folder_is_read_because_a_bank_names_it(
+    explored: Path, runs: dict[str, str], client: TestClient
+) -> None:
+    assert "reads it here" in seen(client, "/typed", run=runs["single"]).text
+    answer = client.get(f"/typed?{urlencode({'text': 'The lamp', 'run': runs['single']})}")
+    assert answer.status_code == 400 and "no folder is opened because a bank names" in answer.text
 
 
 @pytest.mark.slow
 def test_a_word_that_is_masked_is_the_models_mask(
-    client: TestClient, runs: dict[str, str], tiny_model: Callable[[str], Path]
+    explored: Path, runs: dict[str, str], tiny_model: Callable[[str], Path]
 ) -> None:
     """Read apart: the maps of the model for the ids of the text, with its mask in the place."""
     folder = tiny_model("bert")
@@ -275,14 +304,47 @@ def test_a_word_that_is_masked_is_the_models_mask(
     with torch.no_grad():
         maps = model(torch.tensor([ids]), output_attentions=True).attentions
     given = {"text": "The [MASK], is new", "head": "1-1,2-3", "run": runs["single"]}
-    page = seen(client, "/typed", **given)
-    for drawn in panels(client.get(f"/typed?{urlencode(given | {'as': 'svg'})}").text):
-        layer, head = drawn.head or (0, 0)
-        for (start, end), weight in drawn.weights.items():
-            expected = float(maps[layer - 1][0, head - 1, int(start), int(end)])
-            assert weight == pytest.approx(expected, rel=1e-4)
+    with reading(explored, folder) as client:
+        page = seen(client, "/typed", **given)
+        for drawn in drawn_of(client, **given):
+            layer, head = drawn.head or (0, 0)
+            for (start, end), weight in drawn.weights.items():
+                expected = float(maps[layer - 1][0, head - 1, int(start), int(end)])
+                assert weight == pytest.approx(expected, rel=1e-4)
+        assert [each.head for each in drawn_of(client, **given, mean=1)] == [None]
+        other = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
     assert "[MASK]" in page.text and "read as text" not in page.text
-    told = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
+    assert "is not the one that the run" not in page.text
+    assert "is not the one that the run" in other
+    with reading(explored, tiny_model("gpt2")) as client:
+        told = seen(client, "/typed", **given | {"run": runs["decoder"]}).text
     assert "has no mask: [MASK] was read as text" in told
-    alone = client.get(f"/typed?{urlencode(given | {'as': 'svg', 'mean': 1})}").text
-    assert [each.head for each in panels(alone)] == [None]
+
+
+@pytest.mark.slow
+def test_a_typed_sentence_is_read_by_the_weights_of_the_run(
+    sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Beside a random control the trained model would be another one."""
+    bank, folder = tmp_path / "bank.duckdb", tiny_model("bert")
+    for seed in (None, 1):
+        stories = str(sample / "stories.conllu")
+        ingest(IngestOptions((stories,), bank, str(folder), random_weights=seed, limit=3))
+    with open_bank(bank) as opened:
+        names = opened.runs()["name"].to_list()
+    weights = []
+    with reading(bank, folder) as client:
+        for name, seed in zip(names, (None, 1), strict=True):
+            model = load(str(folder), random_seed=seed)
+            ids = torch.tensor([model.input_tokenizer.tokenizer.encode("The lamp").ids])
+            maps = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
+            given = {"text": "The lamp", "head": "2-1", "run": name}
+            (drawn,) = drawn_of(client, **given)
+            for (start, end), weight in drawn.weights.items():
+                expected = float(maps[1][0, 0, int(start), int(end)])
+                assert weight == pytest.approx(expected, rel=1e-4), name
+            weights.append(drawn.weights)
+            told = seen(client, "/typed", **given).text
+            assert ("(random weights)" in told) == (seed is not None)
+            assert "is not the one that the run" not in told
+    assert weights[0] != weights[1]
