@@ -5,7 +5,7 @@ They need playwright and a Chromium or Chrome of the system, and are skipped whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def address(explored: Path) -> Iterator[str]:
+def address(explored: Path, tiny_model: Callable[[str], Path]) -> Iterator[str]:
     """The address that the command prints, while it runs."""
-    with browsers.explored(explored) as made:
+    with browsers.explored(explored, "--model", str(tiny_model("bert"))) as made:
         yield made
 
 

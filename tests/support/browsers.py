@@ -33,10 +33,10 @@ def launched() -> Iterator[Any]:
 
 
 @contextmanager
-def explored(bank: Path) -> Iterator[str]:
+def explored(bank: Path, *more: str) -> Iterator[str]:
     """The address that `attnbank explore` prints for a bank, while it runs."""
     running = subprocess.Popen(
-        [sys.executable, "-m", "attnbank", "-b", str(bank), "explore", "--port", "0"],
+        [sys.executable, "-m", "attnbank", "-b", str(bank), "explore", "--port", "0", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
