@@ -37,7 +37,7 @@ def test_the_header_lines_are_those_that_are_read() -> None:
     assert known is not None and set(known[1].split("|")) == told
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_an_analysis_is_two_files_and_a_build(tmp_path: Path) -> None:
     house = tmp_path / "house"
     tracked = subprocess.run(

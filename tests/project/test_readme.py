@@ -10,6 +10,7 @@ from command_server import Served
 
 
 @pytest.mark.slow
+@pytest.mark.few("README")
 @pytest.mark.parametrize("page", [readme_blocks.README, readme_blocks.TOUR], ids=lambda x: x.stem)
 def test_every_block_in_order_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
     """The commands between the printed ones too: a new run does not change what answers.
