@@ -24,7 +24,7 @@ demo: $(DEMO)
 # Without npm the tests that need the pages are skipped, and say so.
 test: $(STAMP) lint
 	@$(MAKE) --no-print-directory web || true
-	@echo "Running the tests (about 5 minutes on 2 cores)"
+	@echo "Running the tests (about 8 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
