@@ -6,7 +6,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,7 +44,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
     names = heads.split(",")[:_MOST_HEADS]
     model = _model(context, asked)
-    mask = None if model.input_tokenizer.mask is None else model.input_tokenizer.mask[1]
+    mask = model.input_tokenizer.mask
     for each in _MASKS:
         if each in text and each != mask:
             has = "no mask" if mask is None else f"{mask} for a mask"
@@ -126,20 +125,20 @@ def _model(context: RequestContext, asked: _Asked) -> Model:
 
 
 def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
-    """What heads look at in a text, in which a mask stands for a word that is not seen."""
+    """What heads look at in a text, in which a mask stands for a word that is not seen.
+
+    Its words are those between white space: as lines of text `[MASK]` would be three.
+    """
     from attnbank.ingest import IngestOptions, ingest
 
-    own = model.input_tokenizer
-    words = _words(text, None if own.mask is None else own.mask[1])
     rows = [
         f"{number}\t{word}" + "\t_" * 7 + ("\t_" if is_last else "\tSpaceAfter=No")
-        for number, (word, is_last) in enumerate(words, start=1)
+        for number, (word, is_last) in enumerate(_words(text, model.input_tokenizer.mask), start=1)
     ]
     with tempfile.TemporaryDirectory(prefix="attnbank-typed-") as folder, _reading:
         corpus, bank = Path(folder) / "typed.conllu", Path(folder) / "typed.duckdb"
         corpus.write_text("\n".join([*rows, "", ""]), encoding="utf-8")
-        reader = replace(model, input_tokenizer=replace(own, reads_mask=True))
-        ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=reader)
+        ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=model)
         with open_bank(bank) as opened:
             # By its id: a run of random weights answers only if it is named.
             return opened.show(1, heads, mean=mean, run=1)

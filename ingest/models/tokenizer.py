@@ -109,8 +109,7 @@ class InputTokenizer:
     own_bos: int | None = None  # id of the tokenizer's own token for the beginning of a text
     bos: Special | None = None  # what is put before the text, where the tokenizer puts nothing
     first_word: FirstWord | None = None  # None where a token stands before it, or it is like others
-    mask: tuple[int, str] | None = None  # id and text of the token that stands for a hidden word
-    reads_mask: bool = False  # whether a word that is written like it is that token, and not text
+    mask: str | None = None  # what is written for a word that is not seen, as [MASK]
 
     @classmethod
     def of(cls, tokenizer: Any) -> InputTokenizer:
@@ -120,7 +119,7 @@ class InputTokenizer:
             found = (getattr(tokenizer, name, None) for name in names)
             return frozenset(each for each in found if each is not None)
 
-        bos, mask = tokenizer.bos_token_id, tokenizer.mask_token_id
+        bos = tokenizer.bos_token_id
         copy = whole(tokenizer.backend_tokenizer)
         return cls(
             tokenizer=copy,
@@ -130,7 +129,7 @@ class InputTokenizer:
             padding=tokenizer.pad_token_id or 0,
             unknown=tokenizer.unk_token_id,
             own_bos=tokenizer.cls_token_id if bos is None else bos,
-            mask=None if mask is None else (mask, str(tokenizer.mask_token)),
+            mask=tokenizer.mask_token,
         )
 
     @property
@@ -265,9 +264,7 @@ class InputTokenizer:
         whole: list[tuple[Piece, ...] | Unalignable] = []
         for text, of_words in zip(texts, found, strict=True):
             for at, (way, word) in enumerate(text):
-                if self.reads_mask and self.mask is not None and word == self.mask[1]:
-                    of_words[at] = [Piece(*self.mask, at)]
-                elif way is self.reading.joined and len(word.split()) > 1:
+                if way is self.reading.joined and len(word.split()) > 1:
                     of_words[at] = self._with_space_inside(word, at) or of_words[at]
             without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
             whole.append(
