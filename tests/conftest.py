@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -55,22 +56,31 @@ def pytest_report_header(config: pytest.Config) -> str:
     return "" if seed is None else f"seed of the soak: {seed} (make soak SEED={seed} repeats it)"
 
 
-def _is_left_to(item: pytest.Item, marker: str, case: str) -> bool:
-    """Whether an item has the marker, and its case fits none of the patterns."""
+def _is_left_to(item: pytest.Item, marker: str, case: str, place: int) -> bool:
+    """Whether an item has the marker, and its case fits none of the patterns, or not the number.
+
+    `place` counts the cases of a test from 0.
+    """
     found = item.get_closest_marker(marker)
-    return found is not None and not any(fnmatchcase(case, each) for each in found.args)
+    return found is not None and not any(
+        place % each == 0 if isinstance(each, int) else fnmatchcase(case, each)
+        for each in found.args
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     is_slow = config.getoption("--slow")
+    places: Counter[str] = Counter()
     for item in items:
-        case = item.name.partition("[")[2].removesuffix("]")
-        is_unusual = _is_left_to(item, "usual", case)
+        test, _, case = item.nodeid.partition("[")
+        case, place = case.removesuffix("]"), places[test]
+        places[test] += 1
+        is_unusual = _is_left_to(item, "usual", case, place)
         if is_unusual:
             item.add_marker(pytest.mark.slow)
         is_usual = item.get_closest_marker("usual") is not None and not is_unusual
-        if _is_left_to(item, "few", case) and not is_usual:
+        if _is_left_to(item, "few", case, place) and not is_usual:
             item.add_marker(pytest.mark.soak)
         if "soak" in item.keywords:
             if config.getoption("--soak") is None:

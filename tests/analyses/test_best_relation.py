@@ -19,6 +19,7 @@ SIDES = {
 """The dependents whose offsets a direction is judged beside; of a causal model the second."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_every_gain(
     kind: str, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]

@@ -118,6 +118,7 @@ def test_the_exact_test_is_mcnemars(sample_bank: Path) -> None:
             assert better == pytest.approx(mcnemar_better(one, other), rel=most, abs=1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["nsubj", "all"])
 def test_every_head_against_the_best_offset(
     full_bank: Path, names: list[str], readings: list[Reading], relation: str
@@ -204,6 +205,7 @@ def test_a_run_alone_is_compared_with_nothing(sample_bank: Path) -> None:
         assert bank.query("compare_runs").is_empty()
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("relation", [None, "nsubj", "det"])
 def test_what_a_head_finds_instead(
     full_bank: Path, names: list[str], readings: list[Reading], relation: str | None
@@ -251,6 +253,7 @@ def test_by_default_it_is_the_best_head(full_bank: Path) -> None:
     assert 1 - rows["errors"] / rows["dependents"] == pytest.approx(best["accuracy"], rel=1e-15)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("head", ["0-1", "99-1", "1", "1-1-1", "best", "1-1; drop table run"])
 def test_a_head_that_there_is_not_is_told(full_bank: Path, head: str) -> None:
     with open_bank(full_bank) as bank, pytest.raises(QueryError, match="There is no head"):

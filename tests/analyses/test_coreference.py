@@ -258,6 +258,7 @@ def test_with_tiny_models(
         _check_heads(case, case.predictions(singletons=False), singletons=False)
 
 
+@pytest.mark.slow
 def test_with_the_first_input_of_each_document(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -271,6 +272,7 @@ def test_with_the_first_input_of_each_document(
         _check_heads(case, case.predictions())
 
 
+@pytest.mark.slow
 def test_runs(tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]) -> None:
     """By default the newest run of documents; one of sentences by its name, and not by itself."""
     model = str(tiny_model("bert"))
@@ -448,6 +450,7 @@ def _check_all(connection: duckdb.DuckDBPyConnection, corpus: slow.Corpus) -> No
     _check_heads(case, case.predictions())
 
 
+@pytest.mark.slow
 def test_mentions_and_baselines_on_gum(
     tmp_path: Path, corpora: Path, tiny_model: Callable[[str], Path]
 ) -> None:

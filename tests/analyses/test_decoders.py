@@ -164,6 +164,7 @@ def test_on_the_made_corpus_every_second_token_has_exactly_one_place(
         assert {(row["n"], row["sequences"]) for row in rows.values()} == {(7 * 5, 5)}
 
 
+@pytest.mark.slow
 def test_peaks_are_enough_for_what_needs_no_weights(
     tmp_path: Path, tiny_model: Callable[[str], Path], sample: Path
 ) -> None:

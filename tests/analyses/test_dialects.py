@@ -26,6 +26,7 @@ def bank(full_bank: Path) -> Iterator[Bank]:
         yield opened
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("name", ["best_head", "coreference_accuracy", "probe_heads", "table_2"])
 def test_the_inlined_statement_gives_the_same_frame(name: str, bank: Bank) -> None:
     """The others are asked so on the rows of their cases: test_cases.py."""

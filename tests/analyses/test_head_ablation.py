@@ -21,6 +21,7 @@ def few(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ablate", ["heads", "layers"])
 def test_ranked_by_what_disabling_costs(
     tiny_masked_lm: Callable[[str], Path], few: Path, tmp_path: Path, ablate: str

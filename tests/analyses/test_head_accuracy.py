@@ -146,6 +146,7 @@ POSSESSORS = """\
 """
 
 
+@pytest.mark.slow
 def test_a_possessor_is_judged_at_its_clitic_alone(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -144,6 +144,7 @@ def _spearman(one: dict[Head, float], other: dict[Head, float]) -> float:
     return product / math.sqrt(squares[0] * squares[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", [None, RELATION])
 def test_agreement_is_the_correlation_of_ranks(
     path: Path, bank: Bank, runs: dict[str, list[str]], relation: str | None

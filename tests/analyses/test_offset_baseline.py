@@ -69,6 +69,7 @@ def _compare(path: Path, corpus: Path, model: str, context: str) -> None:
         assert clamp > plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["sentence", "document"])
 def test_on_the_sample(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], context: str

@@ -72,6 +72,7 @@ def test_special_tokens(connection: DuckDBPyConnection, inputs: list[slow.Input]
     slow.assert_close(found, expected)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("smoothing", [0.0, 0.0001])
 def test_entropy(
     connection: DuckDBPyConnection, inputs: list[slow.Input], smoothing: float
@@ -88,6 +89,7 @@ def test_entropy(
     slow.assert_close(found, slow.entropies(inputs, smoothing))
 
 
+@pytest.mark.usual(3)
 def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Path) -> None:
     # What stands in for gradients is known: a function of the weights, signs included.
     path = new_banks.put(tmp_path / "gradients.duckdb")
@@ -104,6 +106,7 @@ def test_gradient_importance(bank: Path, inputs: list[slow.Input], tmp_path: Pat
     slow.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_gradient_importance_of_real_gradients(
     tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
 ) -> None:

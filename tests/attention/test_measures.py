@@ -146,6 +146,7 @@ def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], fact
         ingest(IngestOptions((str(STORIES),), tmp_path / "bank.duckdb", model="minilm", **options))
 
 
+@pytest.mark.slow
 def test_a_run_of_another_measure_answers_only_if_it_is_named(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     return pooled, highest, map_sums(pooled, Positions.of(one.positions))
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("at_once", [1, 50, 100, 250, 500, 2**19])
 @pytest.mark.parametrize("decimals", [None, 3])
 @pytest.mark.parametrize("with_weights", [True, False])

@@ -54,6 +54,7 @@ def both(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
 # The bank.
 
 
+@pytest.mark.slow
 def test_the_bank_is_named_before_or_after_the_command(
     sample_bank: Path,
     tmp_path: Path,
@@ -97,6 +98,7 @@ def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path, opened: Callable
         opened(bank).close()
 
 
+@pytest.mark.slow
 def test_a_bank_that_is_being_written_says_by_whom(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +138,7 @@ def test_options_of_an_analysis_are_its_parameters(
     assert json.loads(both(capsys)[0]) == frame.to_dicts()
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [

@@ -74,6 +74,7 @@ def test_runs(bank: Path) -> None:
         assert _plain(*command, "", bank=bank) == every
 
 
+@pytest.mark.slow
 def test_relations_tables_and_values(bank: Path) -> None:
     found = _plain("query", "best_head", "--relation", "", bank=bank)
     assert found == ["all", "nmod", "nmod:poss", "nsubj", "obj"]
@@ -121,6 +122,7 @@ def test_where_there_is_nothing_to_say_nothing_is_said(bank: Path, tmp_path: Pat
         _completed(*words)
 
 
+@pytest.mark.slow
 def test_a_bank_that_is_being_filled_has_nothing_to_say(bank: Path, tmp_path: Path) -> None:
     path = tmp_path / "held.duckdb"
     shutil.copy(bank, path)
@@ -137,6 +139,7 @@ def test_names_that_are_no_names_are_left_out(tmp_path: Path) -> None:
     assert suggestions(path, "run") == ["good"]
 
 
+@pytest.mark.slow
 def test_it_is_quick(sample_bank: Path) -> None:
     """As quick as the help is, but for the bank: within a second, on a slow machine in three."""
     _plain("query", "best_head", "--relation", "", bank=sample_bank)

@@ -103,6 +103,7 @@ def test_the_sentences_of_documents_and_pairs_are_counted(full_bank: Path) -> No
         assert len(sentences) > 0
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("context", ["sentence", "document", "pair"])
 def test_info_and_the_report_of_an_ingest_say_the_same(
     context: str,

@@ -441,6 +441,7 @@ def test_no_rows_are_told(sample_bank: Path, capsys: pytest.CaptureFixture[str])
     assert told.err == "No rows.\n" and told.out.startswith("id  sentence")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_table_is_as_wide_as_it(sample_bank: Path) -> None:
     command = [sys.executable, "-m", "attnbank", "-b", str(sample_bank)]
     text = _in_terminal([*command, "sql", "select name, text, words from sentence"], columns=60)

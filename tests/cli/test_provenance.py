@@ -49,6 +49,7 @@ def _inside(file: Path) -> dict[str, Any]:
     return read
 
 
+@pytest.mark.slow
 def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path) -> None:
     for ending in ("csv", "tsv", "json", "jsonl", "txt", "md", "tex"):
         file = tmp_path / f"rows.{ending}"
@@ -90,6 +91,7 @@ def test_requests_and_statements_are_told(bank: Path, tmp_path: Path) -> None:
     assert _beside(file)["options"]["statement"] == select
 
 
+@pytest.mark.slow
 def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
     assert run(["-b", str(bank), "export", str(folder), "--provenance", "-q"]) == 0

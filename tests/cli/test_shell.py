@@ -32,6 +32,7 @@ def _has_shell() -> None:
         pytest.skip(error.fact)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_has_shell")
 def test_arguments_go_to_the_shell(sample_bank: Path) -> None:
     done = _attnbank("-b", str(sample_bank), "shell", "-csv", "-c", "select count(*) as n from run")

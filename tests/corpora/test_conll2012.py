@@ -225,6 +225,7 @@ def _stored(bank: Path | str, table: str = "constituent") -> list[tuple[object, 
         ).fetchall()
 
 
+@pytest.mark.slow
 def test_constituents_are_stored_merged_exported_and_deleted(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -313,6 +313,7 @@ def test_damage_gives_problems_and_never_an_exception() -> None:
 # Real corpora, against a count that is slow and obvious.
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("name", ["gum-dev", "ewt-dev", "gum-train"])
 def test_real_corpora(corpora: Path, name: str) -> None:
     path = corpora / f"{name}.conllu"

@@ -72,6 +72,7 @@ def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
         return connection.execute(statement).fetchall()
 
 
+@pytest.mark.slow
 def test_they_are_counted_told_and_kept(
     tmp_path: Path,
     corpus: Path,
@@ -133,6 +134,7 @@ def test_strict_refuses(
 OTHERS = ("word", "position", "attention")
 
 
+@pytest.mark.slow
 def test_nothing_but_the_shown_text_depends_on_them(
     tmp_path: Path, corpus: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -48,6 +48,7 @@ def _filled(bank: Path, corpus: Path, model: Path, **options: Any) -> Path:
     return bank
 
 
+@pytest.mark.slow
 def test_edges_are_stored_merged_exported_and_deleted(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -163,6 +163,7 @@ def test_bad_declarations(text: str) -> None:
     assert caught.value.problem.id == "bad-global-entity"
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=8, unique=True))
 def test_what_is_written_is_read(ends: list[tuple[int, int]]) -> None:
     wanted = sorted({(min(pair), max(pair)) for pair in ends}, key=lambda span: (span[0], -span[1]))

@@ -68,6 +68,7 @@ def _sample(sample: Path, tmp_path: Path) -> pl.DataFrame:
     return _ask(_add(str(sample / "stories.conllu"), tmp_path / "sample.duckdb"), WORDS)
 
 
+@pytest.mark.slow
 def test_every_kind_of_frame_is_the_same_corpus(sample: Path, tmp_path: Path) -> None:
     frame = _sample(sample, tmp_path)
     kinds = {"polars": frame, "arrow": frame.to_arrow(),
@@ -96,6 +97,7 @@ def test_pandas(sample: Path, tmp_path: Path) -> None:
     assert _ask(banks[0], "from corpus").equals(_ask(banks[1], "from corpus"))
 
 
+@pytest.mark.slow
 def test_an_ingest_of_a_frame(
     sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -129,6 +131,7 @@ def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
     assert _ask(bare, "select count(head_index) as n from word")["n"].to_list() == [0]
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("column", "values", "fault"),
     [

@@ -76,6 +76,7 @@ def test_two_folders_must_agree(tmp_path: Path) -> None:
     assert declared([*same, _corpus(tmp_path / "c", "License: MIT\n")]) == Declared()
 
 
+@pytest.mark.slow
 def test_ingest_keeps_it_and_corrects_it(tmp_path: Path) -> None:
     bank, path = tmp_path / "x.duckdb", _corpus(tmp_path / "a", TREEBANK)
     options = IngestOptions((str(path),), bank, model="none")

@@ -165,6 +165,7 @@ def test_a_mention() -> None:
     assert (mention.type, mention.parts, mention.identity) == ("person", 1, "Ann_Lee")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
 def test_heads_of_the_tree_in_gum(corpora: Path, name: str) -> None:
     """The heads of another reading of the file."""

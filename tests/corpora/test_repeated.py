@@ -54,6 +54,7 @@ def test_the_model_reads_what_was_drawn(
     assert len({row[1] for row in rows}) == 4
 
 
+@pytest.mark.slow
 def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_larger_corpus_begins_with_a_smaller_and_a_seed_draws_another(
     assert not set(drawn[4, 0]) & set(drawn[4, 1])
 
 
+@pytest.mark.slow
 def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     """Counted before, resumed, kept, a control beside it; and it answers where it is named."""
     bank, model = tmp_path / "bank.duckdb", tiny_model("gpt2")
@@ -104,6 +106,7 @@ def test_it_is_a_run_like_others(tmp_path: Path, tiny_model: Callable[[str], Pat
         assert len(opened.query("induction_head", run=report.run)) == 12
 
 
+@pytest.mark.slow
 def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     model, parts = tiny_model("gpt2"), []
     for shard in ("1/2", "2/2"):

@@ -14,6 +14,7 @@ from attnbank.ingest.options import Unit
 from attnbank.sql.bank.opening import open_to_read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["word", "token"])
 def test_there_is_no_dependency_to_ask_for(
     tmp_path: Path, tiny_model: Callable[[str], Path], unit: Unit

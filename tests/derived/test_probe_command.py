@@ -75,6 +75,7 @@ def test_errors(
     assert bank.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_same_probe_is_not_trained_twice(
     bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +103,7 @@ def test_the_same_probe_is_not_trained_twice(
             assert found["probe"].to_list() == [2, 3]
 
 
+@pytest.mark.slow
 def test_changed_vectors_make_another_probe(bank: Path, tmp_path: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     given = ["-b", str(bank), "probe", "distance_words", "--train-run", "train", "-q"]

@@ -38,6 +38,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("kind", "train", "test", "options", "error", "fact", "remedy"),
     [

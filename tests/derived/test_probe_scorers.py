@@ -85,6 +85,7 @@ def test_scores_and_loss_equal_the_slow_ones(
     assert at == len(sentences) > 20
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("root_at", ["root", "published"])
 @pytest.mark.parametrize("kind", probe_tasks.LEARNING)
 def test_gradients_equal_loops(reading: duckdb.DuckDBPyConnection, kind: str, root_at: str) -> None:
@@ -145,6 +146,7 @@ def test_the_slow_gradients_are_slopes_of_the_slow_loss(
             assert found[name][at] == pytest.approx((sides[0] - sides[1]) / (2 * STEP), abs=within)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("root_at", ["root", "published"])
 @pytest.mark.parametrize("kind", ["attention", "attention_words"])
 def test_weights_of_the_heads_equal_the_slow_ones(

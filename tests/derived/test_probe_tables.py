@@ -50,6 +50,7 @@ def _uas_from_tables(path: Path, probe: int) -> tuple[dict[str, Any], dict[str, 
     return slow.counts(sentences, predicted), {row[0]: row[1:] for row in scored}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_probe_can_be_run_again_from_its_tables_alone(bank: Path, seed: int) -> None:
     options = ProbeOptions(epochs=8, learning_rate=0.05, resamples=1, seed=seed)
@@ -59,6 +60,7 @@ def test_a_probe_can_be_run_again_from_its_tables_alone(bank: Path, seed: int) -
     assert 0 < found["root"][1] < found["root"][0]  # the special tokens decide, and not always
 
 
+@pytest.mark.slow
 def test_what_a_probe_stores_of_root(bank: Path, probe_bank: Path) -> None:
     for kind in KINDS:
         options = ProbeOptions(epochs=2, resamples=1, model=str(probe_bank.parent / "model"))

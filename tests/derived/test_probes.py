@@ -23,6 +23,7 @@ from attnbank.ingest.derived.probes.tasks import Batches, read_attention, read_t
 from attnbank.sql.bank.opening import open_to_read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attention_words", "distance_words"])
 def test_the_published_place_of_root_is_another_probe(
     probe_bank: Path, kind: str, tmp_path: Path
@@ -207,6 +208,7 @@ def test_attention_in_any_order_of_rows(toy_bank: Path) -> None:
             assert not row[length:].any()
 
 
+@pytest.mark.slow
 def test_a_model_without_special_tokens(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -228,6 +230,7 @@ def test_a_model_without_special_tokens(
     assert 0 < report.scores["uas"][0] < 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_replaced_takes_its_probes_along(
     probe_bank: Path, tmp_path: Path, sample: Path
 ) -> None:

@@ -45,6 +45,7 @@ def _asked(path: Path, statement: str) -> list[tuple[object, ...]]:
         return connection.execute(statement).fetchall()
 
 
+@pytest.mark.slow
 def test_several_ways_are_kept_side_by_side(bank: Path) -> None:
     ways: tuple[dict[str, Any], ...] = ({}, {"root": "gold"}, {"decoder": "projective"})
     for options in ways:
@@ -70,6 +71,7 @@ def test_several_ways_are_kept_side_by_side(bank: Path) -> None:
     assert found["none"] != found["gold"]
 
 
+@pytest.mark.slow
 def test_another_ensemble_leaves_no_trees_of_the_one_before(bank: Path) -> None:
     compute(bank, "attention_tree", 1)
     compute(bank, "attention_tree", 1, root="gold")

@@ -240,6 +240,7 @@ def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
     np.testing.assert_allclose(got, exact * scale, rtol=0, atol=within)
 
 
+@pytest.mark.slow
 def test_vectors_have_a_mean_square_of_one_over_the_training_words(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -259,6 +260,7 @@ def test_vectors_have_a_mean_square_of_one_over_the_training_words(
     assert task.coverage == np.mean([word.lower() in forms for word in words])
 
 
+@pytest.mark.slow
 def test_a_folder_whose_model_is_gone_or_another(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_grid_has_the_rows_of_the_analysis(
     assert sum(link.startswith("/head/") for link in page.links) == len(told) + 1
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("path", "given", "command"),
     [
@@ -147,6 +148,7 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
     assert "Nearest heads" in page.text and "How it looks" in page.text
 
 
+@pytest.mark.slow
 def test_a_head_tells_what_got_worse_without_it(
     client: TestClient, explored: Path, runs: dict[str, str]
 ) -> None:
@@ -328,6 +330,7 @@ def test_every_link_of_every_page_answers(client: TestClient) -> None:
     assert {"/head/N-N", "/sentence", "/tables", "/sql", "/bank", "/tables/entropy"} <= kinds
 
 
+@pytest.mark.slow
 def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> None:
     odd = runs["odd"]
     name = '"><script>alert(3)</script>'
@@ -379,6 +382,7 @@ def test_the_errors_of_a_head_are_those_of_the_analysis(
     }
 
 
+@pytest.mark.slow
 def test_an_example_is_opened_with_its_words_marked(client: TestClient) -> None:
     page = seen(client, "/head/1-2", relation="obj")
     links = [link for link in page.links if link.startswith("/sentence?")]

@@ -35,6 +35,7 @@ def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
     cache.close()
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("path", "values", "told"),
     [

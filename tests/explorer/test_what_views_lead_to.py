@@ -30,6 +30,7 @@ from attnbank.sql import registry
 REQUEST = "pattern { V -[obj]-> O }"
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("path", "given"),
     [
@@ -134,6 +135,7 @@ def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direc
     assert checked >= 8
 
 
+@pytest.mark.slow
 def test_examples_mark_what_is_found_and_page_on(client: TestClient, explored: Path) -> None:
     asked = {"relation": "all", "direction": "dependent_to_head", "breakdown": "wrong"}
     with open_bank(explored) as bank:

@@ -226,6 +226,7 @@ def test_a_name_that_is_no_path_is_refused(
         hostile.refused(["-b", name, *command], capsys)
 
 
+@pytest.mark.slow
 def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.move(bank, Path("home", "y.duckdb"))
     for command in READING[:6]:
@@ -274,6 +275,7 @@ def test_an_empty_file_becomes_a_bank(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_database_with_nothing_in_it_becomes_a_bank(
     bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -179,6 +179,7 @@ SLOW_BY_DESIGN: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("name", SLOW_BY_DESIGN)
 def test_what_would_take_for_ever_takes_seconds(tmp_path: Path, name: str) -> None:
     """Each of these grows with the square of its length, or worse, where it is read naively."""
@@ -218,6 +219,7 @@ def test_a_second_byte_order_mark_is_read_or_said(tmp_path: Path, format: str, w
         )
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("format", ["conllu", "relations", "conll2012", "lines", "text"])
 def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> None:
     spacy = str(request.getfixturevalue("tiny_pipeline")) if format == "text" else None
@@ -230,6 +232,7 @@ def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> No
     assert ids[0] == "carriage-return"
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read_are_left_out_with_skip_bad(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -422,6 +425,7 @@ def test_yes_without_an_end_is_refused(tmp_path: Path) -> None:
     assert hostile.files(tmp_path).keys() == {"home"}
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("key", made_faults.MADE, ids="/".join)
 def test_a_bound_is_told_in_two_lines(
     tmp_path: Path,

@@ -42,6 +42,7 @@ def test_a_socket_is_no_corpus(tmp_path: Path) -> None:
             find_sources([str(path)])
 
 
+@pytest.mark.slow
 def test_a_pipe_that_nobody_writes_into_is_told(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

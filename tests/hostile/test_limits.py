@@ -86,6 +86,7 @@ def start(tmp_path_factory: pytest.TempPathFactory, sample_bank: Path) -> float:
     return _ended(folder, "select 1", seconds=60).processor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
     [pytest.param(each, marks=[pytest.mark.slow] if at else []) for at, each in enumerate(SLOW)],

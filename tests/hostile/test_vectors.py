@@ -150,6 +150,7 @@ def test_a_folder_that_a_bank_names_is_not_opened(
     assert not marker.exists() and bank.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_what_is_no_hub_name_is_not_followed(bank: Path) -> None:
     for name in (
         "../model", "/etc", "~/model", "a/b/c", "a\\b", "C:\\model", "file:///tmp/x", "-x", "",
@@ -160,6 +161,7 @@ def test_what_is_no_hub_name_is_not_followed(bank: Path) -> None:
             _probe(bank)
 
 
+@pytest.mark.slow
 def test_a_folder_that_the_user_names_is_checked_by_its_weights(
     bank: Path, model: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -232,6 +232,7 @@ def test_options_that_do_not_fit_are_refused(
     assert not (tmp_path / "b.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_the_usual_length_is_the_papers(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

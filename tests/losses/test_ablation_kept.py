@@ -181,6 +181,7 @@ def test_interrupted_it_keeps_whole_inputs_and_says_so(
     _check_ends_whole(copy, whole[0], forked)
 
 
+@pytest.mark.slow
 def test_what_is_replaced_is_kept_until_it_can_be_measured(
     measured: Path, copy: Path, forked: Forked, tmp_path: Path
 ) -> None:
@@ -195,6 +196,7 @@ def test_what_is_replaced_is_kept_until_it_can_be_measured(
     assert _rows(measured) == before
 
 
+@pytest.mark.slow
 def test_merged_with_another_of_its_name_it_stays_whole(
     measured: Path, ready: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_deleted_with_their_run(measured: Path, tmp_path: Path) -> None:
     assert not any(_rows(bank, f"select 1 from {table}") for table in TABLES)
 
 
+@pytest.mark.slow
 def test_exported_and_imported(measured: Path, tmp_path: Path) -> None:
     with open_bank(measured) as bank:
         export(bank, tmp_path / "out")
@@ -89,6 +90,7 @@ def test_exported_and_imported(measured: Path, tmp_path: Path) -> None:
     assert _told(tmp_path / "again.duckdb") == _told(measured)
 
 
+@pytest.mark.slow
 def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> None:
     """Words get other ids, since another corpus comes first; what two banks have is taken once."""
     first, out = tmp_path / "first.duckdb", tmp_path / "out.duckdb"
@@ -109,6 +111,7 @@ def test_merged(measured: Path, model: str, sample: Path, tmp_path: Path) -> Non
         assert one.equals(other)
 
 
+@pytest.mark.slow
 def test_what_was_measured_of_a_part_is_not_merged(
     model: str, sample: Path, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         assert of_pieces[word] == (None if np.isnan(nats) else pytest.approx(nats, abs=1e-4))
 
 
+@pytest.mark.slow
 def test_ways_to_name_sets(bank: Path) -> None:
     with open_bank(bank) as opened:
         best = opened.query("head_accuracy", relation="det").sort(
@@ -132,6 +133,7 @@ def test_ways_to_name_sets(bank: Path) -> None:
     assert count == words * LAYERS * HEADS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["layers", "any"])
 def test_controls_are_like_the_set_and_apart_from_it(bank: Path, where: str) -> None:
     flags = ["--heads", "1-1,1-2,3-1", "--heads", "2-1", "--controls", "3"]
@@ -156,6 +158,7 @@ def test_controls_are_like_the_set_and_apart_from_it(bank: Path, where: str) -> 
     assert effects["name"].sort().to_list() == ["1-1,1-2,3-1", "2-1"]
 
 
+@pytest.mark.slow
 def test_as_many_controls_as_there_are(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _ablate(bank, "--heads", "1-1,1-2,1-3") == 0  # one head is left
     assert list(_sets(bank)) == ["1-1,1-2,1-3"]
@@ -199,6 +202,7 @@ def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixt
     assert _rows(bank, "select count(*) > 0 from word") == [(True,)]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 101, "\x1b[31m"])
 def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
     assert _ablate(bank, "--heads", "1-1", name=name) == 2
@@ -207,6 +211,7 @@ def test_names_that_cannot_be_used(name: str, bank: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_ablation_of_the_name_is_refused(
     bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

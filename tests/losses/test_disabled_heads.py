@@ -96,6 +96,7 @@ def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
     return {layer: [own for at, own in heads if at == layer] for layer, _ in heads}
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whole_models(family: str, made: Made) -> None:
     model, texts = made(family)

@@ -40,6 +40,7 @@ def _fill(bank: Path, corpus: Path, folder: Path, **options: Any) -> Path:
     return bank
 
 
+@pytest.mark.slow
 def test_again_nothing_is_measured_unless_anew(
     causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +67,7 @@ def test_again_nothing_is_measured_unless_anew(
         assert nats == (before[word][0] and pytest.approx(before[word][0], abs=1e-5))
 
 
+@pytest.mark.slow
 def test_losses_of_an_ingest_are_those_of_the_command(
     causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +84,7 @@ def test_losses_of_an_ingest_are_those_of_the_command(
         assert "--losses" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_told(
     causal: Path, tiny_model: Callable[[str], Path], sample: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +101,7 @@ def test_what_cannot_be_asked_is_told(
     assert _measured(headless) == {}
 
 
+@pytest.mark.slow
 def test_the_model_must_be_that_of_the_run(
     causal: Path, sample: Path, sample_text: list[str], tmp_path: Path
 ) -> None:

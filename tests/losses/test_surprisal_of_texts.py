@@ -86,6 +86,7 @@ def test_sentences(kind: str, headed: Model, ingested: Ingested, sample: Path, f
     assert min(nats for nats in found.values() if nats is not None) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bert"])
 def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> None:
     found = _measured(ingested(few, headed(kind), "--context", "document"))
@@ -102,6 +103,7 @@ def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
     assert None not in found.values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_runs_of_tokens_have_words_too(
     kind: str, headed: Model, ingested: Ingested, few: Path
@@ -120,6 +122,7 @@ def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested,
     _check(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     kind: str, headed: Model, ingested: Ingested, tmp_path: Path
@@ -145,6 +148,7 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     _check(as_parts, oracle_words.read(corpus, headed(kind), written=False).nats())
 
 
+@pytest.mark.slow
 def test_words_that_a_piece_joins_share_a_surprisal(
     headed: Model, ingested: Ingested, sample: Path
 ) -> None:
@@ -159,6 +163,7 @@ def test_words_that_a_piece_joins_share_a_surprisal(
     assert joint == 6 and without >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_random_weights_are_those_of_the_run(
     kind: str, headed: Model, ingested: Ingested, few: Path

@@ -127,6 +127,7 @@ def test_the_losses_are_those_of_a_slow_implementation(
     assert within < np.ptp(expected) / 1000
 
 
+@pytest.mark.slow
 def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Ma
     assert calls == 3 + 4 * (3 + 2 + 1)
 
 
+@pytest.mark.slow
 def test_words_and_tokens_give_the_same_losses_and_attention_stays(
     tiny_masked_lm: Maker, few: Path, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def bank(tiny_masked_lm: Maker, press: Path, tmp_path_factory: pytest.TempPathFa
     return path
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     tiny_masked_lm: Maker, kind: str
@@ -317,6 +318,7 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     assert same == (0,)
 
 
+@pytest.mark.slow
 def test_replacing_a_run_takes_its_gradients_away(
     tiny_masked_lm: Maker, press: Path, tmp_path: Path
 ) -> None:

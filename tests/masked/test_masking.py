@@ -134,6 +134,7 @@ def test_a_model_says_which_tokens_are_special(
     assert others == set(tokenizer.get_vocab()) - special - unknown
 
 
+@pytest.mark.slow
 def test_pieces_of_words_are_masked_one_by_one(
     tiny_masked_lm: Callable[[str], Path], sample: Path, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_bank_export_import_gives_an_equal_bank(full_bank: Path, tmp_path: Path)
     assert done.rows["attention"] == len(old_contents["main.attention"]) > 0
 
 
+@pytest.mark.slow
 def test_what_people_added_comes_too(tmp_path: Path) -> None:
     name = 'my "table"; drop table word; --'
     path = make_bank(tmp_path / "old.duckdb", TWO_RUNS)
@@ -122,6 +123,7 @@ def test_what_people_added_comes_too(tmp_path: Path) -> None:
         assert made.sql("select * from word").width == len(made.schema("word")) > 10
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_made(
     exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -334,6 +336,7 @@ def test_no_folder_or_a_place_where_no_bank_can_be(exported: Path, tmp_path: Pat
         import_export(exported, tmp_path / "none" / "new.duckdb")
 
 
+@pytest.mark.slow
 def test_a_folder_of_any_name(exported: Path, tmp_path: Path) -> None:
     odd = exported.rename(tmp_path / "it's [a] *?")
     import_export(odd, tmp_path / "new.duckdb")

@@ -73,6 +73,7 @@ def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:
         assert_frame_equal(own.query("best_head"), whole.query("best_head"), check_exact=True)
 
 
+@pytest.mark.slow
 def test_the_new_bank_is_named_by_b_or_comes_first(
     shards: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
         return connection.execute(statement).fetchall()
 
 
+@pytest.mark.slow
 def test_a_missing_shard_is_named_and_partial_goes_on(
     shards: Any, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_text_that_is_not_the_same_is_refused_by_name(
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_run_of_other_inputs_is_refused_by_name(shards: Any, out: Path, tmp_path: Path) -> None:
     other = _changed(
         shards.whole, tmp_path / "other.duckdb",
@@ -221,6 +223,7 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
     assert _asked(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
 
 
+@pytest.mark.slow
 def test_a_bank_of_another_format_is_refused(shards: Any, out: Path, tmp_path: Path) -> None:
     older = old_banks.format_0(tmp_path / "older.duckdb")
     with pytest.raises(BankError, match=r"has format 0.*\nBring it up to date.* upgrade"):

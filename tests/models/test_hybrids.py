@@ -105,6 +105,7 @@ def test_a_layer_without_attention(bank: Path, call: str, told: str) -> None:
     assert told in str(result.exception)
 
 
+@pytest.mark.slow
 def test_pictures_and_info(bank: Path, tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["-b", str(bank), "info"]).output
     assert "2 layers with 4 heads each (2 of keys and values)" in shown
@@ -119,6 +120,7 @@ def test_pictures_and_info(bank: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.exception
 
 
+@pytest.mark.slow
 def test_merged_with_another_bank(
     bank: Path, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

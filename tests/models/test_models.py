@@ -21,6 +21,7 @@ from attnbank.ingest.models.trial import shape_of
 from attnbank.sql.errors import CallError
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     "kind", ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama"]
 )
@@ -139,6 +140,7 @@ def test_a_checkpoint_that_lacks_what_attention_needs_is_refused(
         load(str(tmp_path))
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "electra", "distilbert", "deberta"])
 @pytest.mark.parametrize("random_seed", [None, 5])
 def test_with_its_head_or_without_a_checkpoint_is_one_model(
@@ -196,6 +198,7 @@ def test_a_checkpoint_of_another_architecture_is_refused(
         load(str(tmp_path))
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

@@ -104,6 +104,7 @@ def test_one_at_a_time(
     assert any("each input went alone" in each for each in report.notes)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_padded_is_another(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -69,6 +69,7 @@ def test_memory_that_is_freed_is_used_again() -> None:
         assert _faults() < 500
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
 def test_memory_is_kept_within_and_goes_back_at_the_end() -> None:
     """In a process of its own: from one that has been idle for long the system may take memory."""

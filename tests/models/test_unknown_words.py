@@ -186,6 +186,7 @@ def test_the_warning_begins_at_five_per_cent() -> None:
     assert unknown_lines(0, 0) == unknown_lines(0, 0)[:1]
 
 
+@pytest.mark.slow
 def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
     """minilm's vocabulary lacks most Chinese characters."""
     corpus = corpora / "zh-dev.conllu"
@@ -216,6 +217,7 @@ def test_info_tells_runs_of_before_apart(
 # Another tokenizer is another model.
 
 
+@pytest.mark.slow
 def test_another_tokenizer_of_the_same_weights_is_another_model(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -239,6 +241,7 @@ def test_another_tokenizer_of_the_same_weights_is_another_model(
     assert [one for one, _ in pieces] == [1]
 
 
+@pytest.mark.slow
 def test_rows_of_before_tokenizers_had_digests_are_not_taken_for_new_ones(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -18,6 +18,7 @@ from attnbank.ingest.models.loading import load
 WINDOW = 6
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("kind", "layer_types", "bounded"),
     [

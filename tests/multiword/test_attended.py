@@ -64,6 +64,7 @@ def test_the_rarest_word_is_the_token_as_it_is_written(case: Case) -> None:
     _check_rare_words(case)
 
 
+@pytest.mark.slow
 def test_surface_patterns_know_positions_alone(case: Case) -> None:
     _check_surface(case)
 

@@ -51,6 +51,7 @@ def test_candidates_are_mentions_at_other_positions(documents: Case) -> None:
     assert _check_candidates(documents) > 30
 
 
+@pytest.mark.slow
 def test_mentions_of_one_entity_in_one_token(
     read: Make, tmp_path: Path, multilingual_model: Path
 ) -> None:

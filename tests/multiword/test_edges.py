@@ -84,6 +84,7 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
     ]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(("name", "model"), READ)
 @pytest.mark.few("he-*", "gum-minilm", "fr-mistral*", "zh-smollm2")
 def test_the_pieces_are_those_of_the_text(
@@ -118,6 +119,7 @@ def test_the_pieces_are_those_of_the_text(
     assert told > 0 or name == "zh" or (name, model) == ("fr", MINILM)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("model", TOKENIZERS)
 def test_the_pieces_of_documents_are_those_of_their_text(
     model: str, texts: Callable[[str], tuple[Path, Path]]
@@ -159,6 +161,7 @@ ROWS = """1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["smollm2", "mistral_tokenizer"])
 def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     """De le, not dele; what the parts spell stays together: cannot."""

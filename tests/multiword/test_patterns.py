@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import pytest
 from multiword import requests
 from multiword_cases import Case
 
@@ -105,6 +106,7 @@ def test_what_words_look_at_across_sentences(documents: Case) -> None:
     assert any(row["A.sent_id"] != row["B.sent_id"] for row in hits)
 
 
+@pytest.mark.slow
 def test_words_that_look_and_are_looked_at(case: Case) -> None:
     """A star stands for any other word; CLS is looked at by each word as by its position."""
     starts = _starts(case)

@@ -43,6 +43,7 @@ def _expected(case: Case, predict: probes.Predict) -> Rows:
     return probes.scores(case.corpus, case.inputs, judged, predict)
 
 
+@pytest.mark.slow
 def test_right_branching_is_the_next_position(case: Case, tmp_path: Path) -> None:
     _, found = _trained(case, tmp_path, "right_branching")
     assert found == _expected(case, probes.right_branching)

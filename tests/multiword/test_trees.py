@@ -100,6 +100,7 @@ def test_no_tree_weighs_more(chosen: Case, tmp_path: Path, root: str) -> None:
     assert looked_at > 50
 
 
+@pytest.mark.slow
 def test_accuracy_is_what_loops_count(case: Case, tmp_path: Path) -> None:
     own = _computed(case, tmp_path, root="gold")
     every = _sentences(own)
@@ -117,6 +118,7 @@ def test_accuracy_is_what_loops_count(case: Case, tmp_path: Path) -> None:
     assert any(0 < row["correct"] < row["found"] for row in rows)
 
 
+@pytest.mark.slow
 def test_best_tree_scores_on_the_half_that_chose_nothing(case: Case, tmp_path: Path) -> None:
     own = _computed(case, tmp_path)
     every = _sentences(own)

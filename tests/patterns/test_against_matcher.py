@@ -102,6 +102,7 @@ def test_sizes_of_what_is_below_a_word(of_sentences: Judged) -> None:
     assert check(SIZES, of_sentences) == len(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No ")
 def test_what_people_paste_from_grew_match(of_sentences: Judged) -> None:
     assert check(PASTED, of_sentences) == len(PASTED) - 1
@@ -143,6 +144,7 @@ KEYS: dict[str, Callable[..., Any]] = {
 """Keys of Grew-match, each with what it is of three nodes: name, word, index."""
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("by", KEYS)
 def test_keys_of_grew_match(by: str, of_sentences: Judged) -> None:
     request = "pattern { A -> B; B -> C }"

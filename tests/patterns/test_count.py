@@ -27,6 +27,7 @@ KEYS = (
 )
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("by", KEYS)
 def test_counts_are_those_of_the_hits(by: str, sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
@@ -61,6 +62,7 @@ def test_a_nested_pattern_splits_the_hits(sample_bank: Path) -> None:
         assert found[False] == bank.find(f"{OBJECTS} without {{ O =[3-1]=> V }}").height
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("by", KEYS)
 def test_each_row_has_the_find_that_lists_its_hits(
     by: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]

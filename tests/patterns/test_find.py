@@ -100,6 +100,7 @@ TOLD = {
 """Requests (and after a semicolon a key), and what is told, also if they find something."""
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("request_", TOLD)
 def test_names_that_nothing_has_are_told(request_: str, sample_text_bank: Path) -> None:
     request, _, key = request_.partition("}; ")
@@ -126,6 +127,7 @@ def test_a_bank_without_coreference_says_so(tmp_path: Path) -> None:
                 bank.find(request)
 
 
+@pytest.mark.slow
 def test_a_request_that_would_not_end(sample_text_bank: Path) -> None:
     nodes = "; ".join(f"N{number} []" for number in range(8))
     with open_bank(sample_text_bank) as bank:

@@ -84,6 +84,7 @@ def test_noise_is_read_or_refused() -> None:
             question(text)
 
 
+@pytest.mark.slow
 def test_a_moment_is_told_as_no_time(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Choosing the run and opening the bank take longer: that is no word against the bank."""
     for request in ("pattern { A =[*]=> B; B =[*]=> C }", "pattern { A [upos=VERB] }"):

@@ -87,6 +87,7 @@ def test_a_word_that_the_run_has_not_read_has_none(full_bank: Path) -> None:
         assert found["weight(1-1, O, V)"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_the_option_says_what_the_keys_say(
     bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,7 @@ def _blocks(kind: str) -> list[str]:
     return [line for block in found for line in block.splitlines()]
 
 
+@pytest.mark.slow
 def test_every_request_of_the_manual_finds_something(sample_bank: Path) -> None:
     requests = _blocks("grew")
     assert len(requests) > 50
@@ -30,6 +31,7 @@ def test_every_request_of_the_manual_finds_something(sample_bank: Path) -> None:
     assert not empty
 
 
+@pytest.mark.slow
 def test_every_command_of_the_manual_runs(
     sample_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

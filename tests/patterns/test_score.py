@@ -219,6 +219,7 @@ def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
     assert found["accuracy"].max() <= wanted  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_halves_are_the_same_documents_whatever_is_asked(sample_bank: Path) -> None:
     """Rare relations, which not every document has: as a request and of the trees."""
     one = Reading(sample_bank, "sample/minilm")
@@ -244,6 +245,7 @@ def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None
     assert often.equals(some) and 0 < often["n"][0] < plain["n"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
     ingest(IngestOptions((str(sample),), own, "minilm", limit=40))
@@ -289,6 +291,7 @@ def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "no node W" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_saved_relation_is_one_for_every_analysis(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

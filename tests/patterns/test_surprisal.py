@@ -230,6 +230,7 @@ def test_what_is_asked_for_is_shown(judged: Judged) -> None:
     assert lines["V.surprisal"].is_sorted() and "hit" in lines.columns
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*have not been measured")
 def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path) -> None:
     bank, corpus = judged

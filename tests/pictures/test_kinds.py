@@ -33,6 +33,7 @@ EVERY_KIND = (
 )
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("plot", EVERY_KIND)
 def test_a_kind_is_a_chart_in_both_themes(plot: str) -> None:
     frame = frame_of_heads(groups=("above", "below"))

@@ -65,6 +65,7 @@ def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
         assert file.read_bytes().startswith(starts[ending])
 
 
+@pytest.mark.slow
 def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "picture.json"
     call = [

@@ -84,6 +84,7 @@ def test_a_file_is_small() -> None:
     assert not long
 
 
+@pytest.mark.slow
 def test_tests_and_benchmarks_use_nothing_private() -> None:
     wrong = []
     for path in sorted((ROOT / "tests").rglob("*.py")):

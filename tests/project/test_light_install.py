@@ -160,6 +160,7 @@ def test_every_help_is_there(light: Path) -> None:
     assert {status for status, _, _ in told.values()} == {0}
 
 
+@pytest.mark.slow
 def test_what_needs_more_says_what_to_install(
     light: Path, full_bank: Path, tmp_path: Path, sample: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_what_needs_more_says_what_to_install(
         assert opened.sql("from head_distance where smoothing = 0.5").height == 0
 
 
+@pytest.mark.slow
 def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None:
     printed = _python(light, "-c", FROM_PYTHON, str(full_bank)).strip().split("\n")
     assert printed == [
@@ -213,6 +215,7 @@ def test_a_missing_package_is_told_by_the_name_to_install() -> None:
     assert told.value.status == 2
 
 
+@pytest.mark.slow
 def test_an_extra_of_an_installed_attnbank_needs_no_index() -> None:
     """The remedies name extras; pip takes their list from what is installed."""
     done = subprocess.run(

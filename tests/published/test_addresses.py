@@ -123,6 +123,7 @@ def test_it_answers_as_the_file_does(two_runs: Path, host: Host, serving: Servin
     assert sum(int(last) - int(first) + 1 for first, last in read) < len(host.body) * 2
 
 
+@pytest.mark.slow
 def test_commands_take_an_address(
     host: Host, serving: Serving, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
 
+@pytest.mark.slow
 def test_one_run_answers_as_in_the_bank(two_runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "one.duckdb"
     runs = chosen_runs(two_runs)
@@ -44,6 +45,7 @@ def test_runs_are_chosen_by_name_or_number(two_runs: Path) -> None:
         chosen_runs(two_runs, ["nothing"])
 
 
+@pytest.mark.slow
 def test_peaks_alone_keep_the_figures_and_refuse_the_weights(
     two_runs: Path, tmp_path: Path
 ) -> None:
@@ -62,6 +64,7 @@ def test_peaks_alone_keep_the_figures_and_refuse_the_weights(
         compute(out, "head_distance", run=name)
 
 
+@pytest.mark.slow
 def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
     two_runs: Path, tmp_path: Path
 ) -> None:
@@ -89,6 +92,7 @@ def test_the_first_inputs_are_those_of_the_text_under_a_name_of_their_own(
         assert n == words
 
 
+@pytest.mark.slow
 def test_what_is_of_the_user_alone_stays_at_home(two_runs: Path, tmp_path: Path) -> None:
     import shutil
 

@@ -48,6 +48,7 @@ def _with_licence(bank: Path, made: Path, licence: str | None) -> Path:
     return made
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("licence", "why"),
     [

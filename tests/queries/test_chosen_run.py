@@ -97,6 +97,7 @@ def test_a_shell_of_any_client_gets_the_same_choice(path: Path) -> None:
     assert found == [("second",)]
 
 
+@pytest.mark.slow
 def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
     assert prefer(path, "first") == "first"
     with open_bank(path) as bank:
@@ -127,6 +128,7 @@ def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str
         prefer(path, run)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
@@ -154,6 +156,7 @@ def test_an_answer_that_would_be_empty_says_why(path: Path, statement: str, mess
         bank.sql(statement)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("runs", "message"),
     [

@@ -99,6 +99,7 @@ def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     assert not any("BYTE_STREAM" in each for name, each in encodings if "run=2" in name)
 
 
+@pytest.mark.slow
 def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "one.duckdb"
     export(two_runs, folder, run="two/n")
@@ -124,6 +125,7 @@ def test_a_bank_without_runs_is_exported_too(tmp_path: Path) -> None:
         assert again.runs().height == 0 and again.info().corpora.height == 1
 
 
+@pytest.mark.slow
 def test_a_folder_with_files_is_refused_unless_forced(
     two_runs: Bank, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +182,7 @@ def test_a_bank_that_is_not_empty_is_left_as_it_is(
         assert connection.execute("from best_head()").fetchall() == [("mine",)]
 
 
+@pytest.mark.slow
 def test_a_load_that_fails_loads_nothing(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
     export(two_runs, folder)

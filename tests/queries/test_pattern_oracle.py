@@ -277,6 +277,7 @@ def test_requests_find_something(from_bank: Corpus) -> None:
     assert len([each for each in drawn if hits(each, from_bank)]) > 35
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("request_", DOCUMENT)
 def test_requests_within_a_document_are_read(request_: str, from_bank: Corpus) -> None:
     within = {(each.sentence, each.nodes) for each in hits(request_, from_bank, "sentence")}

@@ -60,6 +60,7 @@ def test_what_must_be_done_first_is_told(bank: Bank) -> None:
         assert told.value.remedy.startswith("Type: attnbank compute head_distance")
 
 
+@pytest.mark.slow
 def test_parameters_mean_the_same_as_in_the_macro(bank: Bank) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, ""),
@@ -185,6 +186,7 @@ def test_a_lazy_table_of_one_run(small: Bank, bank: Bank) -> None:
         bank.table("word", run=1)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "given",
     [
@@ -225,6 +227,7 @@ def test_what_is_no_bank_is_told(tmp_path: Path) -> None:
         open_bank(tmp_path / "other.duckdb")
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("statement", "says"),
     [

@@ -93,6 +93,7 @@ def test_every_thread_reads_the_analyses_of_this_version(old_bank: Path, sample_
             assert_frame_equal(ask(lambda: bank.table("paper.table_1").collect()), table)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("name", ASKS)
 def test_a_closed_bank_says_so(name: str, sample_bank: Path) -> None:
     bank = open_bank(sample_bank)
@@ -114,6 +115,7 @@ def test_a_lazy_table_of_a_closed_bank_says_so(sample_bank: Path) -> None:
             lazy.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", ["sql", "connection"])
 def test_closing_stops_the_other_threads(door: str, sample_bank: Path, tmp_path: Path) -> None:
     path = tmp_path / "copy.duckdb"

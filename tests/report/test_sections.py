@@ -48,6 +48,7 @@ def test_sections_name_what_there_is() -> None:
     assert used == {*MEASURES}
 
 
+@pytest.mark.slow
 def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         ours = {
@@ -114,6 +115,7 @@ def test_the_paper_has_no_figure_where_ours_is_missing() -> None:
     assert MEASURES["cls_entropy_last"](empty) == ""
 
 
+@pytest.mark.slow
 def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Path) -> None:
     names = {}
     with open_bank(full_bank) as bank:
@@ -225,6 +227,7 @@ def test_what_cannot_be_answered_is_told_with_a_real_command(sample_bank: Path) 
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_empty_bank_says_what_to_type(tmp_path: Path) -> None:
     empty = new_banks.put(tmp_path / "empty.duckdb")
     open_to_write(empty, "test").close()

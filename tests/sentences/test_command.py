@@ -63,6 +63,7 @@ def test_programs_get_every_row(shell: Shell, shown_bank: Path) -> None:
     assert status == 0 and len(out.splitlines()) == 1 + 2 * 12
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("format_", ["svg", "png", "pdf", "html"])
 def test_a_picture_goes_where_its_ending_says(
     shell: Shell, shown_bank: Path, tmp_path: Path, format_: str
@@ -93,6 +94,7 @@ def test_a_picture_goes_where_its_ending_says(
         assert status == 0 and out == made.decode()
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
@@ -146,6 +148,7 @@ def test_a_wrong_call_gets_a_clear_word(
     assert told[0].startswith("Error: ") and len(told) <= 4 and "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_a_bank_without_runs(
     shell: Shell, run_names: dict[str, str], shown_bank: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +209,7 @@ def test_hits_that_the_run_left_out_are_passed_over(
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same", "long"}
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -20,6 +20,7 @@ PATTERNS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_pattern_has_its_strongest_head(shown_bank: Path, run_names: dict[str, str]) -> None:
     for run in ("single", "decoder"):
         name = run_names[run]
@@ -46,6 +47,7 @@ def test_each_pattern_has_its_strongest_head(shown_bank: Path, run_names: dict[s
         assert set(frame["sentence"]) == {best[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["single", "decoder"])
 def test_each_relation_has_its_best_head_on_a_sentence_that_has_it(
     shown_bank: Path, run_names: dict[str, str], run: str

@@ -104,6 +104,7 @@ def _lines(root: ET.Element, scale: float) -> list[tuple[str, float]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_caption_says_run_n_and_command(
     shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +151,7 @@ def test_what_cannot_be_is_said(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_letters_have_their_usual_size_unless_another_is_asked_for(
     shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,7 @@ def _slow(bank: Path, run: str) -> Map:
     return Map(maps[0].positions, mean)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])

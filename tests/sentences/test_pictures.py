@@ -23,6 +23,7 @@ HEADS = ((1, 1), (3, 4))
 NAMES = ("1-1", "3-4")
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("special", [True, False], ids=["special", "words alone"])
 @pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
@@ -97,6 +98,7 @@ def test_every_line_is_as_strong_as_its_weight(shown_bank: Path, run_names: dict
     assert {"hollow", "dots", None} <= {mark for mark, is_weak in kinds if is_weak}
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 @pytest.mark.parametrize(
     ("asked", "of"), [("obj", ("obj",)), ("nmod", ("nmod", "nmod:poss")), ("all", ())]

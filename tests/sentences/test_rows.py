@@ -19,6 +19,7 @@ HEADS = ((1, 1), (2, 4), (3, 2))
 NAMES = [f"{layer}-{head}" for layer, head in HEADS]
 
 
+@pytest.mark.usual(4)
 @pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("sentence", SENTENCES)

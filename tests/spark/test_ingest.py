@@ -123,6 +123,7 @@ def test_parts_make_the_export_of_a_local_ingest(
         ingest_to_export(options, folder, engine)
 
 
+@pytest.mark.slow
 def test_a_part_is_written_once(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:

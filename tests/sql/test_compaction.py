@@ -53,6 +53,7 @@ def any_space_is_worth_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "LEAST_UNUSED", 1)
 
 
+@pytest.mark.slow
 def test_a_small_bank_is_not_copied_for_little(
     big: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

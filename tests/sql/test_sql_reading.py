@@ -106,6 +106,7 @@ def _made(statement: str) -> str:
     return made[4].removeprefix("paper.") if made[:3] == ["create", "or", "replace"] else ""
 
 
+@pytest.mark.slow
 def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
     """In a copy of the package: gold_dependency says what best_head() makes of it."""
     package = Path(str(registry.root())).resolve()

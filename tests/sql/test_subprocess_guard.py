@@ -166,6 +166,7 @@ def _read(bank: Path, folder: Path) -> None:
         assert [frame.rows() for frame in found] == [[(1,)]]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("what", [_export, _close, _read], ids=lambda each: each.__name__)
 def test_an_interrupt_while_it_is_waited_for(
     what: Callable[[Path, Path], None], sample_bank: Path, tmp_path: Path

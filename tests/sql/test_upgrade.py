@@ -83,6 +83,7 @@ def _format(path: Path) -> int:
         return int(connection.execute("select format from bank").fetchall()[0][0])
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     "args",
     [
@@ -140,6 +141,7 @@ def test_an_upgraded_bank_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
     assert causal == [(False,)]  # found out from the peaks
 
 
+@pytest.mark.slow
 def test_a_decoder_of_before_is_known_by_its_peaks(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -152,6 +154,7 @@ def test_a_decoder_of_before_is_known_by_its_peaks(
     assert open_to_read(bank).execute("select causal from model").fetchall() == [(True,)]
 
 
+@pytest.mark.slow
 def test_it_says_what_it_did(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["-b", str(old), "upgrade"]) == 0
     told = capsys.readouterr().err
@@ -209,6 +212,7 @@ def test_a_format_that_is_not_known_is_told_from_an_older_one(
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_other_analyses_alone_are_brought_up_to_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,7 @@ WAYS: dict[str, Callable[[list[Row]], str | bytes]] = {
 }
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("name", WAYS)
 def test_every_kind_of_file_is_the_same_table(name: str, bank: Path, tmp_path: Path) -> None:
     rows = _timed(bank, 3)
@@ -305,6 +306,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_files_that_are_refused(
     name: str, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -324,6 +326,7 @@ def test_files_that_are_refused(
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, small.name])
 
 
+@pytest.mark.slow
 def test_a_few_bytes_that_stand_for_billions_of_rows(small: Path, tmp_path: Path) -> None:
     path = tmp_path / "bomb.parquet"
     with duckdb.connect() as connection:
@@ -365,6 +368,7 @@ def test_a_file_elsewhere_is_not_read(small: Path, tmp_path: Path) -> None:
     assert annotate(small, tmp_path / "link.csv").name == "link"
 
 
+@pytest.mark.slow
 def test_names_of_tables(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "reading times (2).csv", "sent_id,index,rt\ns3,1,1\n")
     assert annotate(small, path).name == "reading_times_2"
@@ -464,6 +468,7 @@ def test_it_is_merged_and_exported(text: Path, sample: Path, tmp_path: Path) -> 
         assert all(key == place for key, place in found)
 
 
+@pytest.mark.slow
 def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = _timed(bank)
     call = ["-b", str(bank), "annotate"]

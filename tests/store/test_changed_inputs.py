@@ -379,6 +379,7 @@ def test_weights_that_change_in_place_are_another_model(folder: Callable[[str], 
     assert len(_rows(options.bank, "select distinct sha256 from model")) == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_becomes_a_decoder_in_place_is_another_model(
     folder: Callable[[str], str],
 ) -> None:
@@ -404,6 +405,7 @@ def test_a_model_that_becomes_a_decoder_in_place_is_another_model(
     assert _rows(merged, sums) == _rows(options.bank, sums)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
     """As of a bank that came from another machine."""
     options = _asked(folder)

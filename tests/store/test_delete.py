@@ -233,6 +233,7 @@ def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "no run train/tiny" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_rest_answers_as_before(bank: Path, tmp_path: Path) -> None:
     whole = Path(shutil.copy(bank, tmp_path / "whole.duckdb"))
     delete(bank, ["1", "3"], ["train"])

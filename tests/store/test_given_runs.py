@@ -147,6 +147,7 @@ def test_the_same_decoder_gives_the_same_bank(
     _assert_same_bank(OursByWord(folder), 3, 4, stories, folder, tmp_path, causal=True, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multiword", ["written", "parts"])
 def test_multiword_tokens_are_given_as_ingest_reads_them(
     multiword: Any, tiny_model: Callable[[str], Path], tmp_path: Path
@@ -172,6 +173,7 @@ def test_smollm2_gives_the_same_bank(more: dict[str, Any], stories: str, tmp_pat
     _assert_same_bank(OursByWord(folder), 30, 9, stories, folder, tmp_path, causal=True, **more)
 
 
+@pytest.mark.slow
 def test_norms_that_are_given_are_those_of_ingest(
     stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -207,6 +209,7 @@ def test_norms_that_are_given_are_those_of_ingest(
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnbank.ingest.given._TOKENS_AT_ONCE", 60)
     given = 0
@@ -270,6 +273,7 @@ def test_arrays_of_any_kind(bank: Path) -> None:
     assert len({row[0] for row in _rows(bank, "position")}) == 24
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("change", "fact"),
     [
@@ -420,6 +424,7 @@ def test_what_is_not_a_map_loses_nothing(
     assert (row["sentences"], row["skipped"]) == (24, 0)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("tokens", "words", "fact"),
     [
@@ -476,6 +481,7 @@ with add_run(sys.argv[1], "stories", "mine", layers=2, heads=3) as run:
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on(bank: Path) -> None:
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / ".src")}
     found = subprocess.run([sys.executable, "-c", _KILLED, str(bank)], env=path, check=False)

@@ -199,6 +199,7 @@ def test_a_control_model_is_a_run_of_its_own(
     assert str(names[1][0]).endswith("-random-7")
 
 
+@pytest.mark.slow
 def test_another_text_of_the_same_name_is_refused(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -129,6 +129,7 @@ def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, ...]) -> No
     assert reading == READ_WEIGHTS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values"),
     [("entropy", {"smoothing": 0.0001}), ("offset_profile", {"offsets": [0, 11]})],
@@ -149,6 +150,7 @@ def test_a_value_that_needs_the_weights_is_refused(
         assert_frame_equal(every.query(name, **values).drop("run"), wanted)
 
 
+@pytest.mark.slow
 def test_a_bank_with_both_takes_the_run_that_has_the_weights(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -215,6 +217,7 @@ def test_a_sentence_is_shown_by_its_peaks(banks: tuple[Path, ...], direction: st
         assert own and own == pytest.approx(largest)
 
 
+@pytest.mark.slow
 def test_the_run_that_keeps_its_weights_is_shown_unless_another_is_named(
     banks: tuple[Path, ...], tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_report_leaves_out_what_is_not_there(banks: tuple[Path, ...]) -> None:
     assert REASON in page and "special_tokens" in page and "best_head" in page
 
 
+@pytest.mark.slow
 def test_the_explorer_shows_what_there_is(banks: tuple[Path, ...]) -> None:
     cache = BankCache(banks[1], 30.0, 1_000_000_000)
     run = _of(banks[1])["sentences"]
@@ -279,6 +283,7 @@ def test_options_that_do_not_fit(
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path],
     capsys: pytest.CaptureFixture[str],
@@ -299,6 +304,7 @@ def test_the_command(
     assert "peaks" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_large_run_is_told_before_it_is_begun(
     tmp_path: Path,
     sample: Path,

@@ -233,6 +233,7 @@ def test_show_draws_the_largest_and_the_rest_as_elsewhere(
         assert sum(mine["weight"].drop_nulls().to_list()) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_all_weights_answer_where_a_bank_has_them(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -252,6 +253,7 @@ def test_all_weights_answer_where_a_bank_has_them(
         assert view["run"].to_list() == [1]
 
 
+@pytest.mark.slow
 def test_what_is_kept_whole_answers_steps_requests_and_pictures(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -322,6 +324,7 @@ def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path
                 assert sum(filter(None, left)) == pytest.approx(sum(filter(None, right)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_the_bytes(tmp_path: Path, sample: Path) -> None:
     found = {}
     for keep in ("weights", "top:8", "peaks"):

@@ -39,6 +39,7 @@ def own(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(whole, tmp_path / "bank.duckdb"))
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> None:
     with open_bank(whole) as bank, open_bank(full_bank) as other:
         for name, analysis in analyses().items():
@@ -87,6 +88,7 @@ def _held(bank: Bank, **runs: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_reads_a_probe_goes_with_it(own: Path) -> None:
     with open_bank(own) as bank:
         before = _held(bank)
@@ -113,6 +115,7 @@ def test_a_new_run_leaves_the_answers_of_the_others(
         assert {"head_error", "compare_runs"} <= before - held
 
 
+@pytest.mark.slow
 def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
     import pyarrow as pa
 
@@ -135,6 +138,7 @@ def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
         assert bank.query("best_head", relation="objects")["n"].to_list() == [10]
 
 
+@pytest.mark.slow
 def test_steps_and_frequencies_count(own: Path) -> None:
     compute(own, "head_embedding", smoothing=0.01)
     with open_bank(own) as bank:
@@ -156,6 +160,7 @@ def test_what_was_measured_of_words_counts(own: Path) -> None:
         assert bank.kept("ablation_effect") is None and bank.kept("best_head") is not None
 
 
+@pytest.mark.slow
 def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) -> None:
     with open_bank(own) as bank:
         run_of = bank.run_of("best_head")
@@ -223,6 +228,7 @@ def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
         assert bank.query("best_head").equals(rows)
 
 
+@pytest.mark.slow
 def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[str]) -> None:
     args = ["-b", str(own)]
     assert run([*args, "query", "best_head"]) == 0

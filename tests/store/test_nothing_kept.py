@@ -37,6 +37,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_in_python(tmp_path: Path, corpus: Path, model: str) -> None:
     bank = new_banks.put(tmp_path / "bank.duckdb")
     kept = ingest(IngestOptions((str(corpus),), bank, model))
@@ -62,6 +63,7 @@ def test_in_a_terminal(tmp_path: Path, corpus: Path, model: str) -> None:
     assert "Next:" not in result.output
 
 
+@pytest.mark.slow
 def test_of_an_older_version(tmp_path: Path, corpus: Path, model: str) -> None:
     """Whose runs that kept nothing are finished."""
     bank = new_banks.put(tmp_path / "bank.duckdb")

@@ -32,6 +32,7 @@ def _write_elsewhere(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> None:
     words = bank.sql("select count(*) from word").item()
     lazy = bank.table("word")
@@ -63,6 +64,7 @@ def test_another_process_can_write_what_is_let_go_of(bank: Bank) -> None:
     bank.close()
 
 
+@pytest.mark.slow
 def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(bank.path), "compute", "best_head"],

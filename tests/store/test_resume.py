@@ -231,6 +231,7 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
     assert committed == [0, 0, 3, 3, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_finished_ingest_adds_nothing(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_finished_ingest_adds_nothing(
     assert _content(options.bank) == before
 
 
+@pytest.mark.slow
 def test_replace_starts_the_run_over(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -123,6 +123,7 @@ def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
     ]
 
 
+@pytest.mark.slow
 def test_what_is_there_is_passed_over(
     bank: Path, trained: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_is_there_is_passed_over(
     assert "runs       3  (what follows is of one of them)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_model_that_is_there_alone_joins_its_series(
     trained: Path, sample: Path, tmp_path: Path
 ) -> None:
@@ -213,6 +215,7 @@ def test_a_hub_that_is_out_of_reach(
     assert "Cannot load the model nobody/model" in told and len(told.strip().splitlines()) <= 2
 
 
+@pytest.mark.slow
 def test_the_history_is_that_of_each_run(bank: Path) -> None:
     with open_bank(bank) as opened:
         names = opened.runs()["name"].to_list()
@@ -253,6 +256,7 @@ def test_the_history_is_that_of_each_run(bank: Path) -> None:
             )
 
 
+@pytest.mark.slow
 def test_onset_is_the_first_step_from_which_on_a_head_is_above(bank: Path) -> None:
     with open_bank(bank) as opened:
         for measure, at in (("accuracy", 0), ("previous_token", 0), ("previous_token", -1)):

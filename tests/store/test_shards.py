@@ -73,6 +73,7 @@ def test_a_document_has_its_place_in_the_whole_corpus(banks: list[Path]) -> None
         assert places == [*range(number, 11, COUNT)]
 
 
+@pytest.mark.slow
 def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
     banks: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def test_too_long_and_no_pieces(tmp_path: Path) -> None:
         assert counted == [(4,)]
 
 
+@pytest.mark.slow
 def test_max_tokens_counts_the_special_tokens(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(3))
     kept = ingest(

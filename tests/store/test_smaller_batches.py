@@ -76,6 +76,7 @@ def stopped(
     return options, caught.value
 
 
+@pytest.mark.slow
 def test_smaller_batches_go_on_after_too_little_memory(
     stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
     assert ingest(smaller).state == "unchanged"
 
 
+@pytest.mark.slow
 def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
     stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
 ) -> None:

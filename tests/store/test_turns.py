@@ -26,6 +26,7 @@ def _corpus(path: Path, sentences: int) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
     tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def test_an_option_that_nothing_can_take(
         hostile.refused(["ingest", str(corpus), *model, *more], capsys, 2)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("option", "value"), [("random_weights", 2**31 - 1), ("seed", 2**63 - 1), ("seed", 2**40)]
 )
