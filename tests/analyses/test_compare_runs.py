@@ -174,6 +174,7 @@ def test_every_head_against_the_best_offset(
     assert [row["correct"] for row in rows] == sorted((r["correct"] for r in rows), reverse=True)
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_its_like_unless_another_is_named(
     full_bank: Path, names: list[str]
 ) -> None:

@@ -321,6 +321,7 @@ def _best(counts: dict[tuple[int, int, str], tuple[int, int]], kind: str) -> tup
     return min(heads, key=lambda at: (-counts[*at, kind][0], at))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["mentions", "words"])
 def test_best_head(case: Case, slow_predictions: Any, candidates: str) -> None:
     counts = slow.counts(case.corpus, case.batches, slow_predictions, candidates)
@@ -414,6 +415,7 @@ def test_distance(case: Case, slow_predictions: Any) -> None:
     assert [row[0] for row in given] == [row[2] for row in rows]
 
 
+@pytest.mark.slow
 def test_table_2(case: Case) -> None:
     """The three rules, then the head that is best on all mentions, each by kind, in per cent."""
     rows = case.rows('select model, "all", pronoun, proper, nominal from paper.table_2')

@@ -38,6 +38,7 @@ def test_the_inlined_statement_gives_the_same_frame(name: str, bank: Bank) -> No
     assert_frame_equal(inlined, asked, check_row_order=is_ordered)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "given",
     [

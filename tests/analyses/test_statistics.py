@@ -37,6 +37,7 @@ def test_students_quantile(functions: duckdb.DuckDBPyConnection) -> None:
         )
 
 
+@pytest.mark.slow
 def test_heads_that_are_no_better_are_seldom_called_better(
     functions: duckdb.DuckDBPyConnection,
 ) -> None:

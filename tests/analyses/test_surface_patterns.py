@@ -59,6 +59,7 @@ def test_every_offset(connection: DuckDBPyConnection, inputs: list[slow.Input]) 
     slow.assert_close(found, slow.offsets(inputs, range(-10, 11)))
 
 
+@pytest.mark.usual(3)
 def test_special_tokens(connection: DuckDBPyConnection, inputs: list[slow.Input]) -> None:
     expected = slow.special_tokens(inputs)
     columns = list(dict.fromkeys(key[2] for key in expected))

@@ -86,6 +86,7 @@ def test_the_bank_is_named_before_or_after_the_command(
 _HOLDS = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); input()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [open_bank, lambda bank: open_to_write(bank, "test")])
 def test_a_lock_that_ends_at_once_is_waited_for(tmp_path: Path, opened: Callable[..., Any]) -> None:
     bank = make_bank(tmp_path / "held.duckdb", {})

@@ -256,6 +256,7 @@ def write(sentence: Iterable[Word]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(words(), min_size=1, max_size=4))
 def test_what_is_written_is_read(corpus: list[tuple[Word, ...]]) -> None:

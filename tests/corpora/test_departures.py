@@ -155,6 +155,7 @@ def test_nothing_but_the_shown_text_depends_on_them(
     assert kept == [given, [(None,)] * 3]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev", "tr-dev", "zh-dev"])
 def test_rebuilt_texts_of_treebanks(corpora: Path, name: str) -> None:
     """Without `# text`, the text is the one that the treebank gives, but for white space in it."""

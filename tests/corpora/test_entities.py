@@ -178,6 +178,7 @@ def test_what_is_written_is_read(ends: list[tuple[int, int]]) -> None:
     assert [span.entity for span in found] == [f"e{number}" for number in range(len(wanted))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
 def test_mentions_of_gum(corpora: Path, name: str) -> None:
     """Compare with a reader that follows one entity at a time through the text."""

@@ -123,6 +123,7 @@ def test_so_does_a_large_one(name: str, tmp_path: Path, request: pytest.FixtureR
     _check(path, line, request)
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("path", FILES, ids=key)
 def test_a_faulty_file_gives_its_fault_alone(path: Path, request: pytest.FixtureRequest) -> None:
     _check(path, LINES.get(key(path), 0), request)

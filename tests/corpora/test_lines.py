@@ -70,6 +70,7 @@ def test_words() -> None:
     assert forms("\u200b \u0301") == []  # nothing that can be seen by itself
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_words_hold_every_character_that_can_stand_alone(text: str) -> None:
     rest = "".join(forms(text))

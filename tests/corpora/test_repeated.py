@@ -153,6 +153,7 @@ def test_what_does_not_go_together(
     assert not bank.exists() or "vocabulary" in told or "gives back" in told
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     bank, model = str(tmp_path / "bank.duckdb"), str(tiny_model("gpt2"))
     call = ["-b", bank, "ingest", "--repeat", "6", "--limit", "4", "-m", model, "--unit", "token"]

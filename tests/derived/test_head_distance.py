@@ -131,6 +131,7 @@ def test_a_run_without_distances_says_what_to_type(writable: Callable[[str], Pat
             connection.execute("from head_distance()").fetchall()
 
 
+@pytest.mark.slow
 def test_computing_again_replaces(writable: Callable[[str], Path]) -> None:
     path = writable("bert")
     for smoothing in (0.001, 0.001, 0.25):
@@ -174,6 +175,7 @@ def test_an_unfinished_run_is_refused(writable: Callable[[str], Path]) -> None:
         compute(path, "head_distance")
 
 
+@pytest.mark.slow
 def test_ingesting_again_forgets_what_was_computed(
     writable: Callable[[str], Path], sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -124,6 +124,7 @@ def _counts(path: Path) -> list[tuple[int, ...]]:
         ]
 
 
+@pytest.mark.slow
 def test_a_probe_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 30, "test": 10})
 

@@ -79,6 +79,7 @@ def test_a_seed_repeats_exactly_and_memory_changes_nothing(
     assert first[0]["test_loss"][0] != other[0]["test_loss"][0]
 
 
+@pytest.mark.slow
 def test_what_is_learnt_where_one_head_knows_it(toy_bank: Path) -> None:
     options = ProbeOptions(learning_rate=0.1, epochs=40, resamples=50)
     report = train_probe(toy_bank, "attention", "train", "test", options)
@@ -90,6 +91,7 @@ def test_what_is_learnt_where_one_head_knows_it(toy_bank: Path) -> None:
     assert weights.row(0)[1:4] == (2, 1, "dependent_to_head")
 
 
+@pytest.mark.slow
 def test_what_is_written(toy_bank: Path) -> None:
     seen: list[Epoch] = []
     options = ProbeOptions(epochs=3, resamples=20, test_split=None, seed=7)
@@ -120,6 +122,7 @@ def test_what_is_written(toy_bank: Path) -> None:
     assert both["probe"].to_list() == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_best_epoch_is_kept(toy_bank: Path) -> None:
     """With a rate that overshoots, training stops early and goes back."""
     seen: list[Epoch] = []

@@ -146,6 +146,7 @@ def test_the_pages_of_a_table_are_its_rows(client: TestClient, explored: Path) -
         assert [int(row[names.index(name)]) for row in rows] == frame[name].to_list()
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_statement_are_of_one_answer(client: TestClient) -> None:
     """What has another order each time is run once, and anew from its first page."""
     statement = "select random() as each, i from range(1200) as r(i) order by each"
@@ -178,6 +179,7 @@ def test_a_page_that_is_not_there_is_told(
     assert answer.status_code == 400 and told in answer.text
 
 
+@pytest.mark.slow
 def test_hits_that_a_run_has_not_read_are_told(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

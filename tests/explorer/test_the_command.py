@@ -114,6 +114,7 @@ def test_a_port_in_use_is_told(explored: Path) -> None:
     assert "--port 0" in remedy
 
 
+@pytest.mark.slow
 def test_a_bank_that_is_none_is_told(tmp_path: Path) -> None:
     status, told = _ask(f"-b {tmp_path / 'nothing.duckdb'} explore --port 0")
     assert status == 1 and "There is no bank" in told.splitlines()[0]

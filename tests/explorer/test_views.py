@@ -22,6 +22,7 @@ from attnbank.sql.registry import every
 REQUEST = "pattern { V -[obj]-> O }"
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("by", "analysis", "column", "given"),
     [
@@ -286,6 +287,7 @@ def test_a_table_is_that_of_the_analysis_and_cut_with_a_word(
     assert f"Rows 1 to 500 of {long:,}" in cut.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_picture_is_drawn_here(client: TestClient, theme: str) -> None:
     answer = client.get(f"/pictures/best_head?min_count=1&theme={theme}")
@@ -296,6 +298,7 @@ def test_a_picture_is_drawn_here(client: TestClient, theme: str) -> None:
     assert len(images) == 2
 
 
+@pytest.mark.slow
 def test_a_statement_has_its_rows(client: TestClient) -> None:
     page = seen(client, "/sql", statement="select i as n, i / 2 as half from range(3) as r(i)")
     assert page.rows == [["n", "half"], ["0", "0.000"], ["1", "0.500"], ["2", "1.000"]]

@@ -108,6 +108,7 @@ def test_a_bank_without_runs_says_what_to_type(tmp_path: Path) -> None:
         assert client.get("/sentences?pattern=pattern+%7B+V+%5B%5D+%7D").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_bank_that_is_replaced_is_read_anew(
     tmp_path: Path, explored: Path, runs: dict[str, str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_view_with_a_picture_gives_it_as_a_file(
         assert f'.{kind}"' in answer.headers["content-disposition"]
 
 
+@pytest.mark.slow
 def test_the_file_shows_what_the_view_shows(client: TestClient, explored: Path) -> None:
     """The relation that was asked for, with the colours stretched as in the grid."""
     files = {
@@ -106,7 +107,7 @@ def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
     assert stranger.get(f"/sentence?{urlencode({**hidden, 'token': 'no'})}").status_code == 403
 
 
-@pytest.mark.usual("dependent_to_head")
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 def test_counts_of_errors_lead_to_them(client: TestClient, explored: Path, direction: str) -> None:
     """Each number of the table is that of the sentences behind it, and all of them are there."""

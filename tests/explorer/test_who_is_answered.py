@@ -76,6 +76,7 @@ def test_its_own_origin_is_answered(client: TestClient) -> None:
     assert client.get("/bank", headers={"origin": HOST}).status_code == 200
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_everything_is_read(client: TestClient, method: str) -> None:
     answer = client.request(method, "/bank")

@@ -255,6 +255,7 @@ def test_a_bank_of_any_name_is_read_and_written(
     assert {each.name for each in Path().iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_linked", [False, True])
 def test_an_empty_file_becomes_a_bank(
     is_linked: bool, bank: Path, capsys: pytest.CaptureFixture[str]

@@ -70,6 +70,7 @@ def test_a_reader_that_is_killed_is_no_word_against_the_bank(
     assert "was killed (SIGKILL)" in done.told and "memory" in done.told
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("args", "status"),
     [(["info"], 0), (["query", "best_head", "--run", "none"], 2), (["schema", "none"], 2)],
@@ -82,6 +83,7 @@ def test_the_status_is_that_of_the_reader(
     assert "Traceback" not in done.told
 
 
+@pytest.mark.slow
 def test_what_is_printed_does_not_depend_on_the_process(
     forked: Forked, sample_bank: Path, tmp_path: Path
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_process_of_its_own_gives_the_same_frame(folder: Path) -> None:
             assert sum(frame.height for frame in running) == running.count == 2_124_864
 
 
+@pytest.mark.slow
 def test_results_of_python_have_a_limit_too(folder: Path) -> None:
     with open_bank(folder / "x.duckdb") as bank:
         for isolated in (False, True):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import planning
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,6 +177,7 @@ def slow_documents(
     return inputs, reasons
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(corpora_of_lengths(), st.integers(1, 12), st.booleans())
 def test_documents_are_packed_as_by_the_oracle(

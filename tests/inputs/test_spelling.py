@@ -159,6 +159,7 @@ def rain(tmp_path: Path) -> Path:
     return tmp_path / "rain.duckdb"
 
 
+@pytest.mark.slow
 def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path) -> None:
     tokens = ["<s>", "The", "[UNK]", '"', "stopped", '"']
     with pytest.warns(

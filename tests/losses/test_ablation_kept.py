@@ -143,8 +143,8 @@ def _check_ends_whole(copy: Path, whole: Rows, forked: Forked) -> None:
     ] == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
-@pytest.mark.usual("0.5")
 def test_killed_it_goes_on(
     share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
 ) -> None:
@@ -166,8 +166,8 @@ def test_killed_by_the_dozen(
     _check_ends_whole(copy, whole[0], forked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
-@pytest.mark.usual("0.5")
 def test_interrupted_it_keeps_whole_inputs_and_says_so(
     share: float, copy: Path, whole: tuple[Rows, int], forked: Forked
 ) -> None:

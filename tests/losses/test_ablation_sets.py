@@ -248,6 +248,7 @@ def test_a_run_that_was_given_has_no_model(bank: Path) -> None:
         ablate(bank, "a", [HeadSet("s", ((1, 1),), "hand")], run="press/mine")
 
 
+@pytest.mark.slow
 def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
     """Sums over the words that are asked for, of both texts, by the oracle."""
     pairs = tmp_path / "pairs.tsv"
@@ -311,6 +312,7 @@ def test_where_no_verb_agrees_it_is_told(causal: Path, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pairs_that_come_later_leave_it_unfinished_until_they_are_there(
     bank: Path, causal: Path, tmp_path: Path
 ) -> None:

@@ -512,11 +512,11 @@ def test_sides_are_what_a_tokenizer_is_given(cases: Path) -> None:
     assert (written.at, written.good.spaces) == (3, (True,) * 5)
 
 
+@pytest.mark.usual("he-*")
 @pytest.mark.parametrize(
     ("corpus", "least"),
     [("gum-dev", 300), ("ewt-dev", 500), ("fr-dev", 150), ("he-dev", 50), ("tr-dev", 1)],
 )
-@pytest.mark.usual("gum-*", "he-*")
 def test_treebanks(corpora: Path, tmp_path: Path, corpus: str, least: int) -> None:
     path = corpora / f"{corpus}.conllu"
     add_text(IngestOptions((str(path),), tmp_path / "bank.duckdb", model="none"))

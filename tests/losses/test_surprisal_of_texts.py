@@ -95,6 +95,7 @@ def test_documents(kind: str, headed: Model, ingested: Ingested, few: Path) -> N
     assert nulls == (2 if kind == "llama" else 0)  # a document each
 
 
+@pytest.mark.slow
 def test_a_token_before_the_text_gives_the_first_word_a_surprisal(
     headed: Model, ingested: Ingested, few: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_runs_of_tokens_have_words_too(
     assert found == pytest.approx(_measured(ingested(few, headed(kind))), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
     found = _measured(bank)

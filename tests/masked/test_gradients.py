@@ -229,6 +229,7 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
     assert rows(plain, "gradient") == []
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_the_gradients(
     bank: Path,
     tiny_masked_lm: Maker,

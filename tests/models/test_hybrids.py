@@ -28,6 +28,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", LAYERS)
 def test_the_numbers_are_those_of_the_modules(tiny_model: Callable[[str], Path], kind: str) -> None:
     """The maps are those that the attention module of each layer returns by itself."""
@@ -66,6 +67,7 @@ def bank(
     return path
 
 
+@pytest.mark.slow
 def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
     answered = 0
     with open_bank(bank) as opened:
@@ -90,6 +92,7 @@ def test_every_analysis_has_the_layers_that_there_are(bank: Path) -> None:
     assert answered > 10
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("call", "told"),
     [

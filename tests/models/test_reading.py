@@ -183,6 +183,7 @@ def _text_ids(one: Input) -> list[int]:
     return [id for each in places for id in one.encoded.ids[each.start : each.end]]
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("kind", list(_SENTENCEPIECE))
 @pytest.mark.parametrize("unit", ["word", "token"])
 def test_a_sentence_within_a_document_begins_as_the_text_goes_on(

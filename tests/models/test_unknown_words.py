@@ -153,6 +153,7 @@ def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
     )
 
 
+@pytest.mark.slow
 def test_byte_level_tokenizers_know_every_word(
     tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +165,7 @@ def test_byte_level_tokenizers_know_every_word(
     assert "0 of 18 words (0.0 %) contain a piece" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_ingest_and_info_tell_and_warn(
     tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,7 +84,7 @@ def _positions(input: Input) -> list[tuple[int, int, str, list[str]]]:
     ]
 
 
-@pytest.mark.usual(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), READ)
 @pytest.mark.few("he-*", "gum-minilm", "fr-mistral*", "zh-smollm2")
 def test_the_pieces_are_those_of_the_text(
@@ -183,6 +183,7 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     assert [each[2] for each in _positions(input)] == ["de", "le", "pain", "cannot"]
 
 
+@pytest.mark.slow
 def test_the_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "c.conllu"
     file.write_text(ROWS)

@@ -42,6 +42,7 @@ def test_what_words_look_at_most(case: Case) -> None:
     assert len(found) > 1000
 
 
+@pytest.mark.slow
 def test_gold_edges_along_which_a_head_looks_and_others(case: Case) -> None:
     starts = _starts(case)
     looks = requests.looks(case.inputs, 1, 2)
@@ -64,6 +65,7 @@ def test_weights_of_pairs_and_none_within_a_position(case: Case) -> None:
     assert (None in expected) == case.has_shared
 
 
+@pytest.mark.slow
 def test_pairs_by_their_weight(case: Case) -> None:
     """The largest and the smallest weights, a tenth each; two words of one position have none."""
     starts = _starts(case)
@@ -81,6 +83,7 @@ def test_pairs_by_their_weight(case: Case) -> None:
         assert len(hits) > 100
 
 
+@pytest.mark.slow
 def test_the_tags_of_what_a_word_looks_at_are_joined(case: Case) -> None:
     starts = _starts(case)
     joined = 0

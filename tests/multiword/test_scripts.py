@@ -80,6 +80,7 @@ def _fits(pieces: list[str], unknown: str, text: str) -> bool:
     return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
+@pytest.mark.slow
 def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
     """The first word of a text and those after white space begin with `▁`, all others do not."""
     case = read(written, multilingual_model)

@@ -67,8 +67,8 @@ def _few(keys: Iterator[Key]) -> list[Key]:
     return [each for each in keys if each[0] not in ("head", "ensemble") or each[1:3] in HEADS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", ["none", "gold"])
-@pytest.mark.usual("written-gold")
 @pytest.mark.few("written-*")
 def test_no_tree_weighs_more(chosen: Case, tmp_path: Path, root: str) -> None:
     case = _computed(chosen, tmp_path, root=root)

@@ -55,6 +55,7 @@ def test_every_key_is_what_loops_find(bank: Bank, sentences: dict[str, Sentence]
             assert told == sum(row[at] for at, other in enumerate(each.kinds) if other == kind)
 
 
+@pytest.mark.slow
 def test_counts_by_what_is_looked_at_instead(
     bank: Bank, sentences: dict[str, Sentence], sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_control_of_random_weights_stands_beside_it(with_control: Path) -> Non
         assert alone["run"].to_list() == ["sample/minilm-random-3"]
 
 
+@pytest.mark.slow
 def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
     one = Reading(sample_bank, "sample/minilm")
     with open_bank(sample_bank) as bank:
@@ -125,6 +126,7 @@ def test_the_nodes_that_are_missing_are_named(
             assert all(each in error for each in wanted), error
 
 
+@pytest.mark.slow
 def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
     """Also: pairs apart, groups of a least size, in the order of lengths."""
     one = Reading(sample_bank, "sample/minilm")
@@ -167,6 +169,7 @@ def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
         assert (row["low"], row["high"]) == wanted
 
 
+@pytest.mark.slow
 def test_what_reads_attention_is_called_circular(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         for request, by in (("pattern { A =[3-1]=> B }", ""), (OBJECTS, "{ O =[3-1]=> V }")):
@@ -183,6 +186,7 @@ def test_what_reads_attention_is_called_circular(sample_bank: Path) -> None:
             bank.score("pattern { A =[3-1]=> B }", dependent="A", head="B", run=["a", "b"])
 
 
+@pytest.mark.slow
 def test_a_saved_relation_of_attention_is_circular_too(own: Path) -> None:
     with open_bank(own) as bank:
         save_relation(bank, "looked_at", "pattern { A =[3-1]=> B }", dependent="A", head="B")
@@ -237,6 +241,7 @@ def test_halves_are_the_same_documents_whatever_is_asked(sample_bank: Path) -> N
             assert found["held_out_accuracy"].to_list() == wanted["accuracy"].to_list()
 
 
+@pytest.mark.slow
 def test_a_pair_counts_once_however_often_it_is_found(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank:
         plain = bank.score("pattern { V -> O }", dependent="O", head="V")
@@ -351,6 +356,7 @@ def test_a_name_means_one_request(
         ).fetchall()
 
 
+@pytest.mark.slow
 def test_pairs_go_with_their_corpus(own: Path) -> None:
     assert run(["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q"]) == 0
     assert run(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"]) == 0

@@ -66,6 +66,7 @@ def _objects(words: list[dict[str, object]]) -> list[tuple[dict[str, object], di
     ]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("clause", "holds"),
     [
@@ -293,6 +294,7 @@ def test_sentences_that_were_not_measured_are_told(judged: Judged) -> None:
     assert found.height > 0 and set(found["sent_id"]) <= names
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*have not been measured")
 def test_heads_are_judged_on_improbable_words(judged: Judged) -> None:
     bank, corpus = judged

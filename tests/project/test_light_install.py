@@ -227,6 +227,7 @@ def test_an_extra_of_an_installed_attnbank_needs_no_index() -> None:
     assert done.returncode == 0 and "altair" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_every_module_of_an_extra_is_asked_for_by_that_extra() -> None:
     """Following a hint brings all that a feature imports, and each import has a hint."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

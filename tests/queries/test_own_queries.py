@@ -136,6 +136,7 @@ def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
             bank.query("odd")
 
 
+@pytest.mark.slow
 def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "query", "long_words"],
@@ -144,6 +145,7 @@ def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
     assert done.stdout.splitlines()[0].split() == ["form", "n"]
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("statement", "told"),
     [

@@ -227,6 +227,7 @@ def test_every_type_comes_back_as_something(bank: Bank) -> None:
     assert row["nested"] == {"a": [1]}
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "nested", ["{}", "[{}]", "{{'a': {}}}", "map {{{}: 1}}", "map {{1: {}}}", "[{{'a': [{}]}}]",
                "array_value({})"]
@@ -243,6 +244,7 @@ def test_dates_that_a_frame_cannot_hold_are_refused(bank: Bank, nested: str) -> 
             run(f"select {nested.format(value)} as x union all select null")
 
 
+@pytest.mark.slow
 def test_a_script_that_leaves_a_bank_open_ends_in_silence(sample_bank: Path) -> None:
     script = (
         "import sys, attnbank; bank = attnbank.open_bank(sys.argv[1]);"
@@ -253,6 +255,7 @@ def test_a_script_that_leaves_a_bank_open_ends_in_silence(sample_bank: Path) -> 
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.slow
 def test_the_bank_can_be_asked_in_both_ways_in_turn(bank: Bank) -> None:
     for _ in range(2):
         asked = bank.query("best_head", relation="obj")

@@ -143,6 +143,7 @@ def test_closing_stops_the_other_threads(door: str, sample_bank: Path, tmp_path:
         writer.execute("create table t as select 1")
 
 
+@pytest.mark.slow
 def test_the_time_limit_holds_in_every_thread(sample_bank: Path) -> None:
     with open_bank(sample_bank) as bank, ThreadPoolExecutor(2) as pool:
         for work in [pool.submit(bank.sql, LONG, seconds=0.5) for _ in range(2)]:
@@ -150,6 +151,7 @@ def test_the_time_limit_holds_in_every_thread(sample_bank: Path) -> None:
                 work.result(timeout=20)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     "statement",
     ["copy word to 'stolen.csv'", "from read_text('/etc/hostname')", "attach ':memory:' as m",

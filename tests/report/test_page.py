@@ -26,6 +26,8 @@ from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
 from attnbank.queries.sentences.showing import Figure
 from attnbank.sql.registry import find
 
+pytestmark = pytest.mark.slow  # the page with everything takes ten seconds
+
 
 def answers(bank: Path) -> dict[str, Answer | Missing]:
     """What the bank says to every section, by its key."""

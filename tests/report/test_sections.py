@@ -70,6 +70,7 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
         assert "Universal Dependencies" in rows[name]["how far it is fair"]
 
 
+@pytest.mark.slow
 def test_names_of_the_paper_need_no_counterpart(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:

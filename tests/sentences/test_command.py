@@ -165,6 +165,7 @@ def test_a_bank_without_runs(
     assert status == 1 and "has no run." in error
 
 
+@pytest.mark.slow
 def test_a_number_is_an_id_before_it_is_a_name(
     shell: Shell, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -183,6 +184,7 @@ def test_a_number_is_an_id_before_it_is_a_name(
         assert status == 0 and out.splitlines()[1].split(",")[5] == form
 
 
+@pytest.mark.slow
 def test_a_request_that_asks_about_attention_chooses_the_run(
     shell: Shell, run_names: dict[str, str]
 ) -> None:

@@ -68,7 +68,7 @@ def _slow(bank: Path, run: str, source: str, layer: int | None, head: int | None
     return drawn[min(found, key=lambda each: (-found[each], each))]
 
 
-@pytest.mark.usual(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["single", "decoder"])
 @pytest.mark.parametrize("source", ["head", "layer", "all"])
 def test_arcs_that_no_dependency_has_are_dashed(

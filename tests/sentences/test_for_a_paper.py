@@ -34,8 +34,8 @@ def _commands() -> list[list[str]]:
     return [shown, mentions, *plots]
 
 
+@pytest.mark.usual("plot best_head")
 @pytest.mark.parametrize("words", _commands(), ids=lambda words: " ".join(words[:2]))
-@pytest.mark.usual("plot head_accuracy", "plot best_head", "show sample_story-1")
 def test_letters_and_lines_have_the_size_of_print(
     shown_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
@@ -127,6 +127,7 @@ def test_a_caption_says_run_n_and_command(
     assert not set("#$%&_~^") & set(plain), "what has a meaning in LaTeX is written out"
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

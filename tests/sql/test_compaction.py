@@ -113,6 +113,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
     """The rows of both runs lie in one row group, of which no block becomes free by itself."""
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))

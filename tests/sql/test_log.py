@@ -63,6 +63,7 @@ def test_a_log_of_a_killed_process_is_used(bank: Path, interrupted: tuple[bytes,
         assert _forms(open_to_read(bank)) == ["one", "two"]
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("reads", [True, False], ids=["read", "write"])
 @pytest.mark.parametrize(
     "garbage",

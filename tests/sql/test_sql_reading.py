@@ -157,6 +157,7 @@ def test_functions_are_made_for_one_connection_too() -> None:
     assert {"wilson_low", "weight_at", "feature"} <= {name for (name,) in names}
 
 
+@pytest.mark.slow
 def test_nothing_is_read_to_open_a_bank(tmp_path: Path) -> None:
     make_bank(tmp_path / "bank.duckdb", {})
     program = (

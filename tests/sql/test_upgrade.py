@@ -239,6 +239,7 @@ def test_other_analyses_alone_are_brought_up_to_date(
             connection.execute("from gone()")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_upgraded_stays_as_it_was(old: Path) -> None:
     with duckdb.connect(str(old)) as connection:
         connection.execute("alter table sentence alter index type varchar")

@@ -207,6 +207,7 @@ def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.slow
 def test_sentences_of_one_name(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "x.csv", "sent_id,index,rt\ns3,1,1\ns2,1,2\n")
     with pytest.raises(WordFileError, match=r"1 of 2 rows .* of several sentences with") as e:
@@ -427,6 +428,7 @@ def test_odd_names_of_columns(small: Path, tmp_path: Path) -> None:
     assert list(annotate(small, unnamed).columns) == ["column0", "rt"]
 
 
+@pytest.mark.slow
 def test_columns_that_refer_to_the_bank(small: Path, tmp_path: Path) -> None:
     for kind, value in (("run", 1), ("run", "x"), ("test_run", 1), ("head_word", 3), ("corpus", 2)):
         path = _put(tmp_path, "refers.csv", f"sent_id,index,{kind}\ns3,1,{value}\ns3,1,\n")
@@ -444,6 +446,7 @@ def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
     assert _ask(small, "from mine") == [(2, 2)]
 
 
+@pytest.mark.slow
 def test_it_is_merged_and_exported(text: Path, sample: Path, tmp_path: Path) -> None:
     banks = []
     for name in ("stories", "press"):
@@ -501,6 +504,7 @@ def test_a_bank_that_is_open(bank: Path, tmp_path: Path) -> None:
         assert opened.sql("select count(*) from times").item() == len(_words(bank))
 
 
+@pytest.mark.slow
 def test_a_locked_bank(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _put(tmp_path, "times.csv", _csv(_timed(bank)))
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"

@@ -313,6 +313,7 @@ def _check_told(options: IngestOptions, capsys: pytest.CaptureFixture[str]) -> N
     assert same[0] != same[1]
 
 
+@pytest.mark.slow
 def test_the_names_of_options_do_not_collide(folder: Callable[[str], str]) -> None:
     """Truncated documents, and the first piece of each word, both ended in `first`."""
     names = [
@@ -367,6 +368,7 @@ def test_a_pipeline_that_changes_in_place(folder: Callable[[str], str]) -> None:
     assert lemmas[0][1] != ["other"] and lemmas[1][1] == ["other"]
 
 
+@pytest.mark.slow
 def test_weights_that_change_in_place_are_another_model(folder: Callable[[str], str]) -> None:
     import transformers
 

@@ -211,6 +211,7 @@ def test_a_corpus_without_runs_goes_whole(bank: Path) -> None:
         assert _ask(bank, f"select count(*) from {table} where {of}") == [(after[table],)], table
 
 
+@pytest.mark.slow
 def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = bank.read_bytes()
     assert run(["-b", str(bank), "delete", "train/tiny", "--dry-run"]) == 0
@@ -243,6 +244,7 @@ def test_the_rest_answers_as_before(bank: Path, tmp_path: Path) -> None:
             assert other.query(name, run=run_).equals(one.query(name, run=run_)), name
 
 
+@pytest.mark.slow
 def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

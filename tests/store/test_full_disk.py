@@ -146,6 +146,7 @@ def test_a_dry_run_says_which_disk_is_full(
     assert [*tmp_path.glob("*")] == []
 
 
+@pytest.mark.slow
 def test_choosing_a_run_on_a_full_disk_is_said_too(bank: Path) -> None:
     content = bank.read_bytes()
     statuses = set()

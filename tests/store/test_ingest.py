@@ -157,6 +157,7 @@ def test_every_attention_row_is_there(bank: Path) -> None:
     assert odd == []
 
 
+@pytest.mark.slow
 def test_the_estimate_counts_what_the_ingest_writes(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -187,6 +188,7 @@ def test_progress_counts_every_sentence(
     assert (running[-1].done, running[-1].total) == (report.sentences, report.sentences)
 
 
+@pytest.mark.slow
 def test_a_control_model_is_a_run_of_its_own(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -119,6 +119,7 @@ def test_an_analysis_answers_the_same_or_refuses(
     assert answered == has_rows
 
 
+@pytest.mark.slow
 def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, ...]) -> None:
     with open_bank(banks[0]) as bank:
         reading = {
@@ -166,6 +167,7 @@ def test_a_bank_with_both_takes_the_run_that_has_the_weights(
         assert bank.runs()["weights"].to_list()[1] == 0
 
 
+@pytest.mark.slow
 def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, ...]) -> None:
     run = _of(banks[1])["sentences"]
     peak = "pattern { A =[1-1]=> B }"
@@ -184,6 +186,7 @@ def test_requests_read_peaks_and_refuse_weights(banks: tuple[Path, ...]) -> None
                 peaks.find(request, columns=columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 def test_a_sentence_is_shown_by_its_peaks(banks: tuple[Path, ...], direction: str) -> None:
     """The rows are those of all weights; the lines are the largest of each row and column."""
@@ -229,6 +232,7 @@ def test_the_run_that_keeps_its_weights_is_shown_unless_another_is_named(
         assert bank.show(1, "1-1", run=of).run.name == of
 
 
+@pytest.mark.slow
 def test_maps_steps_and_probes_are_refused(banks: tuple[Path, ...]) -> None:
     options = ProbeOptions(train_split="train", test_split="dev")
     for path, reason in zip(banks[1:3], KEEPS.values(), strict=False):

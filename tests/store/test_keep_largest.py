@@ -187,6 +187,7 @@ def test_the_refusal_says_which_threshold_can_be_asked_for(
         bank.count(f"pattern {{ A =[3-1 > {enough}]=> B }}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["minilm", "decoder"])
 def test_weights_to_be_shown_are_those_kept_and_else_empty(
     banks: dict[str, tuple[Path, Path, Path]], name: str

@@ -55,6 +55,7 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
             assert_frame_equal(found.rows, computed, rel_tol=1e-12, abs_tol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
     """The rows are forged in the bank: whoever reads them sees the forged ones."""
     from attnbank.queries.results import as_bytes
@@ -97,6 +98,7 @@ def test_what_reads_a_probe_goes_with_it(own: Path) -> None:
         assert before - _held(bank) == {"best_tree", "probe_accuracy", "probe_heads", "table_3"}
 
 
+@pytest.mark.slow
 def test_a_new_run_leaves_the_answers_of_the_others(
     own: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -150,6 +152,7 @@ def test_steps_and_frequencies_count(own: Path) -> None:
         assert bank.kept("head_function") is None and bank.kept("best_head") is not None
 
 
+@pytest.mark.slow
 def test_what_was_measured_of_words_counts(own: Path) -> None:
     with open_bank(own) as bank:
         assert bank.kept("ablation_effect") is not None
@@ -175,6 +178,7 @@ def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) 
     assert rows and (run_of.id,) not in rows
 
 
+@pytest.mark.slow
 def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
     folder = tmp_path / "queries"
     folder.mkdir()
@@ -203,7 +207,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
         assert bank.kept("best_head") is None
 
 
-@pytest.mark.usual("*200*", "drop*", "*entropy*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -252,6 +256,7 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
     assert "best_head" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbank.cli.commands import compute as keeping
 

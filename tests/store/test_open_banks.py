@@ -54,6 +54,7 @@ def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> Non
         bank.query("best_head")
 
 
+@pytest.mark.slow
 def test_another_process_can_write_what_is_let_go_of(bank: Bank) -> None:
     before = bank.query("best_head")
     assert "lock" in _write_elsewhere(bank.path).stderr
@@ -75,6 +76,7 @@ def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
     bank.close()
 
 
+@pytest.mark.slow
 def test_every_thread_reads_on_after_it_was_let_go_of(bank: Bank) -> None:
     found: list[int] = []
 

@@ -264,6 +264,7 @@ def test_replace_starts_the_run_over(
         assert len(after[table]) == len(before[table])
 
 
+@pytest.mark.slow
 def test_a_bank_held_by_another_process_is_said_so(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -90,6 +90,7 @@ def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
     assert "the shard" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_analysis_of_a_shard_is_of_its_words(banks: list[Path]) -> None:
     counts = []
     for bank in banks:

@@ -52,6 +52,7 @@ def _corpus(path: Path, *sentences: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_too_long_and_no_pieces(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path / "c.conllu", GOOD, _long(600), NO_PIECES, GOOD.replace("good", "b"))
     bank = new_banks.put(tmp_path / "bank.duckdb")
