@@ -484,13 +484,7 @@ def test_on_gum(tmp_path: Path, corpora: Path) -> None:
         assert best > 0.3 and rules > 0.1
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        pytest.param(3, marks=pytest.mark.slow, id="few"),
-        pytest.param(None, marks=pytest.mark.soak, id="all"),
-    ],
-)
+@pytest.mark.soak
 def test_on_litbank(tmp_path: Path, corpora: Path, count: int | None) -> None:
     folder = tmp_path / "litbank"
     folder.mkdir()

@@ -81,6 +81,7 @@ def test_every_view_is_whole_at_every_size(
     visitor.context.close()
 
 
+@pytest.mark.few("dark")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_fault_of_accessibility(
     browser: Any, address: str, runs: dict[str, str], scheme: str

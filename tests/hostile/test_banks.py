@@ -382,6 +382,7 @@ SOURCES = (
 )  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.usual("*best_head*")
 @pytest.mark.parametrize(
     "macro",

@@ -379,11 +379,8 @@ IN_FORMATS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few("a DocBin that inflates-", "a text comment-", "one line-conllu")
 @pytest.mark.slow
-@pytest.mark.few(
-    "a DocBin that*", "a line in gzip-", "a text*", "a form-lines", "comments-conll2012",
-    "one line-conllu", "lines*-conllu",
-)  # fmt: skip
 @pytest.mark.parametrize(
     ("name", "format"),
     # As plain text the last two are as large as they seem: each of their lines is a sentence.

@@ -132,7 +132,7 @@ def _check_damaged(forked: Forked, content: bytes, tmp_path: Path, count: int, s
     assert damaged
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_bank_whose_checksums_were_put_right_ends_in_words(
     forked: Forked, content: bytes, tmp_path: Path
 ) -> None:

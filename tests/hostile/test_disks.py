@@ -91,21 +91,11 @@ def sizes(case: Case, count: int) -> list[int]:
     return [0, *(before + step * at for at in range(1, count))]
 
 
+@pytest.mark.few("ingest --replace-2", "export --force-2", "compute-2")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
     [*((name, SIZES) for name in NAMES), ("demo", 1)],
-)
-@pytest.mark.few(
-    "ingest-*",
-    "ingest --*",
-    "compute-*",
-    "import-*",
-    "delete-*",
-    "ablate-*",
-    "export --force-*",
-    "-o-*",
-    "probe-*",
 )
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
     own = case(name)

@@ -73,20 +73,9 @@ def check_spread(
     return stopped
 
 
+@pytest.mark.few("ingest", "ablate", "export --force", "delete")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "demo"])
-@pytest.mark.few(
-    "ingest",
-    "ingest --*",
-    "compute",
-    "import",
-    "merge",
-    "delete",
-    "ablate",
-    "export --force",
-    "-o",
-    "probe",
-)
 def test_stopped_at_any_time_it_ends_as_if_it_had_not_been(
     case: Callable[[str], Case], tmp_path: Path, name: str
 ) -> None:

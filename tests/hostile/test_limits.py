@@ -100,8 +100,8 @@ def test_the_time_ends_it(what: str, folder: Path, start: float) -> None:
     (folder / "out.csv").unlink(missing_ok=True)
 
 
+@pytest.mark.few("a text of 1 GB-csv", "long lists-parquet")
 @pytest.mark.slow
-@pytest.mark.few("rows*csv", "a text*", "long texts*", "a sort*", "a window*", "long lists-parquet")
 @pytest.mark.parametrize(
     ("what", "format_"),
     [

@@ -260,6 +260,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.usual("position elsewhere")
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_bank_that_does_not_hold_together_is_refused(

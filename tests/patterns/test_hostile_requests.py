@@ -48,6 +48,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.usual("50 nodes", "a huge a*", "control*")
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.filterwarnings("ignore:No word has")

@@ -60,6 +60,7 @@ def test_no_word_of_a_decoder_looks_ahead(tmp_path: Path, corpora: Path) -> None
         assert read.len() > 10 and read.max() == 0
 
 
+@pytest.mark.soak
 def test_a_pipelines_relations_are_scored_as_gold_ones(tmp_path: Path, corpora: Path) -> None:
     path = tmp_path / "bank.duckdb"
     text = str(corpora / "wiki-text.txt")

@@ -209,7 +209,7 @@ def test_the_calls_on_a_page_are_answered_alike(analysis: Analysis, bank: Bank) 
     assert eval(calls["Spark"], {"to_dialect": to_dialect}).lower().startswith(("with", "select"))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_link_that_leads_nowhere_fails_the_build(site: Path) -> None:
     """The site is built, so every link is sound; one that is not is told."""
     assert (site / "analyses" / "best_head.html").exists()

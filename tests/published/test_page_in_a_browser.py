@@ -131,6 +131,7 @@ def test_the_command_of_a_view_gives_what_it_shows(
     assert f"attnbank -b {visitor.base}bank.duckdb info" in told
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -259,6 +260,7 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
     assert found >= 25
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
 def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
     from attnbank.queries.formats import can_be_crossed, crossed
@@ -292,6 +294,7 @@ _MARKS = """all => all.map(each => [each.closest(".panel").dataset.head, each.da
     path.getAttribute("stroke"), path.getAttribute("d").replace(/^M.*?(a|$)/, "$1")])])"""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "asked",
     [

@@ -187,7 +187,7 @@ def test_answers_have_all_digits_of_the_bank(publication: Path) -> None:
                 assert frame.height or analysis == "best_head"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_second_bank_stands_beside_the_first(
     publication: Path, two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -212,8 +212,8 @@ def test_probes_of_other_runs_stay_behind(full_bank: Path, tmp_path: Path) -> No
 HOSTILE = "bank limit 0; copy (select 1) to 'stolen.csv'; select * from bank"
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
-@pytest.mark.few("*-python", "my table-*", "* copy *")
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize(
     "name", ["my table", HOSTILE, 'a"b', "it's", "..", "../up", "x/y", "*", "ß" * 200, "CON"]

@@ -57,7 +57,7 @@ with open_bank(sys.argv[1]) as bank:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
     two_runs: Bank, tmp_path: Path
 ) -> None:

@@ -30,9 +30,9 @@ def file(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.few("light-1400")
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.few("light-1400", "dark-360")
 def test_the_report_is_whole_at_every_size(
     browser: Any, file: Path, width: int, scheme: str
 ) -> None:

@@ -111,7 +111,7 @@ def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None
     assert found[0].rindex('id="held-out') > found[0].rindex('id="table-1')
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_python_writes_the_same_page(sample_bank: Path, tmp_path: Path) -> None:
     """Without a path the page is a text."""
     commanded, called = tmp_path / "a.html", tmp_path / "b.html"

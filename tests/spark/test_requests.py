@@ -45,6 +45,7 @@ FOUND: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("request_", FOUND)
 def test_the_hits_are_the_same(request_: str, bank: Bank, exported: Exported) -> None:
@@ -69,9 +70,8 @@ def test_the_counts_are_the_same(by: str, bank: Bank, exported: Exported) -> Non
     assert_frame_equal(theirs, mine, rel_tol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("how", [{"by": "length(V, O)"}, {"every": True}])
-@pytest.mark.few("how1")
 def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Exported) -> None:
     mine, theirs = (
         each.score(OBJECTS, dependent="O", head="V", **how) for each in (bank, exported)

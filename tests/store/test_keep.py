@@ -83,12 +83,12 @@ def _of(bank: Path) -> dict[str, str]:
         return dict(zip(KINDS, opened.runs()["name"], strict=True))
 
 
+@pytest.mark.few(2)
 @pytest.mark.usual("special_tokens", "attention_by_class", "best_coreference_head")
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize(
     "name", [name for name, each in analyses().items() if each.run and name not in OF_A_STEP]
 )
-@pytest.mark.few("*-peaks", "*-top:3")
 def test_an_analysis_answers_the_same_or_refuses(
     name: str, keep: str, banks: tuple[Path, ...]
 ) -> None:

@@ -133,7 +133,7 @@ def test_goes_on_after_a_kill(
     assert _content(bank) == _content(whole)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_is_killed_again_and_again(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], whole: Path
 ) -> None:

@@ -247,6 +247,7 @@ def test_a_dry_run_refuses_the_same(
 _RANDOM = ["--random-weights", "1"]
 
 
+@pytest.mark.few("width", "file")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "more"),
@@ -261,7 +262,6 @@ _RANDOM = ["--random-weights", "1"]
         pytest.param(_larger, [], id="file"),
     ],
 )
-@pytest.mark.few("file", "width*", "vocabulary", "layers")
 def test_absurd_sizes_take_neither_memory_nor_time(
     corpus: Path, folder: Path, change: Callable[[Path], None], more: list[str]
 ) -> None:
