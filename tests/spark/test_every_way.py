@@ -86,6 +86,7 @@ def _of_bank(bank: Path, name: str) -> pl.DataFrame:
         return opened.query(name)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", ["merged", "imported", "filled"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_bank_made_otherwise(ways: Ways, name: str, way: str) -> None:

@@ -54,6 +54,7 @@ def test_while_the_jvm_starts(folder: Path, tmp_path: Path) -> None:
     assert _interrupted(args, tmp_path, lambda children: bool(children)) == "Interrupted.\n"
 
 
+@pytest.mark.soak
 def test_parts_that_are_whole_are_kept(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from attnbank.ingest.models.files import unreachable
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.few("offline")
 @pytest.mark.usual("closed")
 @pytest.mark.parametrize("hub", ["closed", "silent", "nowhere", "offline"])
 def test_that_a_hub_does_not_answer_is_known_soon(corpus: Path, hub: str) -> None:
