@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := $(VENV)/.demo
 MERMAID := docs/assets/mermaid.min.js
+# What tests start is not compiled anew each time, wherever that is asked for.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 WEB := cli/publish/web/web.json
 LIVE := $(VENV)/sample.duckdb

@@ -126,6 +126,7 @@ def test_sinks(
             _check(_rows(connection, f"sink_head({told}, to_position := {position})", 2), heads)
 
 
+@pytest.mark.slow
 def test_the_control_is_the_same_head_of_another_run(
     bank: tuple[Path, bool, dict[str, str]], connection: duckdb.DuckDBPyConnection
 ) -> None:

@@ -121,6 +121,7 @@ def test_every_family(
     _compare(folders[family], tmp_path / "bank.duckdb", measure)
 
 
+@pytest.mark.slow
 def test_from_the_first_piece(folders: dict[str, Path], tmp_path: Path) -> None:
     _compare(folders["bert"], tmp_path / "bank.duckdb", "norms", "first")
 
@@ -169,6 +170,7 @@ def test_a_run_of_another_measure_answers_only_if_it_is_named(
         assert bank.query("entropy", run="stories/bert/value-zeroing")["head"].max() == 1
 
 
+@pytest.mark.slow
 def test_a_picture_of_norms_is_scaled_by_the_largest(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -182,6 +182,7 @@ def test_an_error_is_short_and_has_a_status(
     assert len(error.splitlines()) <= 2 and "Traceback" not in error and not out
 
 
+@pytest.mark.slow
 def test_debug_shows_the_whole_of_an_error(
     sample_bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,6 +193,7 @@ def test_debug_shows_the_whole_of_an_error(
         assert error.rstrip().endswith('Did you mean "word"?')
 
 
+@pytest.mark.slow
 def test_a_statement_can_come_from_standard_input(sample_bank: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "sql", "-", "-f", "csv"],
@@ -278,6 +280,7 @@ def test_a_process_that_ingested_ends_in_silence(
     assert done.stderr.splitlines()[-1].startswith("Next: attnbank")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_corpus_is_listed(
     tiny_model: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

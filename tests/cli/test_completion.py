@@ -99,6 +99,7 @@ def test_commands_and_analyses() -> None:
     assert "--relation" in _plain("query", "best_head", "--rel")
 
 
+@pytest.mark.slow
 def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert _completed("-b", "x") == ["file,x"]
     assert _completed("info", "-o", "y") == ["file,y"]

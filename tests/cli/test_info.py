@@ -172,6 +172,7 @@ def test_an_empty_bank_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFix
     assert "No runs yet: attnbank ingest CORPUS..." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_bank(bank) as opened:
         names = {name: kind for kind, name, _ in opened.schema().rows()}

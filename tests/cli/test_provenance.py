@@ -78,6 +78,7 @@ def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["plain.parquet", "told.parquet"]
 
 
+@pytest.mark.slow
 def test_requests_and_statements_are_told(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     request = "pattern { A [] }"

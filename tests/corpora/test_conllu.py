@@ -274,6 +274,7 @@ def is_tree(heads: list[int]) -> bool:
     return heads.count(0) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
 def test_a_tree_fault_is_found_where_there_is_one(heads: list[int]) -> None:
     with nullcontext() if is_tree(heads) else pytest.raises(FaultError):

@@ -121,6 +121,7 @@ SMALL = pl.DataFrame(
 )
 
 
+@pytest.mark.slow
 def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
     bank = _add(SMALL, tmp_path / "small.duckdb", name="small")
     assert _ask(bank, "select text from sentence order by id")["text"].to_list() == [

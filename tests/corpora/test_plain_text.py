@@ -73,6 +73,7 @@ def test_the_identity_of_a_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None
     assert plain.pipeline_identity(str(tmp_path / "moved")) == (name, digest)
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_changes_in_place_is_read_anew(tiny_pipeline: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pipeline"
     shutil.copytree(tiny_pipeline, folder)

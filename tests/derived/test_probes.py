@@ -160,6 +160,7 @@ def test_whole_documents_are_held_out(toy_bank: Path) -> None:
     assert len(hold_out(one, 0.1, np.random.default_rng(0))[1]) == 12
 
 
+@pytest.mark.slow
 def test_splits_of_one_run(tmp_path: Path) -> None:
     path = toy.make_bank(
         tmp_path / "toy.duckdb", {"all": 60}, toy.follow_heads, splits=("train", "train", "dev")

@@ -102,6 +102,7 @@ def _asked_in_vain(opener: urllib.request.OpenerDirector, address: str) -> None:
         return
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_told(explored: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

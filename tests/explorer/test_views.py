@@ -250,6 +250,7 @@ def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
     assert not any("style" in given for _, given in page.tags)
 
 
+@pytest.mark.slow
 def test_two_runs_stand_side_by_side(
     client: TestClient, explored: Path, runs: dict[str, str]
 ) -> None:
@@ -264,6 +265,7 @@ def test_two_runs_stand_side_by_side(
         assert any(f"run={runs[run].replace('/', '%2F')}" in link for link in page.links)
 
 
+@pytest.mark.slow
 def test_every_analysis_has_aseen(client: TestClient) -> None:
     index = seen(client, "/tables")
     names = [link.removeprefix("/tables/") for link in index.links if link.startswith("/tables/")]
@@ -392,6 +394,7 @@ def test_an_example_is_opened_with_its_words_marked(client: TestClient) -> None:
     assert links and all(len(seen(client, link).marked) == 2 for link in links[:4])
 
 
+@pytest.mark.slow
 def test_a_relation_that_no_word_has_is_told_on_the_page_of_a_head(client: TestClient) -> None:
     page = seen(client, "/head/1-2", relation="objx")
     assert "has the relation objx" in page.text and "Did you mean obj" in page.text

@@ -88,6 +88,7 @@ def test_a_run_without_trees_has_what_needs_none(client: TestClient, runs: dict[
     assert asked.status_code == 400 and 'role="alert"' in asked.text
 
 
+@pytest.mark.slow
 def test_a_bank_without_runs_says_what_to_type(tmp_path: Path) -> None:
     bank = tmp_path / "empty.duckdb"
     open_to_write(bank, "test").close()

@@ -190,10 +190,19 @@ def test_an_interrupt_ends_what_duckdb_does_not_interrupt(
     check_deaf(forked, sample_bank, tmp_path, ["sql", "select 1"], times, send)
 
 
-@pytest.mark.usual("sql select 1", "compute best_head", "merge*")
+@pytest.mark.usual("sql select 1")
 @pytest.mark.parametrize("command", [*READING, *COMPUTING], ids=" ".join)
 @pytest.mark.few(
-    "import*", "plot*", "report*", "query*", "find*", "probe*", "compute --all", "show*"
+    "import*",
+    "merge*",
+    "compute best_head",
+    "plot*",
+    "report*",
+    "query*",
+    "find*",
+    "probe*",
+    "compute --all",
+    "show*",
 )
 def test_an_interrupt_ends_every_command(
     forked: Forked, sample_bank: Path, tmp_path: Path, command: list[str]

@@ -125,6 +125,7 @@ def test_its_memory_can_be_less(what: str, folder: Path) -> None:
     assert found.status == 1
 
 
+@pytest.mark.slow
 def test_a_table_has_the_first_rows_and_their_number(folder: Path) -> None:
     found = _ended(folder, "from range(3000000)", seconds=60)
     assert found.status == 0

@@ -131,6 +131,7 @@ def _rename(bank: Path, name: str) -> None:
         connection.execute("update model set name = ?", [name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relative", [True, False])
 def test_a_folder_that_a_bank_names_is_not_opened(
     bank: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
@@ -177,6 +178,7 @@ def test_a_folder_that_the_user_names_is_checked_by_its_weights(
     assert bank.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_control_takes_the_trained_weights_of_its_name(
     bank: Path, model: Path, tiny_model: Callable[[str], Path]
 ) -> None:

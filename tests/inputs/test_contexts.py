@@ -148,6 +148,7 @@ def test_inputs_do_not_depend_on_the_batches(
             assert len(plans[3]) < len(plans[1]) < len(plans[0])
 
 
+@pytest.mark.slow
 def test_long_inputs_share_a_batch_by_their_weights(tmp_path: Path) -> None:
     path = planning.story(tmp_path, ("the dogs barked\n" * 60 + "\n") * 3)  # 182 tokens each
     with planning.text_bank(tmp_path / "b.duckdb", path) as connection:

@@ -62,6 +62,7 @@ def test_two_sentences_make_a_pair(tmp_path: Path) -> None:
         assert [each.id for each in one.sentences] == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_longer_segment_is_cut_at_either_end(tmp_path: Path) -> None:
     """A has 3 tokens and B 4: with room for 5, B loses two, as it loses ties."""
     with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, TWO)) as connection:
@@ -76,6 +77,7 @@ def test_the_longer_segment_is_cut_at_either_end(tmp_path: Path) -> None:
         assert found["[CLS] rain fell . [SEP] dogs barked [SEP]"] == max(found.values())
 
 
+@pytest.mark.slow
 def test_every_place_between_sentences_can_part_them(tmp_path: Path) -> None:
     text = "It stopped.\nRain fell.\nA door closed.\nThe dogs barked.\n"
     with planning.text_bank(tmp_path / "b.duckdb", lines(tmp_path, text)) as connection:
@@ -162,6 +164,7 @@ def slow_pairs(
     return made, alone
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=9), max_size=4),

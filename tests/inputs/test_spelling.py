@@ -48,7 +48,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.usual("minilm-fr", "minilm-he")
+@pytest.mark.usual("minilm-he")
 @pytest.mark.few("minilm-*", "mpnet-tr", "smollm2-zh", "smollm2-fr", "mistral_tokenizer-he")
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("name", ["minilm", "mpnet", "smollm2", "mistral_tokenizer"])
@@ -171,6 +171,7 @@ def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path
         assert _add(rain, (["a", "b", "c", "d", "e"], range(5)), spelled=False) == (0, None)
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize(
     ("tokens", "words", "shown"),
     [

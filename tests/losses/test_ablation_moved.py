@@ -68,11 +68,13 @@ def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any,
     return found
 
 
+@pytest.mark.slow
 def test_they_are_there(measured: Path) -> None:
     assert all(_told(measured).values())
     assert {row[2] for row in _told(measured)["minimal_pair"]} == {"agreement", "pairs.tsv"}
 
 
+@pytest.mark.slow
 def test_deleted_with_their_run(measured: Path, tmp_path: Path) -> None:
     bank = tmp_path / "bank.duckdb"
     bank.write_bytes(measured.read_bytes())

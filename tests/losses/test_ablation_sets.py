@@ -191,8 +191,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
 }
 
 
+@pytest.mark.usual("no head", "writes")
 @pytest.mark.parametrize("what", WRONG)
-@pytest.mark.usual("no head", "columns", "writes", "relation", "twice", "file")
 def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags, told = WRONG[what]
     assert _ablate(bank, *flags) in (1, 2)

@@ -156,6 +156,7 @@ def test_the_manifest_says_what_is_in_the_folder(exported: Path) -> None:
     assert attention["columns"]["weights"] == "FLOAT[]"
 
 
+@pytest.mark.slow
 def test_another_manifest_is_not_overwritten(exported: Path, tmp_path: Path) -> None:
     """Neither one that somebody else keeps in the folder, where an earlier attnbank exported."""
     (exported / MANIFEST).write_text('{"kind": "mine"}')

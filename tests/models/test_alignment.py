@@ -60,6 +60,7 @@ def test_words_stand_at_their_own_index_where_there_is_a_cls(
         assert [one.word for one in found.positions[1:-1]] == list(range(len(WORDS)))
 
 
+@pytest.mark.slow
 def test_a_word_without_pieces_is_reported() -> None:
     input_tokenizer = load("minilm").input_tokenizer
     after = [True, True, True]

@@ -118,6 +118,7 @@ def test_the_digest_is_of_the_weights(tiny_model: Callable[[str], Path], tmp_pat
     assert load(str(copy)).facts.sha256 != load(str(tiny_model("bert"))).facts.sha256
 
 
+@pytest.mark.usual(3)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_checkpoint_without_a_pooler_is_the_same_at_every_load(
     tmp_path: Path, tiny_model: Callable[[str], Path], kind: str
@@ -287,6 +288,7 @@ def _without(folder: Path, new: Path, part: str) -> None:
     save_file(kept, new / "model.safetensors", {"format": "pt"})
 
 
+@pytest.mark.slow
 def test_minilm() -> None:
     facts = load("minilm").facts
     assert (facts.layers, facts.heads, facts.architecture) == (6, 12, "BertModel")
@@ -372,6 +374,7 @@ def test_a_device_that_is_not_there(tiny_model: Callable[[str], Path]) -> None:
         load(str(tiny_model("bert")), device="cuda:99")
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize(
     "kind",
     ["bert", "roberta", "gpt2", "electra", "distilbert", "albert", "deberta", "llama", "t5"],

@@ -86,6 +86,7 @@ def gum_train(corpora: Path) -> list[str]:
     return [line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")]
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("kind", spaced_tokenizers.KINDS)
 def test_pieces_are_those_of_the_sample_as_written(
     sample: Path, sample_text: list[str], kind: str

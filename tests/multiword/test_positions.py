@@ -59,6 +59,7 @@ def _check_peaks(case: Case) -> None:
         assert of[sequence] == expected.reshape(-1, 2).tolist()
 
 
+@pytest.mark.slow
 def test_weights_between_positions(case: Case) -> None:
     _check_weights(case)
 

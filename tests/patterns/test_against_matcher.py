@@ -162,6 +162,7 @@ def test_keys_of_grew_match(by: str, of_sentences: Judged) -> None:
             assert bank.find(listing(request, by, (key,))).height == n, key
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_the_enhanced_graph(tmp_path: Path) -> None:
     (tmp_path / "small.conllu").write_text(SMALL)

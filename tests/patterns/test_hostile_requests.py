@@ -48,8 +48,8 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.usual("50 nodes", "control*")
 @pytest.mark.few(3)
-@pytest.mark.usual("50 nodes", "a huge a*", "control*")
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.filterwarnings("ignore:No word has")
 def test_it_ends_and_the_bank_is_as_it_was(name: str, sample_bank: Path) -> None:

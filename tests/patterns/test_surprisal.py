@@ -166,6 +166,7 @@ def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path) -> None:
     assert run(["-b", str(path), "find", asked, "--show-sql"]) == 0
 
 
+@pytest.mark.slow
 def test_a_relation_of_improbable_words(bank: Bank, path: Path, tmp_path: Path) -> None:
     """It is chosen by what the model does, which is told; but no head was asked where it looks."""
     own = Path(shutil.copy(path, tmp_path))
@@ -332,6 +333,7 @@ def test_the_run_that_is_judged_has_the_surprisals(path: Path) -> None:
         assert "its positions are tokens" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_bank_without_surprisals_says_what_to_type(
     sample_bank: Path, sample_text_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

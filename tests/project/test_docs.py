@@ -98,6 +98,7 @@ def _written() -> list[Path]:
 LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
+@pytest.mark.usual(4)
 @pytest.mark.parametrize("page", _written(), ids=lambda page: page.name)
 def test_links_between_files_lead_somewhere_in_a_clone(page: Path) -> None:
     """Pages are read in the repository too, where no page has been generated."""

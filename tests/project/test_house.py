@@ -41,6 +41,7 @@ def _imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
             yield from (each.name for each in node.names if each.name.startswith("attnbank."))
 
 
+@pytest.mark.slow
 def test_the_arrows_point_one_way() -> None:
     """Ingest writes, queries reads, sql is text and the door to the file."""
     known = _modules()
@@ -54,6 +55,7 @@ def test_the_arrows_point_one_way() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_there_is_no_circle() -> None:
     """Not even of imports that are made late, or for types alone."""
     known = _modules()

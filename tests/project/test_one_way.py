@@ -35,6 +35,7 @@ def test_what_is_called_in_one_place(call: str) -> None:
     assert found == ONE_WAY[call]
 
 
+@pytest.mark.slow
 def test_quotes_are_doubled_in_one_place() -> None:
     found = {
         place

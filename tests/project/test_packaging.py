@@ -95,6 +95,7 @@ def test_python_m_attnbank_is_attnbank(installed: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "There is no command nonsense" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_package_itself_opens_banks(installed: Path, full_bank: Path, tmp_path: Path) -> None:
     program = (
         "import sys, attnbank\n"

@@ -180,6 +180,7 @@ def test_a_host_without_ranges_is_told(host: Host, serving: Serving) -> None:
     assert f"attnbank fetch {address}/bank.duckdb" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_host_that_is_busy_is_asked_again(host: Host, serving: Serving) -> None:
     with serving(host.application) as address:
         host.fails = 2

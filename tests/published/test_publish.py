@@ -90,6 +90,7 @@ def test_what_cannot_be_is_said_before_anything_is_written(
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.slow
 def test_folders_of_others_are_left_alone(
     two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

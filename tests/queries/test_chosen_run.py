@@ -223,6 +223,7 @@ def test_where_no_run_fits_sql_says_how_to_make_one(tmp_path: Path) -> None:
         opened.sql("from chosen_run(reads_weights := true)")
 
 
+@pytest.mark.slow
 def test_the_command_names_the_run_above_a_table_and_in_a_column(
     path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,6 +238,7 @@ def test_the_command_names_the_run_above_a_table_and_in_a_column(
     assert {row["run"] for row in json.loads(capfd.readouterr().out)} == {"second"}
 
 
+@pytest.mark.slow
 def test_a_file_for_people_names_the_run(path: Path, tmp_path: Path) -> None:
     call = ["-b", str(path), "query", "best_head", "--min-count", "1", "-o"]
     assert attnbank([*call, str(tmp_path / "x.md")]) == 0

@@ -79,6 +79,7 @@ def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_pa
             assert made.schema("attention").equals(old.schema("attention"))
 
 
+@pytest.mark.slow
 def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
     written = export(two_runs, folder)

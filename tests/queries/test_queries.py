@@ -172,6 +172,7 @@ def test_a_lazy_table_reads_what_is_collected(bank: Bank) -> None:
     assert twice.select(pl.len()).collect().item() == rows.height
 
 
+@pytest.mark.slow
 def test_a_lazy_table_of_one_run(small: Bank, bank: Bank) -> None:
     assert bank.table("peak", run="sample/minilm").collect().height == (
         bank.table("peak").collect().height

@@ -199,6 +199,7 @@ def test_a_request_that_asks_about_attention_chooses_the_run(
     assert status == 0 and run_names["decoder"] in out
 
 
+@pytest.mark.slow
 def test_hits_that_the_run_left_out_are_passed_over(
     shell: Shell, run_names: dict[str, str]
 ) -> None:

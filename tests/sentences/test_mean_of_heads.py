@@ -84,6 +84,7 @@ def test_the_mean_of_one_head_is_that_head(shown_bank: Path, run_names: dict[str
     assert (first.lines.keys(), first.marks) == (second.lines.keys(), second.marks)
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_its_peaks_alone_has_no_mean(
     sample: Path,
     tmp_path: Path,

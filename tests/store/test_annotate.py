@@ -396,6 +396,7 @@ def test_names_of_tables(small: Path, tmp_path: Path) -> None:
     assert small.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_replacing(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "mine.csv", "sent_id,index,rt\ns3,1,1\n")
     annotate(small, path)
@@ -436,6 +437,7 @@ def test_columns_that_refer_to_the_bank(small: Path, tmp_path: Path) -> None:
         assert done.references == (kind,) and done.rows == 2
 
 
+@pytest.mark.slow
 def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "mine.csv", "sent_id,index,rt\ns3,1,1\ns1,2,2\n")
     with pytest.raises(WordFileError, match="several sentences"):

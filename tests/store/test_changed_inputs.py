@@ -440,6 +440,7 @@ def test_half_a_run_is_not_finished_by_other_means(
     assert ingest(_asked(folder, replace=True)).state == "new"
 
 
+@pytest.mark.slow
 def test_models_of_one_short_name_are_told_apart(folder: Callable[[str], str]) -> None:
     names = [ingest(_asked(folder, model=each)).run for each in ("@bert", "@copies/bert")]
     assert names == ["rain/bert", "rain/copies/bert"]

@@ -103,6 +103,7 @@ def test_a_run_goes_with_all_that_hangs_on_it(bank: Path, number: int) -> None:
         assert number not in opened.runs()["id"].to_list()
 
 
+@pytest.mark.slow
 def test_tables_of_the_user_go_too(bank: Path) -> None:
     with duckdb.connect(str(bank)) as connection:
         for statement in (

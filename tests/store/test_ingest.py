@@ -175,6 +175,7 @@ def test_the_estimate_counts_what_the_ingest_writes(
     assert 0.5 < expected.bytes / options.bank.stat().st_size < 1.5
 
 
+@pytest.mark.slow
 def test_progress_counts_every_sentence(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

@@ -136,9 +136,9 @@ def _hidden(weights: dict[Row, np.ndarray], layer: int, head: int) -> float:
     return max(found)
 
 
+@pytest.mark.usual(">=-decoder", "<-minilm")
 @pytest.mark.parametrize("name", ["minilm", "decoder", "norms"])
 @pytest.mark.parametrize("sign", [">", ">=", "<", "<="])
-@pytest.mark.usual(">-minilm", ">=-decoder", "<=-norms", "<-minilm")
 def test_a_threshold_is_answered_as_by_all_weights_or_refused(
     banks: dict[str, tuple[Path, Path, Path]], name: str, sign: str
 ) -> None:
@@ -299,6 +299,7 @@ def test_merged_exported_imported_and_deleted(
     assert len(_table(merged, "attention_top")) == len(wanted)
 
 
+@pytest.mark.slow
 def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path]]) -> None:
     shell = Path(sys.executable).parent / "duckdb"
     if not shell.exists():

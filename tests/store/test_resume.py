@@ -182,6 +182,7 @@ def test_an_interrupt_within_a_transaction_keeps_whole_batches(
     assert _content(options.bank) == _content(whole)
 
 
+@pytest.mark.slow
 def test_an_error_keeps_the_whole_batches_of_a_transaction(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

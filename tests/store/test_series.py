@@ -279,6 +279,7 @@ def test_onset_is_the_first_step_from_which_on_a_head_is_above(bank: Path) -> No
             )
 
 
+@pytest.mark.slow
 def test_the_best_head_of_each_step_is_that_of_its_run(bank: Path) -> None:
     with open_bank(bank) as opened:
         names = opened.runs()["name"].to_list()[: len(STEPS)]

@@ -110,6 +110,7 @@ def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path, model: str) -
     assert not (tmp_path / "b.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_attention_that_does_not_sum_to_one(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
