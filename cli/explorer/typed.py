@@ -115,7 +115,13 @@ def _model(context: RequestContext, asked: _Asked) -> Model:
     for each in [*handle.answers]:
         if each[0] == key[0] and each != key:
             handle.forget(each)
-    found = handle.once(key, lambda: load(name, random_seed=asked.seed, revision=revision))
+
+    def loaded() -> Model:
+        found = load(name, random_seed=asked.seed, revision=revision)
+        found.input_tokenizer.read_special_tokens()  # a mask is typed
+        return found
+
+    found = handle.once(key, loaded)
     if found.facts.sha256 != asked.sha256:
         told = f"The model {name} is not the one that the run {asked.run} read: its weights differ."
         if asked.given is None:

@@ -22,8 +22,9 @@ from typing import Any
 
 from tokenizers import Encoding, Tokenizer
 
-VERSION = 2
-"""The value of `run.reading`. 1: only byte-level tokenizers were given white space. 2: as above."""
+VERSION = 3
+"""The value of `run.reading`. 1: only byte-level tokenizers were given white space. 2: what is
+written like a special token was read as that token. 3: as above."""
 
 _LETTERS = "abdeikmnorstABS17" + "авн" + "αεν" + "的一日" + "のア" + "الم" + "กา" + "שה"
 _MARKS = ".,;:!?()-/'\""
@@ -57,15 +58,25 @@ class Reading:
 
 
 def whole(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that neither pads nor truncates, even if the tokenizer's file says so."""
-    return Tokenizer.from_str(json.dumps(_state(tokenizer)))
+    """A copy that neither pads nor truncates, even if the tokenizer's file says so.
+
+    What is written like one of its special tokens (`[SEP]`, `</s>`) is text to it: nobody who wrote
+    that ended a segment.
+    """
+    return _made(_state(tokenizer))
+
+
+def _made(state: dict[str, Any]) -> Tokenizer:
+    tokenizer = Tokenizer.from_str(json.dumps(state))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 def reading_of(tokenizer: Tokenizer) -> Reading:
     """Of five ways, for each place the one that is right most often in the observed texts."""
     state = _state(tokenizer)
     parts = {name: _without_space(state.get(name)) for name in ("normalizer", "pre_tokenizer")}
-    bare = Tokenizer.from_str(json.dumps(state | parts))  # adds no white space of its own
+    bare = _made(state | parts)  # adds no white space of its own
     ways = [Way(tokenizer, ""), Way(bare, ""), Way(bare, " "), Way(tokenizer, " "), Way(bare, "▁")]
     right: dict[str, list[int]] = {name: [0] * len(ways) for name in Reading.__dataclass_fields__}
     for place, word, ids in _observed(tokenizer):

@@ -132,6 +132,11 @@ class InputTokenizer:
             mask=tokenizer.mask_token,
         )
 
+    def read_special_tokens(self) -> None:
+        """Read what is written like a special token as that token from now on, as `[MASK]`."""
+        for way in (self.reading.start, self.reading.spaced, self.reading.joined):
+            way.tokenizer.encode_special_tokens = False
+
     @property
     def opens(self) -> str | None:
         """The token that stands before the text of every input; None if there is none."""

@@ -93,7 +93,7 @@ comment on column run.first_sequence is 'sequence.id of its first input; the ids
 comment on column run.batches is 'Batches committed so far; an interrupted run goes on with the next.';
 comment on column run.started is 'When it started, UTC.';
 comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
-comment on column run.reading is 'How words were given to the tokenizer. 2: each with the white space before it, as in the text. 1 or null, in older runs: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
+comment on column run.reading is 'How words were given to the tokenizer. 3: each with the white space before it, as in the text, and what is written like a special token as text. 2, in older runs: such a word as that token. 1 or null: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
 comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
 comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; top:8 (or another number): the 8 largest weights of each distribution, in attention_top; peaks: only what attention_map and peak hold, which all runs have.';

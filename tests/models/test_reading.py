@@ -236,3 +236,28 @@ def test_every_kind_pads_and_cuts_nothing(sample_text: list[str]) -> None:
         own = _own(input_tokenizer, ["a", "b"] * 100, [True, False] * 100)
         assert len(own) == 200 and all(own)
         assert "[PAD]" not in {piece for pieces in own for piece in pieces}
+
+
+@pytest.mark.parametrize("kind", spaced_tokenizers.KINDS)
+def test_what_is_written_like_a_special_token_is_text(sample_text: list[str], kind: str) -> None:
+    """As for transformers' `split_special_tokens`, which nobody has to know of here."""
+    theirs = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=spaced_tokenizers.train(kind, sample_text, 400)
+    )
+    special = {"additional_special_tokens": ["<note>"], "mask_token": "[MASK]", "sep_token": "</s>"}
+    theirs.add_special_tokens(special)
+    words = "The <note> says [MASK] here , not </s> .".split()
+    own = InputTokenizer.of(theirs)
+    (found,) = own.pieces([(words, [True] * len(words))])
+    assert not isinstance(found, Unalignable)
+    ids = [piece.id for piece in found]
+    text = " ".join(words)
+    assert ids == theirs(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    (shared,) = own.in_text([(words, [True] * len(words))], [own.reading.start])
+    assert [piece.id for piece in shared.pieces] == ids
+    named = set(theirs.convert_tokens_to_ids(["<note>", "[MASK]", "</s>"]))
+    assert not named & set(ids) and theirs(text)["input_ids"] != ids
+    own.read_special_tokens()
+    (read,) = own.pieces([(words, [True] * len(words))])
+    assert not isinstance(read, Unalignable)
+    assert named <= {piece.id for piece in read}

@@ -33,7 +33,7 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
     run = {
         "id": 1, "name": "news/bert" + (f"/shard{number}of{count}" if count > 1 else ""),
         "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
-        "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 2, "keep": "weights",
+        "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 3, "keep": "weights",
         "batching": "padded",
         "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
         "misspelled_words": None,
