@@ -246,7 +246,7 @@ def test_what_is_written_like_a_special_token_is_text(sample_text: list[str], ki
     )
     special = {"additional_special_tokens": ["<note>"], "mask_token": "[MASK]", "sep_token": "</s>"}
     theirs.add_special_tokens(special)
-    words = "The <note> says [MASK] here , not </s> .".split()
+    words = ["The", "<note>", "says", "[MASK]", "here", ",", "not", "</s>", "."]
     own = InputTokenizer.of(theirs)
     (found,) = own.pieces([(words, [True] * len(words))])
     assert not isinstance(found, Unalignable)
