@@ -26,12 +26,12 @@ demo: $(DEMO)
 # Without npm the tests that need the pages are skipped, and say so.
 test: $(STAMP) lint
 	@$(MAKE) --no-print-directory web || true
-	@echo "Running the tests (about 8 minutes on 2 cores)"
+	@echo "Running the tests (about 4 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2
 
 slow: $(STAMP)
 	@$(MAKE) --no-print-directory web || true
-	@echo "Running the tests that take minutes, too (about 25 minutes)"
+	@echo "Running the tests that take minutes, too (about 25 minutes on 2 cores)"
 	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder --slow -m slow
 
 soak: $(STAMP)

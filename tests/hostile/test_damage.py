@@ -99,7 +99,7 @@ def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
         assert "damaged" not in told and os.strerror(code) in told
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_damaged_bank_gives_the_same_figures_or_none(
     forked: Forked, content: bytes, tmp_path: Path
 ) -> None:

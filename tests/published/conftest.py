@@ -94,7 +94,7 @@ def gum_publication(once: Once, corpora: Path) -> Path:
 
     def fill(folder: Path) -> None:
         bank = str(folder / "gum.duckdb")
-        ingest = ["ingest", str(corpora / "gum-dev.conllu"), "-m", "minilm", "--limit", "250"]
+        ingest = ["ingest", str(corpora / "gum-dev.conllu"), "-m", "minilm", "--limit", "500"]
         assert run(["-b", bank, *ingest, "--licence", "CC BY 4.0"]) == 0
         assert run(["-b", bank, "publish", str(folder / "site")]) == 0
 

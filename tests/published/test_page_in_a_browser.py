@@ -260,7 +260,7 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
     assert found >= 25
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("V.upos", "{*")
 @pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
 def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
     from attnbank.queries.formats import can_be_crossed, crossed
@@ -294,7 +294,7 @@ _MARKS = """all => all.map(each => [each.closest(".panel").dataset.head, each.da
     path.getAttribute("stroke"), path.getAttribute("d").replace(/^M.*?(a|$)/, "$1")])])"""
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "asked",
     [

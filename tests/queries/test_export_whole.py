@@ -168,7 +168,7 @@ def test_nothing_writes_behind_the_back_of_a_copy(two_runs: Bank, tmp_path: Path
     assert found == [(0,)]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_damaged_bank_of_many_row_groups_ends_in_words(tmp_path: Path) -> None:
     """2 of 24 such exports hung while DuckDB had threads that write."""
     path = toy.make_bank(tmp_path / "big.duckdb", {"one": 40, "two": 40}, lambda maps, heads: None)

@@ -16,9 +16,8 @@ from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("keep", ["top:4", "top:300"])
-@pytest.mark.few("top:4")
 def test_the_largest_weights_on_spark(
     keep: str,
     tmp_path: Path,

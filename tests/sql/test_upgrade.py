@@ -321,7 +321,7 @@ def other_version(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
