@@ -36,7 +36,17 @@ def _analysis(case: Path) -> Analysis:
     return analyses()[case.name.split(".")[0]]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.removesuffix(".toml"))
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            each,
+            id=each.name.removesuffix(".toml"),
+            marks=[] if each in FULLEST.values() else pytest.mark.slow,
+        )
+        for each in CASES
+    ],
+)
 def test_gives_the_expected_rows(case: Path, tmp_path: Path) -> None:
     told = tomllib.loads(case.read_text(encoding="utf-8"))
     assert told.keys() <= {"about", "expect", "params", "given"}, "expect stands above [given]"

@@ -70,6 +70,7 @@ def _mean(rows: list[dict[Head, float]]) -> dict[Head, float]:
     return {head: sum(each[head] for each in rows) / len(rows) for head in rows[0]}
 
 
+@pytest.mark.slow
 def test_each_corpus_beside_the_head_of_all(
     path: Path, bank: Bank, runs: dict[str, list[str]]
 ) -> None:
@@ -89,6 +90,7 @@ def test_each_corpus_beside_the_head_of_all(
         assert row["offset_accuracy"] == offsets["accuracy"].max()
 
 
+@pytest.mark.slow
 def test_a_universal_head_is_judged_where_it_was_not_chosen(
     path: Path, bank: Bank, runs: dict[str, list[str]]
 ) -> None:
@@ -167,6 +169,7 @@ def test_agreement_is_the_correlation_of_ranks(
         assert (row["relation"], row["heads"]) == (relation or "all", len(scored["own"][0]))
 
 
+@pytest.mark.slow
 def test_another_model_or_fewer_corpora_can_be_asked_for(
     bank: Bank, runs: dict[str, list[str]]
 ) -> None:

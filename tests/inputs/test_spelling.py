@@ -48,7 +48,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.usual("minilm-he")
+@pytest.mark.slow
 @pytest.mark.few("minilm-*", "mpnet-tr", "smollm2-zh", "smollm2-fr", "mistral_tokenizer-he")
 @pytest.mark.parametrize("corpus", CORPORA)
 @pytest.mark.parametrize("name", ["minilm", "mpnet", "smollm2", "mistral_tokenizer"])

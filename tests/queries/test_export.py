@@ -60,7 +60,7 @@ def _rows(bank: Bank, table: str) -> pl.DataFrame:
     return bank.sql(f"select * from {table} order by all")
 
 
-@pytest.mark.usual("python")
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", _shells())
 def test_an_export_makes_the_same_bank_again(shell: str, full_bank: Path, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "new.duckdb"
