@@ -113,6 +113,8 @@ def test_a_port_in_use_is_told(explored: Path) -> None:
     fact, remedy = told.splitlines()
     assert fact == f"Error: Cannot listen on port {port}: address already in use."
     assert "--port 0" in remedy
+    page = (ROOT / "docs/how-to/explore-in-the-browser.md").read_text(encoding="utf-8")
+    assert told.replace(str(port), "8417") in page
 
 
 @pytest.mark.slow
