@@ -205,7 +205,7 @@ def _task(bank: Path, train: str, test: str, **options: Any) -> Task:
         return read_task(cursor, "attention_words", train, test, ProbeOptions(**options))
 
 
-@pytest.mark.usual("roberta")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
 def test_a_models_own_embeddings_are_the_mean_over_the_pieces(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], kind: str

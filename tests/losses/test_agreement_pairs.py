@@ -483,7 +483,7 @@ def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
     return pairs, found
 
 
-@pytest.mark.usual(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_small_cases(cases: Path, case: str) -> None:
     name = str(list(CASES).index(case))

@@ -144,7 +144,7 @@ def test_a_folder_with_files_is_refused_unless_forced(
     assert run([*args[:-1], str(two_runs.path)]) == 2  # a file
 
 
-@pytest.mark.usual("load-*")
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", _shells())
 @pytest.mark.parametrize("what", ["schema and load", "load"])
 def test_a_bank_that_is_not_empty_is_left_as_it_is(

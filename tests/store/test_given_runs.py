@@ -119,12 +119,12 @@ def _assert_same_bank(
     return bank
 
 
+@pytest.mark.usual("plain")
 @pytest.mark.parametrize(
     "more",
     [{}, {"unit": "token"}, {"subword": "first"}, {"keep": "peaks"}, {"decimals": 5}],
     ids=lambda more: "-".join(map(str, more.values())) or "plain",
 )
-@pytest.mark.usual("plain", "token")
 def test_the_same_model_gives_the_same_bank(
     more: dict[str, Any], stories: str, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
