@@ -59,11 +59,12 @@ def pytest_report_header(config: pytest.Config) -> str:
 def _is_left_to(item: pytest.Item, marker: str, case: str, place: int) -> bool:
     """Whether an item has the marker, and its case fits none of the patterns, or not the number.
 
-    `place` counts the cases of a test from 0.
+    `place` counts the cases of a test from 0. Of every n cases it is another one, or a grid would
+    be left with one value of its last parameter.
     """
     found = item.get_closest_marker(marker)
     return found is not None and not any(
-        place % each == 0 if isinstance(each, int) else fnmatchcase(case, each)
+        place % each == place // each % each if isinstance(each, int) else fnmatchcase(case, each)
         for each in found.args
     )
 

@@ -39,7 +39,7 @@ def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -
     assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_the_sides_of_a_causal_model(full_bank: Path, exported: Exported, tmp_path: Path) -> None:
     """Each direction and offset is judged on one side, and the share it can find is told."""
     path = Path(shutil.copy(full_bank, tmp_path / "causal.duckdb"))

@@ -16,7 +16,8 @@ from attnbank.queries.spark.exported import Exported
 from attnbank.sql.errors import AttnbankError, AttnbankWarning
 
 
-@pytest.mark.soak
+@pytest.mark.slow
+@pytest.mark.few("top:4")
 @pytest.mark.parametrize("keep", ["top:4", "top:300"])
 def test_the_largest_weights_on_spark(
     keep: str,

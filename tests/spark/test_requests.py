@@ -70,7 +70,8 @@ def test_the_counts_are_the_same(by: str, bank: Bank, exported: Exported) -> Non
     assert_frame_equal(theirs, mine, rel_tol=1e-9)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
+@pytest.mark.few("how1")
 @pytest.mark.parametrize("how", [{"by": "length(V, O)"}, {"every": True}])
 def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Exported) -> None:
     mine, theirs = (

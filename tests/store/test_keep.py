@@ -83,7 +83,7 @@ def _of(bank: Path) -> dict[str, str]:
         return dict(zip(KINDS, opened.runs()["name"], strict=True))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few("*-peaks", "*-top:3")
 @pytest.mark.usual("special_tokens", "attention_by_class", "best_coreference_head")
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize(
