@@ -19,7 +19,7 @@ from attnbank.queries.isolated import Isolated
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, frame_of, kept_result, query_error
 from attnbank.queries.user_queries import as_declared, join
-from attnbank.sql import reading, registry
+from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
 from attnbank.sql.bank.error_messages import explained, is_damage
 from attnbank.sql.bank.opening import open_to_ask
@@ -209,11 +209,11 @@ class Bank(Requests):
         if analysis.is_own:  # it runs in the sandbox of `sql`
             if found is not None:
                 return found.rows
-            return as_declared(analysis, self.sql(with_defaults(analysis, given), given))
+            return as_declared(analysis, self.sql(self._statement(analysis, given), given))
         with self.answering():
             try:
                 if found is None:
-                    rows = self.frame_of(with_defaults(analysis, given), given)
+                    rows = self.frame_of(self._statement(analysis, given), given)
                 else:
                     rows = found.rows
             except duckdb.Error as error:
@@ -221,6 +221,21 @@ class Bank(Requests):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
             return self._without_circular(rows, given)
+
+    def _statement(self, analysis: Analysis, given: Mapping[str, Any]) -> str:
+        """The SELECT that asks an analysis: of the macro that people call in any other program.
+
+        A user's own is not in the bank: it is the statement itself, with the default in place of
+        each parameter that is not in `given`.
+        """
+        if analysis.is_own:
+            defaults = {each.name: each.default for each in analysis.parameters}
+            return analysis.with_parameters(
+                lambda name: f"${name}" if name in given else defaults[name]
+            )
+        # The macros of another version are in the file, and those of this one in memory.
+        schema = "paper." if analysis.is_view and not self._cursors.is_other_version else ""
+        return f"from {schema}{analysis.name}({', '.join(f'{name} := ${name}' for name in given)})"
 
     def _without_circular(self, rows: pl.DataFrame, given: Mapping[str, Any]) -> pl.DataFrame:
         """The rows without p values, and a warning, if their relation was saved from attention.
@@ -327,7 +342,7 @@ class Bank(Requests):
             schema, found = contents.relation(self, name)
             select = f"select * from {place(schema, found)}"
             if schema == "paper" and found in analyses():
-                select = with_defaults(registry.find(found), {})
+                select = self._statement(registry.find(found), {})
             if run is not None:
                 select += f" where {contents.of_run(self, found, run)}"
             return self._cursors.scan(select)
@@ -532,9 +547,3 @@ def list_analyses() -> pl.DataFrame:
     names = ("section", "name", "title", "paper", "grain")
     rows = [tuple(getattr(each, name) for name in names) for each in registry.every().values()]
     return pl.DataFrame(rows, schema=names, orient="row")
-
-
-def with_defaults(analysis: Analysis, given: Mapping[str, Any]) -> str:
-    """The statement of an analysis, with the default in place of each parameter not in `given`."""
-    defaults = {each.name: each.default for each in analysis.parameters if each.name not in given}
-    return reading.with_references(analysis.statement, lambda name: defaults.get(name, f"${name}"))

@@ -10,8 +10,8 @@ import polars as pl
 
 from attnbank.queries.any_bank import AnyBank
 from attnbank.sql import registry
+from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import shown_path
-from attnbank.sql.bank.remote import size_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.html import of_frame
 from attnbank.sql.quoting import literal, place

@@ -229,8 +229,14 @@ class Analysis:
     notes: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     columns: tuple[Column, ...]
-    text: str
+    header: tuple[str, ...]
     body: str
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file, with the header's lines wrapped."""
+        lines = [_WRAPPER.fill(each) for each in self.header]
+        return "\n".join([*lines, self.body, ""])
 
     @property
     def is_own(self) -> bool:
@@ -300,7 +306,6 @@ def parse(name: str, section: str, text: str) -> Analysis:
     if run is not None and any(each is run.parameter for each in parameters):
         body = run.chosen_in(body)
     lines = [f"{key}: {value}" for key, value in entries if key not in ("param", "column")]
-    lines = [_WRAPPER.fill(each) for each in [*lines, *map(str, parameters), *map(str, columns)]]
     return Analysis(
         name=name,
         section=section,
@@ -314,7 +319,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
         notes=tuple(repeated["note"]),
         parameters=tuple(parameters),
         columns=tuple(columns),
-        text="\n".join([*lines, body, ""]),
+        header=(*lines, *map(str, parameters), *map(str, columns)),
         body=body,
     )
 

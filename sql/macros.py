@@ -89,5 +89,5 @@ def fingerprint() -> str:
     files = ("header.py", "header.sql", "macros.py", "reading.py")
     code = [(root() / name).read_text(encoding="utf-8") for name in files]
     known = (shared() | analyses()).values()
-    texts = [f"{each.section}/{each.name}\0{each.text}" for each in known]
+    texts = [text for each in known for text in (each.section, each.name, *each.header, each.body)]
     return hashlib.sha256("\0".join([*code, *schema(), *texts]).encode()).hexdigest()

@@ -98,6 +98,16 @@ def open_to_ask(
     return found
 
 
+def size_of(path: str | Path) -> int:
+    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
+    address = address_of(path)
+    if address is None:
+        return Path(path).stat().st_size
+    from attnbank.sql.bank import remote  # imported late, for what it imports
+
+    return remote.found(remote.url_of(address))[0].size
+
+
 def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
     """Open a bank like `open_to_read`; None where nothing is, or only an empty database."""
     place = bank_file(path)

@@ -15,11 +15,9 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attnbank.sql.bank.error_messages import as_text
-from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.extras import need
 
@@ -157,12 +155,6 @@ def _body(answer: http.client.HTTPResponse, url: str, count: int) -> bytes:
     if len(body) != count:
         raise _Refused(f"{url} broke off after {len(body):,} of {count:,} bytes.", _AGAIN)
     return body
-
-
-def size_of(path: str | Path) -> int:
-    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
-    address = address_of(path)
-    return Path(path).stat().st_size if address is None else found(url_of(address))[0].size
 
 
 def url_of(address: str) -> str:

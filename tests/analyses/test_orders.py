@@ -10,7 +10,6 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import Bank, analyses, open_bank
-from attnbank.queries.bank import with_defaults
 from attnbank.sql.header import Analysis
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
@@ -43,7 +42,8 @@ def _with_keys(text: str) -> tuple[str, int]:
 
 @every
 def test_no_two_rows_are_equal_in_what_it_orders_by(analysis: Analysis, bank: Bank) -> None:
-    statement = with_defaults(analysis, {})
+    defaults = {each.name: each.default for each in analysis.parameters}
+    statement = analysis.with_parameters(defaults.__getitem__)
     assert sqlglot.parse_one(statement, dialect="duckdb").args.get("order") is not None
     text, number = _with_keys(statement)
     keys = ", ".join(f"key_{at}" for at in range(number))

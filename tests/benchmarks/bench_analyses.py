@@ -29,7 +29,6 @@ import duckdb
 
 from attnbank.ingest.derived.steps import STEPS, compute
 from attnbank.queries import open_bank
-from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
@@ -56,7 +55,7 @@ def measure(bank: str, kind: str, name: str, weights: int) -> None:
     else:
         with open_to_read(bank, SETTINGS) as connection:
             opening, before = time.perf_counter(), time.process_time()
-            answer = connection.execute(with_defaults(analyses()[name], {}))
+            answer = connection.execute(f"from {analyses()[name].relation}")
             # Fetched in parts, since a million rows as Python objects would count as its memory.
             rows = sum(len(part) for part in iter(lambda: answer.fetchmany(10_000), []))
             seconds, used = time.perf_counter() - opening, time.process_time() - before

@@ -11,7 +11,6 @@ import sqlglot
 from case_bank import make_bank
 
 from attnbank.queries import Bank, analyses, open_bank
-from attnbank.queries.bank import with_defaults
 from attnbank.sql.bank import formats
 from attnbank.sql.header import OWN, Analysis, HeaderError, RunChoice, parse
 from attnbank.sql.reading import sources
@@ -116,7 +115,7 @@ def test_a_faulty_header_is_told(old: str, new: str, message: str) -> None:
 
 @every
 def test_header_and_statement_have_the_same_columns(analysis: Analysis, empty: Bank) -> None:
-    described = empty.connection.query(f"describe {with_defaults(analysis, {})}").fetchall()
+    described = empty.connection.query(f"describe from {analysis.relation}").fetchall()
     found = [(row[0], row[1]) for row in described]
     types = ", ".join(f"typeof(cast(null as {each.type}))" for each in analysis.columns)
     (told,) = empty.connection.execute(f"select {types}").fetchall()

@@ -13,7 +13,6 @@ from case_bank import make_bank
 from sqlglot import exp
 
 from attnbank.queries import analyses, open_bank
-from attnbank.queries.bank import with_defaults
 from attnbank.sql import macros, reading, registry
 from attnbank.sql.header import HeaderError, parse
 
@@ -42,7 +41,7 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
     assert statement.count("cast($least as integer)") == 2
     assert statement.replace("cast($least as integer)", "$least") == TRAPS.strip()
     assert list(reading.references("select '$'least")) == []
-    given = with_defaults(parse("traps", "surface", HEADER + TRAPS), {})
+    given = parse("traps", "surface", HEADER + TRAPS).with_parameters(lambda _: "1")
     assert given.replace("cast(1 as integer)", "$least") == TRAPS.strip()
     with duckdb.connect() as connection:
         connection.execute("create table word as select 1 as id, 'a' as form")
