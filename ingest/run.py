@@ -526,7 +526,7 @@ def check_options(options: IngestOptions) -> None:
             "Give --gradients or --ablate too.",
         ),
         (
-            shard is not None and options.limit is not None and options.repeat is None,
+            not shard.is_whole and options.limit is not None and options.repeat is None,
             "--limit draws from the whole corpus, and --shard reads a part of it.",
             leave_out,
         ),

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count, groupby
+from itertools import chain, count
 from typing import Any
 
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.shards import WHOLE, Shards, read_shards
 from attnbank.sql.suggest import shown as safe
 
 Row = dict[str, Any]
@@ -21,7 +22,6 @@ Place = tuple[int, int]
 
 TABLES = ("corpus", "model", "run", "preferred_run")
 """The tables that a `Catalog` is made of."""
-_SHARDS = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
 _NEEDED = {
     "corpus": ("name", "sha256"),
     "model": ("name", "sha256"),
@@ -72,74 +72,6 @@ def unfit(shown: str, reason: str) -> BankError:
     )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Some of the `count` shards of a corpus, by their 1-based numbers; all of them are a whole.
-
-    Of two, neither of which is whole, both must divide the corpus alike to be compared or joined.
-    """
-
-    numbers: frozenset[int]
-    count: int
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no shard is missing."""
-        return 0 < len(self.numbers) == self.count
-
-    @property
-    def text(self) -> str | None:
-        """As table `corpus` has it: `3/5` for a shard, `1-2+4/5` for three; None for a whole."""
-        return None if self.is_whole else f"{_ranges(self.numbers)}/{self.count}"
-
-    @property
-    def missing(self) -> str:
-        """The shards that are not there, as a text of the same form."""
-        return f"{_ranges(set(range(1, self.count + 1)) - self.numbers)}/{self.count}"
-
-    def with_(self, other: Parts) -> Parts:
-        """These and those."""
-        if self.is_whole or other.is_whole:
-            return WHOLE
-        return Parts(self.numbers | other.numbers, other.count)
-
-    def has(self, other: Parts) -> bool:
-        """Whether all of `other` is here."""
-        return self.is_whole or (not other.is_whole and other.numbers <= self.numbers)
-
-    def meets(self, other: Parts) -> bool:
-        """Whether they have a shard in common."""
-        return self.is_whole or other.is_whole or bool(self.numbers & other.numbers)
-
-
-WHOLE = Parts(frozenset({1}), 1)
-
-
-def read_parts(text: str | None) -> Parts:
-    """The shards that a text of table `corpus` names; ValueError if it names none."""
-    if text is None:
-        return WHOLE
-    found = _SHARDS.fullmatch(text)
-    count = int(found[2]) if found else 0
-    if not found or not 1 <= count <= 1_000_000:
-        raise ValueError(text)
-    numbers: set[int] = set()
-    for each in found[1].split("+"):
-        ends = [int(number) for number in each.split("-")]
-        if len(ends) > 2 or not 1 <= ends[0] <= ends[-1] <= count:
-            raise ValueError(text)
-        numbers |= set(range(ends[0], ends[-1] + 1))
-    return Parts(frozenset(numbers), count)
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    found = []
-    for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0]):
-        ends = [number for _, number in run]
-        found.append(str(ends[0]) if len(ends) == 1 else f"{ends[0]}-{ends[-1]}")
-    return "+".join(found)
-
-
 @dataclass
 class Part:
     """The inputs of a run of a source: how many, from which id to which, and where they go.
@@ -164,7 +96,7 @@ class Part:
 class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
-    `shown` is the path of the source as the user gave it, `parts` are the shards that each corpus
+    `shown` is the path of the source as the user gave it, `shards` are the shards that each corpus
     and each run has, `preferred` the ids of the preferred runs. Raises BankError if the rows do not
     fit together.
     """
@@ -174,7 +106,7 @@ class Catalog:
         self.shown = shown
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
         self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
-        self.parts: dict[str, dict[int, Parts]] = {"corpus": {}, "run": {}}
+        self.shards: dict[str, dict[int, Shards]] = {"corpus": {}, "run": {}}
         self.inputs: dict[int, Part] = {}
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
@@ -184,13 +116,13 @@ class Catalog:
         for row in rows["run"]:
             if any(row[table] not in self.rows[table] for table in ("corpus", "model")):
                 raise unfit(shown, f"its run {row['name']} has no corpus or model")
-        for table, parts in self.parts.items():
+        for table, shards in self.shards.items():
             for id, row in self.rows[table].items():
-                shard = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
+                text = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
                 try:
-                    parts[id] = read_parts(shard)
+                    shards[id] = read_shards(text)
                 except ValueError:
-                    told = f"its {table} {row['name']} has an invalid shard: {str(shard)[:40]!r}"
+                    told = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
                     raise unfit(shown, told) from None
 
     def read_inputs(self, rows: Iterable[Sequence[Any]]) -> None:
@@ -209,14 +141,14 @@ class Entry:
     """A corpus, a model or a run of the sources together.
 
     `places` are the rows that it is made of, those of a run in the order of its shards; `first` is
-    the first of them, and `row` becomes the new one. `parts` are the shards that it has,
+    the first of them, and `row` becomes the new one. `shards` are the shards that it has,
     `duplicates` further runs that hold all of it. `differs` says how a corpus differs from an
     earlier one of its name.
     """
 
     first: Row
     places: list[Place]
-    parts: Parts = WHOLE
+    shards: Shards = WHOLE
     duplicates: list[Place] = field(default_factory=list)
     differs: str | None = None
 
@@ -262,13 +194,13 @@ class Matched:
 
     def first_corpora(self, number: int) -> dict[int, int]:
         """As `ids` of the corpora, of those of which no earlier source has the same shards."""
-        parts = [each.parts["corpus"] for each in self.catalogs]
+        shards = [each.shards["corpus"] for each in self.catalogs]
         return {
             old: each.id
             for each in self.corpora
             for at, (source, old) in enumerate(each.places)
             if source == number
-            and all(parts[other][its] != parts[source][old] for other, its in each.places[:at])
+            and all(shards[other][its] != shards[source][old] for other, its in each.places[:at])
         }
 
     def whole_runs(self, number: int) -> dict[int, int]:
@@ -302,14 +234,14 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     corpora = _entries(catalogs, "corpus", notes)
     found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
     for each in corpora:
-        each.row["shard"] = each.parts.text
-        parts = [catalogs[number].parts["corpus"][id] for number, id in each.places]
+        each.row["shard"] = each.shards.text
+        shards = [catalogs[number].shards["corpus"][id] for number, id in each.places]
         if to_read:
             if each.differs is not None:
                 remedy = "Query them one by one, or ingest one of them under another name (--name)."
                 raise CallError(each.differs, remedy)
-            _check_apart(f"corpus {each.row['name']}", parts)
-        if not each.parts.is_whole and not partial and not (to_read and len({*parts}) == 1):
+            _check_apart(f"corpus {each.row['name']}", shards)
+        if not each.shards.is_whole and not partial and not (to_read and len({*shards}) == 1):
             _check_complete(each, corpora, to_read)
     found.runs = _Runs(found, partial, to_read).match()
     found.preferred = _preferred(found)
@@ -344,7 +276,7 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
                             f" {entry.row['name']}: the same {_TOLD[table]}."
                         )
                     if table == "corpus":
-                        _add_parts(entry, catalog, id, catalogs)
+                        _add_shards(entry, catalog, id, catalogs)
                     entry.places.append((catalog.number, id))
                     del left[id]
                 elif not by_name:
@@ -356,10 +288,10 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
 
 
 def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
-    """Give the last corpus a name of its own, and its parts."""
+    """Give the last corpus a name of its own, and its shards."""
     *others, new = made
     name = new.row["name"]
-    new.parts = catalog.parts["corpus"][new.first["id"]]
+    new.shards = catalog.shards["corpus"][new.first["id"]]
     new.row["name"] = unique(name, [each.row["name"] for each in others])
     other = next((each for each in others if each.first["name"] == name), None)
     if other is not None:
@@ -383,20 +315,20 @@ def _differ(table: str, first: Row, second: Row) -> list[str]:
     return found
 
 
-def _add_parts(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
-    parts, row = catalog.parts["corpus"][id], corpus.row
-    if not parts.is_whole and not corpus.parts.is_whole and parts.count != corpus.parts.count:
+def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
+    shards, row = catalog.shards["corpus"][id], corpus.row
+    if not shards.is_whole and not corpus.shards.is_whole and shards.count != corpus.shards.count:
         raise CallError(
             f"The shards of {row['name']} do not match: {catalogs[corpus.places[0][0]].shown}"
-            f" has {corpus.parts.text}, and {catalog.shown} {parts.text}.",
+            f" has {corpus.shards.text}, and {catalog.shown} {shards.text}.",
             "Name shards of the same division.",
         )
-    corpus.parts = corpus.parts.with_(parts)
+    corpus.shards = corpus.shards.with_(shards)
     row["language"] = row["language"] or catalog.rows["corpus"][id]["language"]
 
 
-def _check_apart(what: str, parts: Sequence[Parts]) -> None:
-    found = [*dict.fromkeys(parts)]
+def _check_apart(what: str, shards: Sequence[Shards]) -> None:
+    found = [*dict.fromkeys(shards)]
     if any(one.meets(other) for at, one in enumerate(found) for other in found[:at]):
         told = ", ".join(each.text or "all of it" for each in found)
         raise CallError(
@@ -414,7 +346,7 @@ def _lacking(what: str, to_read: bool, fact: str) -> CallError:
 
 
 def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
-    name, missing = corpus.row["name"], corpus.parts.missing
+    name, missing = corpus.row["name"], corpus.shards.missing
     told = [it.differs for it in corpora if it.differs and it.first["name"] == corpus.first["name"]]
     some = re.search("[-+]", missing)
     fact = (
@@ -439,10 +371,10 @@ class _Candidate:
     def __post_init__(self) -> None:
         options, libraries = self.row["options"] or {}, self.row["libraries"] or {}
         self.place: Place = (self.catalog.number, self.row["id"])
-        self.parts = self.catalog.parts["run"][self.row["id"]]
+        self.shards = self.catalog.shards["run"][self.row["id"]]
         self.is_finished = self.row["finished"] is not None
         self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
-        self.plain = _plain(self.row["name"], self.parts)
+        self.plain = _plain(self.row["name"], self.shards)
         own = {name: self.row[name] for name in _RUN}
         own |= {name: options.get(name) for name in _OPTIONS}
         self.key = {f"--{name.replace('_', '-')}": value for name, value in own.items()}
@@ -488,26 +420,26 @@ class _Runs:
         corpus, model = group[0].corpus, group[0].model
         left_out = [each for each in group if not (each.is_finished or self.to_read)]
         if self.to_read:
-            _check_apart(f"run {group[0].plain}", [each.parts for each in group])
-        elif left_out == group and (whole := [each for each in group if each.parts.is_whole]):
+            _check_apart(f"run {group[0].plain}", [each.shards for each in group])
+        elif left_out == group and (whole := [each for each in group if each.shards.is_whole]):
             self.notes.append(f"{whole[0].shown} is unfinished and stays so.")
             left_out.remove(whole[0])
         chosen: list[_Candidate] = []
         same: list[_Candidate] = []
-        has = Parts(frozenset(), 0)
+        has = Shards(frozenset(), 0)
         for each in sorted(
             (each for each in group if each not in left_out),
-            key=lambda it: (not it.is_finished, not it.parts.is_whole, -len(it.parts.numbers)),
+            key=lambda it: (not it.is_finished, not it.shards.is_whole, -len(it.shards.numbers)),
         ):
-            met = next((other for other in chosen if other.parts.meets(each.parts)), None)
+            met = next((other for other in chosen if other.shards.meets(each.shards)), None)
             if met is None:
                 chosen.append(each)
-                has = has.with_(each.parts)
+                has = has.with_(each.shards)
                 continue
-            if not has.has(each.parts):
+            if not has.has(each.shards):
                 raise CallError(
                     f"{each.shown} and that of {met.catalog.shown} overlap in part:"
-                    f" {each.parts.text} and {met.parts.text}.",
+                    f" {each.shards.text} and {met.shards.text}.",
                     "Name the banks of the individual shards.",
                 )
             same.append(each)
@@ -516,34 +448,34 @@ class _Runs:
                     f"The run {each.row['name']} is in {met.catalog.shown} and in"
                     f" {each.catalog.shown}, made at different times: the first is kept."
                 )
-        if not self.partial and not has.has(corpus.parts):
+        if not self.partial and not has.has(corpus.shards):
             raise self._incomplete(group, has)
         self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
         if not chosen:
             return None
-        chosen.sort(key=lambda it: min(it.parts.numbers))
-        duplicates = [each.place for each in same if each.parts.text == has.text]
+        chosen.sort(key=lambda it: min(it.shards.numbers))
+        duplicates = [each.place for each in same if each.shards.text == has.text]
         run = Entry(chosen[0].row, [each.place for each in chosen], has, duplicates)
         run.row |= {"corpus": corpus.id, "model": model.id}
         if len(chosen) > 1:
             run.row |= self._joined(chosen, has)
         return run
 
-    def _incomplete(self, group: list[_Candidate], has: Parts) -> CallError:
+    def _incomplete(self, group: list[_Candidate], has: Shards) -> CallError:
         first = group[0]
-        missing = has.missing if has.numbers else first.parts.text
+        missing = has.missing if has.numbers else first.shards.text
         why = ""
         for other in self.every:
-            if why or other.corpus is not first.corpus or has.has(other.parts):
+            if why or other.corpus is not first.corpus or has.has(other.shards):
                 continue
             if other in group:
                 why = f": in {other.catalog.shown} it is unfinished"
             elif what := _differences(first, other):
-                why = f": {other.catalog.shown} has {other.parts.text or 'it'} with another {what}"
+                why = f": {other.catalog.shown} has {other.shards.text or 'it'} with another {what}"
         fact = f"The run {first.plain} lacks the shard {missing}{why}."
         return _lacking("run", self.to_read, fact)
 
-    def _joined(self, chosen: list[_Candidate], has: Parts) -> Row:
+    def _joined(self, chosen: list[_Candidate], has: Shards) -> Row:
         def every(name: str) -> list[Any]:
             return [each.row[name] for each in chosen]
 
@@ -578,14 +510,14 @@ class _Runs:
 
     def _name(self, run: Entry, names: list[str]) -> str:
         row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
-        parts = catalog.parts["run"][row["id"]]
-        name = _plain(row["name"], parts, run.parts)
+        shards = catalog.shards["run"][row["id"]]
+        name = _plain(row["name"], shards, run.shards)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
             corpus = self.matched.name("corpus", run.row["corpus"])
             name = f"{corpus}/{name.removeprefix(before)}"
         found = unique(name, names)
-        if found != row["name"] and run.parts == parts:
+        if found != row["name"] and run.shards == shards:
             self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
         return found
 
@@ -596,10 +528,10 @@ def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
     Several of one source, made before and after something changed, stay several.
     """
     rounds: list[list[_Candidate]] = []
-    for each in sorted(group, key=lambda it: not it.parts.is_whole):
+    for each in sorted(group, key=lambda it: not it.shards.is_whole):
         for found in rounds:
             is_here = any(other.catalog is each.catalog for other in found)
-            whole = any(other.parts.is_whole for other in (*found, each))
+            whole = any(other.shards.is_whole for other in (*found, each))
             if not is_here and (whole or found[0].of_shards == each.of_shards):
                 found.append(each)
                 break
@@ -641,11 +573,10 @@ def _preferred(matched: Matched) -> list[int]:
     return [run.id for run in found.values()]
 
 
-def _plain(name: str, parts: Parts, has: Parts = WHOLE) -> str:
+def _plain(name: str, shards: Shards, has: Shards = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
-    if parts.text is None or parts == has:
+    if shards.label is None or shards == has:
         return name
-    own = re.compile(f"shard{re.escape(parts.text.replace('/', 'of'))}(-[0-9]+)?")
-    now = "" if has.text is None else f"shard{has.text.replace('/', 'of')}"
-    kept = [now if own.fullmatch(each) else each for each in name.split("/")]
+    own = re.compile(f"{re.escape(shards.label)}(-[0-9]+)?")
+    kept = [has.label or "" if own.fullmatch(each) else each for each in name.split("/")]
     return "/".join(each for each in kept if each)

@@ -102,7 +102,6 @@ def find(options: IngestOptions) -> Corpus:
     )
     formats = sorted({each.format for each in sources})
     annotator = files = None
-    shard = read_shard(options.shard)
     beside = declared(each.path for each in sources if Path(each.name).exists())
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
@@ -121,7 +120,7 @@ def find(options: IngestOptions) -> Corpus:
             if options.language is None
             else language_tag(options.language)
         ),
-        shard=None if shard is None else str(shard),
+        shard=read_shard(options.shard).text,
         licence=options.licence or beside.licence,
         citation=options.citation or beside.citation,
     )
@@ -149,7 +148,7 @@ def make(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
         annotation="none",
         annotator=None,
         language=None if options.language is None else language_tag(options.language),
-        shard=None if (shard := read_shard(options.shard)) is None else str(shard),
+        shard=read_shard(options.shard).text,
         licence=options.licence,
         citation=options.citation,
     )

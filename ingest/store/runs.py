@@ -26,7 +26,7 @@ _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow
 _IN_NAME = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
     "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
-    "first_word": "first-word", "bos": "{}", "shard": "shard{}", "truncate": "truncated",
+    "first_word": "first-word", "bos": "{}", "shard": "{}", "truncate": "truncated",
     "limit": "limit{}", "seed": "seed{}", "gradients": "gradients", "ablate": "ablate-{}",
     "replacement": "{}", "mask_seed": "mask{}",
 }  # fmt: skip
@@ -225,9 +225,8 @@ def _run_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
     options = wanted.options
     named = "select name from corpus where id = ?"
     ((corpus,),) = connection.execute(named, [wanted.corpus]).fetchall()
-    shard = read_shard(options.shard)
     own = vars(options) | {
-        "shard": shard and f"{shard.number}of{shard.count}",
+        "shard": read_shard(options.shard).label,
         "bos": options.bos and "bos",
     }
     if options.bos_token is not None:
@@ -278,7 +277,7 @@ def _shape(options: IngestOptions) -> dict[str, str | None]:
     """The options that shape the rows beyond the columns of `run`; None where one has no effect."""
     drawn = options.context == "pair" or options.limit is not None
     found = {
-        "shard": read_shard(options.shard),
+        "shard": read_shard(options.shard).text,
         "truncate": "true" if options.truncate else None,
         "limit": options.limit,
         "seed": options.seed if drawn else None,
