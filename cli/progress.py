@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from attnbank.cli.humanize import duration
+from attnbank.cli.humanize import counted, duration
 from attnbank.cli.safe_echo import is_quiet, safe_echo
 from attnbank.ingest.derived.probes.options import Epoch
 from attnbank.ingest.progress import Progress
@@ -72,7 +72,8 @@ class ProgressDisplay:
             self._bar = _bar(name, unit, progress)
         elif progress.stage in ("running", "scoring"):
             begun = f", {progress.done} already done" if progress.done else ""
-            safe_echo(f"{name}: {progress.total} {unit}{begun}", err=True)
+            total = counted(progress.total, unit.removesuffix("s"))
+            safe_echo(f"{name}: {total}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
         """Print a line when a further tenth is done, with the rate and the time that is left."""

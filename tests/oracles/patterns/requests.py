@@ -16,6 +16,9 @@ from patterns.facts import Facts
 SENTENCE = (
     # An edge that begins one word before another is not within it.
     "pattern { e: A -[amod]-> B; f: A -[det]-> D } without { f << e }",
+    "pattern { e: A -[advmod]-> B; f: A -[obj]-> C; e << f }",
+    "pattern { e: A -[nsubj]-> B; f: A -[aux]-> C; f << e }",
+    "pattern { e: A -[nsubj]-> B; f: A -[obj]-> C; e <> f }",
     # What a word looks at most, from either end of a dependency.
     "pattern { V -[obj]-> O; O =[3-1]=> V }",
     "pattern { V -[nsubj]-> S; V =[2-4]=> S }",
