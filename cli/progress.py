@@ -72,7 +72,7 @@ class ProgressDisplay:
             self._bar = _bar(name, unit, progress)
         elif progress.stage in ("running", "scoring"):
             begun = f", {progress.done} already done" if progress.done else ""
-            total = counted(progress.total, unit.removesuffix("s"))
+            total = counted(progress.total or 0, unit.removesuffix("s"))
             safe_echo(f"{name}: {total}{begun}", err=True)
 
     def _line(self, progress: Progress) -> None:
