@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +41,56 @@ def own(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(whole, tmp_path / "bank.duckdb"))
 
 
+ROOT = Path(__file__).resolve().parents[2]
+ASK = """
+import sys
+from attnbank.queries import open_bank
+with open_bank(sys.argv[1]) as bank:
+    print(*bank.query("best_head")["n"], "" if bank.kept("best_head") is None else "kept")
+"""
+
+
+def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Path) -> None:
+    """Forged rows are given while they hold: not to a version with another statement, nor run."""
+    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
+    for name in ("best_head", "entropy"):
+        assert run(["-b", str(bank), "compute", name, "-q"]) == 0
+    with open_bank(bank) as opened:
+        rows = opened.query("best_head")
+        other = next(each for each in opened.runs()["name"] if "document" in each)
+    _forge(bank, rows.with_columns(n=pl.lit(77, pl.Int64)))
+    with open_bank(bank) as opened:
+        assert opened.kept("entropy") is not None and opened.kept("figure_4") is None
+        assert opened.query("best_head")["n"].unique().to_list() == [77]
+        assert opened.kept("best_head", min_count=1) is opened.kept("best_head", run=other) is None
+    # The package again, as it is and then with another statement in one of its files.
+    copy = tmp_path / "attnbank"
+    shutil.copytree(ROOT / ".src" / "attnbank", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shared = copy / "sql" / "shared" / "pair_hit.sql"
+    assert set(_asked(bank, tmp_path)) == {"77", "kept"}
+    shared.write_text(shared.read_text().replace("ratio(", "1.0 * ratio(", 1))
+    assert _asked(bank, tmp_path) == [*map(str, rows["n"])]
+
+
+def _asked(bank: Path, package: Path) -> list[str]:
+    """What the package in a folder answers, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, str(bank)],
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(package)},
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    return done.stdout.split()
+
+
+def _forge(bank: Path, rows: pl.DataFrame) -> None:
+    from attnbank.queries.results import as_bytes
+
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute(
+            "update kept.result set answer = ? where analysis = 'best_head'", [as_bytes(rows)]
+        )
+
+
 @pytest.mark.slow
 def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> None:
     with open_bank(whole) as bank, open_bank(full_bank) as other:
@@ -58,15 +110,10 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
 @pytest.mark.slow
 def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
     """The rows are forged in the bank: whoever reads them sees the forged ones."""
-    from attnbank.queries.results import as_bytes
-
     with open_bank(own) as bank:
         rows = bank.query("best_head")
     forged = rows.with_columns(n=pl.lit(77, pl.Int64))
-    with duckdb.connect(str(own)) as connection:
-        connection.execute(
-            "update kept.result set answer = ? where analysis = 'best_head'", [as_bytes(forged)]
-        )
+    _forge(own, forged)
     with open_bank(own) as bank:
         assert bank.query("best_head")["n"].unique().to_list() == [77]
         other = bank.query("best_head", subtypes=True)
