@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import io
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +100,8 @@ def _answer(
 ) -> None:
     from attnbank.queries.connections import Sandbox
 
+    # It brings the rows, and takes as long to import as DuckDB does to open the bank.
+    threading.Thread(target=import_module, args=("pyarrow",), daemon=True).start()
     sandbox = Sandbox(path, seconds, memory)
     channel.send(_START)
     rows, counted = 0, time.monotonic()
