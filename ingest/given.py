@@ -242,11 +242,12 @@ class GivenRun:
         sequence = self._run.first_sequence + sentence._sequence if self._is_open else 0
         if sentence._run is not self or not self._is_open:
             raise CallError(
-                f"The run that {where} is of is not open.", "Give it within its `with add_run`."
+                f"The run is not open: {where} cannot be added.",
+                "Give it within its `with add_run`.",
             )
         if sequence in self._had:
             raise CallError(
-                f"The run has the maps of {where}.", "Give those of each sentence once."
+                f"The run already has the maps of {where}.", "Give those of each sentence once."
             )
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))

@@ -578,7 +578,7 @@ def opened_tokenizer(
     if options.bos or options.bos_token is not None:
         if input_tokenizer.opens is not None:
             raise CallError(
-                f"The tokenizer of {name} puts {input_tokenizer.opens} before the text already.",
+                f"The tokenizer of {name} puts {input_tokenizer.opens} before the text anyway.",
                 "Leave --bos and --bos-token out.",
             )
         if options.bos_token is None:

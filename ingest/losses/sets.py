@@ -169,7 +169,7 @@ def with_controls(
         ]
         found += _controls(own, number, free, options)
     if len(found) > _MOST_SETS:
-        raise CallError(f"These are {len(found):,} sets.", f"Give at most {_MOST_SETS:,}.")
+        raise CallError(f"{len(found):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
     return found
 
 

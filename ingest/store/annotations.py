@@ -119,7 +119,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
     if kind == "a table of yours":
         if not replace:
             raise CallError(
-                f"The bank has a table {name} already.",
+                f"The bank already has a table {name}.",
                 "Name another one (--name TABLE), or replace that one (--replace).",
             )
     elif kind is not None:

@@ -147,8 +147,8 @@ def find(file: str | Path) -> WordFile:
     kind = _KINDS.get(ending)
     if kind is None or (packed and kind == "parquet"):
         raise CallError(
-            f"{told} does not say by its ending what it is.",
-            f"Give a file that ends in {', '.join(_KINDS)}; the others than .parquet may be"
+            f"The format of {told} cannot be inferred from its name.",
+            f"Give a file that ends in {', '.join(_KINDS)}; all but .parquet may be"
             f" compressed ({_PACKED}).",
         )
     if not place.stat().st_size:

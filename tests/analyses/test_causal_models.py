@@ -210,7 +210,7 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
 @pytest.mark.parametrize(
     ("kind", "options", "told"),
     [
-        ("bert", {"bos": True}, r"puts \[CLS\] before the text already"),
+        ("bert", {"bos": True}, r"puts \[CLS\] before the text anyway"),
         ("bert", {"first_word": "word"}, r"of .*, \[CLS\] stands before it"),
         ("t5", {"first_word": "word"}, "the model looks both ways"),
         ("gpt2", {"bos_token": "no such token"}, "has no token no such token"),

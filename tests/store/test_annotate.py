@@ -351,8 +351,8 @@ def test_paths_that_are_refused(small: Path, tmp_path: Path) -> None:
     refused = {
         "missing.csv": "does not exist", "pipe.csv": "is a pipe", "folder.csv": "is a folder",
         "a1.csv/x.csv": "does not exist", "x\0.csv": "cannot be opened", "\udce9.csv": "not valid",
-        "x.txt": "does not say by its ending", "x.csv.zip": "ending", "x": "ending",
-        "x.parquet.gz": "ending", "a*.csv": "takes for a pattern", "a[1].csv": "for a pattern",
+        "x.txt": "cannot be inferred from its name", "x.csv.zip": "inferred", "x": "inferred",
+        "x.parquet.gz": "inferred", "a*.csv": "takes for a pattern", "a[1].csv": "for a pattern",
         "a?.csv": "for a pattern",
     }  # fmt: skip
     for name, told in refused.items():
@@ -373,7 +373,7 @@ def test_a_file_elsewhere_is_not_read(small: Path, tmp_path: Path) -> None:
 def test_names_of_tables(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "reading times (2).csv", "sent_id,index,rt\ns3,1,1\n")
     assert annotate(small, path).name == "reading_times_2"
-    with pytest.raises(CallError, match="has a table reading_times_2 already") as e:
+    with pytest.raises(CallError, match="already has a table reading_times_2") as e:
         annotate(small, path)
     assert "--replace" in e.value.remedy
     with pytest.raises(CallError, match="has a table"):
@@ -491,7 +491,7 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["form", "rt"]
     assert run([*call, path, "--skip-bad"]) == 2
-    assert "has a table times already" in capsys.readouterr().err
+    assert "already has a table times" in capsys.readouterr().err
     assert run([*call, path, "--skip-bad", "--replace", "-q"]) == 0
     assert capsys.readouterr().err == ""
     assert run([*call, path, "--corpus", "none"]) == 2

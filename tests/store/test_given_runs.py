@@ -452,7 +452,7 @@ def test_a_sentence_is_given_once_and_to_its_own_run(bank: Path) -> None:
         sentence = next(_uniform(run))
         size = len(sentence.words)
         even = np.full((2, 3, size, size), 1 / size)
-        with pytest.raises(CallError, match="The run has the maps of sentence"):
+        with pytest.raises(CallError, match="The run already has the maps of sentence"):
             run.add(sentence, sentence.words, range(size), even)
     with pytest.raises(CallError, match="is not open"):
         run.add(sentence, sentence.words, range(size), even)

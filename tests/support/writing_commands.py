@@ -117,7 +117,7 @@ def commands(
         "delete": Command(("delete", "1", "--yes"), (one, two), done="has no run 1"),
         "annotate": Command(
             ("annotate", "own.csv"), (one, ("sql", WORDS, "-o", "own.csv")),
-            done="has a table own already",
+            done="already has a table own",
         ),
         "surprisal": Command(
             ("surprisal", "1", "--agreement", "--model", str(decoder), "--batch-tokens", "256"),
