@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -291,33 +290,6 @@ class IngestOptions:
     def masked(self) -> bool:
         """Whether inputs are also masked, which needs the model's masked-language-model head."""
         return self.gradients or self.ablate is not None
-
-
-def conduct_lines(
-    batching: str | None,
-    sinks: bool | None,
-    layers: Sequence[int] | None,
-    sliding_window: int | None = None,
-) -> list[str]:
-    """What people should know of how a model attends: columns of `run` and `model`, as lines."""
-    lines = []
-    if layers is not None:
-        lines.append(f"only layers {', '.join(map(str, layers))} of the model have attention")
-    if sinks:
-        lines.append(
-            "its heads also attend to something that is not a position (a sink), so that rows of"
-            " attention sum to less than 1 (query missing_attention)"
-        )
-    if sliding_window is not None:
-        lines.append(
-            f"in some layers or all a token sees no farther than {sliding_window:,} tokens (a"
-            " sliding window): in longer inputs the chances of analyses are those of full sight"
-        )
-    if batching == "equal":
-        lines.append("padding changes its attention: only inputs of one length went together")
-    if batching == "single":
-        lines.append("other inputs in a batch change its attention: each input went alone")
-    return lines
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ from attnbank.ingest.options import (
     Estimate,
     IngestOptions,
     Report,
-    conduct_lines,
 )
 from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
@@ -47,6 +46,7 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
+from attnbank.sql.runs import conduct_lines
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}

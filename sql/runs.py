@@ -1,13 +1,13 @@
 """Which run an analysis reads, and what to type if it can read none.
 
 The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that every DuckDB
-client chooses alike. This file adds the errors for people.
+client chooses alike. This file adds the errors for people, and what they should know of a run.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -276,3 +276,30 @@ def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
     if any((each.misfit or "").startswith(_IN_PART) for each in fits):
         options += " --keep weights"
     return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"
+
+
+def conduct_lines(
+    batching: str | None,
+    sinks: bool | None,
+    layers: Sequence[int] | None,
+    sliding_window: int | None = None,
+) -> list[str]:
+    """What people should know of how a model attends: columns of `run` and `model`, as lines."""
+    lines = []
+    if layers is not None:
+        lines.append(f"only layers {', '.join(map(str, layers))} of the model have attention")
+    if sinks:
+        lines.append(
+            "its heads also attend to something that is not a position (a sink), so that rows of"
+            " attention sum to less than 1 (query missing_attention)"
+        )
+    if sliding_window is not None:
+        lines.append(
+            f"in some layers or all a token sees no farther than {sliding_window:,} tokens (a"
+            " sliding window): in longer inputs the chances of analyses are those of full sight"
+        )
+    if batching == "equal":
+        lines.append("padding changes its attention: only inputs of one length went together")
+    if batching == "single":
+        lines.append("other inputs in a batch change its attention: each input went alone")
+    return lines

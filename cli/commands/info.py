@@ -13,8 +13,8 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.humanize import counted, of_measure, reading_lines, size, unknown_lines
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
-from attnbank.ingest.options import conduct_lines
 from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.runs import conduct_lines
 from attnbank.sql.suggest import listed, shown
 
 if TYPE_CHECKING:
