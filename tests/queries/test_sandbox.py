@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -152,6 +153,26 @@ def test_nothing_gets_out_or_in(bank: Bank) -> None:
     assert [each.name for each in bank.path.parent.iterdir() if each.is_file()] == ["copy.duckdb"]
     assert bank.sql("select count(*) as n from word")["n"].item() > 0
     assert frame_of_the_caller.height == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "copy word to '{bank}'",
+        "copy (select 1) to 'stolen.csv'",
+        "from read_text('data.csv')",
+        "attach 'stolen.duckdb'",
+        "install httpfs",
+        "set enable_external_access = true",
+    ],
+)
+def test_the_connection_of_the_analyses_reaches_no_other_file(bank: Bank, statement: str) -> None:
+    """It is not the sandbox, since DuckDB may put there what does not fit into memory."""
+    before = bank.path.read_bytes()
+    with pytest.raises(duckdb.Error):
+        bank.connection.execute(statement.replace("{bank}", str(bank.path))).fetchall()
+    assert bank.path.read_bytes() == before
+    assert [each.name for each in Path.cwd().iterdir()] == ["data.csv"]
 
 
 def test_statements_that_read_run(bank: Bank) -> None:
