@@ -79,7 +79,6 @@ def test_a_seed_repeats_exactly_and_memory_changes_nothing(
     assert first[0]["test_loss"][0] != other[0]["test_loss"][0]
 
 
-@pytest.mark.slow
 def test_what_is_learnt_where_one_head_knows_it(toy_bank: Path) -> None:
     options = ProbeOptions(learning_rate=0.1, epochs=40, resamples=50)
     report = train_probe(toy_bank, "attention", "train", "test", options)
