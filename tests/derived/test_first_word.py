@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.sql.bank.opening import open_to_read
 
 
-@pytest.mark.slow
 def test_a_first_word_is_judged_as_every_word(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
 ) -> None:

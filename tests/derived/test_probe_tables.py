@@ -73,7 +73,6 @@ def test_what_a_probe_stores_of_root(bank: Path, probe_bank: Path) -> None:
     assert 1.0 not in stored["attention"]  # as they begin
 
 
-@pytest.mark.slow
 def test_weights_are_kept_where_no_dependency_is(tmp_path: Path) -> None:
     """Of words that are roots or punctuation there is no mean of weights, but there are weights."""
     path = toy.make_bank(tmp_path / "toy.duckdb", {"train": 40, "test": 10}, toy.follow_heads)

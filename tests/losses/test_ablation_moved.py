@@ -68,7 +68,6 @@ def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any,
     return found
 
 
-@pytest.mark.slow
 def test_they_are_there(measured: Path) -> None:
     assert all(_told(measured).values())
     assert {row[2] for row in _told(measured)["minimal_pair"]} == {"agreement", "pairs.tsv"}

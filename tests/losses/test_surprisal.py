@@ -121,7 +121,6 @@ def test_the_model_must_be_that_of_the_run(
         surprisal(bank, options=LossOptions(model=str(other)), replace=True)
 
 
-@pytest.mark.slow
 def test_classes_are_means_of_words(causal: Path, sample: Path, tmp_path: Path) -> None:
     bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal)
     surprisal(bank, options=LossOptions(model=str(causal)))

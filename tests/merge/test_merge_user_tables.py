@@ -126,7 +126,6 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         merge_banks(tmp_path / "out.duckdb", [more, less])
 
 
-@pytest.mark.slow
 def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
     one = _bank(
         tmp_path / "one.duckdb",

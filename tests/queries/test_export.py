@@ -100,7 +100,6 @@ def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     assert not any("BYTE_STREAM" in each for name, each in encodings if "run=2" in name)
 
 
-@pytest.mark.slow
 def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "one.duckdb"
     export(two_runs, folder, run="two/n")

@@ -76,7 +76,6 @@ def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
     bank.close()
 
 
-@pytest.mark.slow
 def test_every_thread_reads_on_after_it_was_let_go_of(bank: Bank) -> None:
     found: list[int] = []
 
