@@ -261,7 +261,7 @@ def together(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
 def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
     if len(parts) != 1:
         raise QueryError(
-            "There is no statement." if not parts else f"{len(parts)} statements were given.",
+            "No statement was given." if not parts else f"{len(parts)} statements were given.",
             "Give one SELECT.",
         )
     kind = parts[0].type.name

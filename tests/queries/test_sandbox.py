@@ -183,7 +183,7 @@ def test_statements_that_read_run(bank: Bank) -> None:
 
 def test_no_statement_is_refused(bank: Bank) -> None:
     for text in ("", "  ", "-- nothing"):
-        with pytest.raises(QueryError, match=r"There is no statement\.\nGive one SELECT\."):
+        with pytest.raises(QueryError, match=r"No statement was given\.\nGive one SELECT\."):
             bank.sql(text)
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import old_banks
@@ -319,6 +320,27 @@ def other_version(tmp_path: Path) -> Path:
         connection.execute("create or replace view paper.table_1 as select 'old' as relation")
         connection.execute("update bank set analyses = 'another version'")
     return path
+
+
+def test_query_answers_with_the_analyses_of_this_version(
+    other_version: Path, tmp_path: Path
+) -> None:
+    words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
+    usual = make_bank(tmp_path / "usual.duckdb", {"word": words})
+    asked: dict[str, dict[str, Any]] = {"best_head": {"min_count": 1}, "table_1": {"run": "1"}}
+    with duckdb.connect(str(other_version)) as connection:  # macros that take what people give
+        for name, relation in (("best_head", "best_head"), ("table_1", "paper.table_1")):
+            (parameter,) = asked[name]
+            connection.execute(
+                f"create or replace macro {relation}({parameter} := null) as table"
+                " select 'old' as relation"
+            )
+    with open_bank(other_version) as bank, open_bank(usual) as new:
+        for name, given in asked.items():
+            assert new.query(name).width > 1
+            assert_frame_equal(bank.query(name), new.query(name))
+            assert_frame_equal(bank.query(name, **given), new.query(name, **given))
+        assert_frame_equal(bank.table("table_1").collect(), new.query("table_1"))
 
 
 @pytest.mark.few(3)
