@@ -38,8 +38,8 @@
 -- column n bigint: dependents, or mentions, that are judged
 -- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
 -- column corpus varchar: name of the corpus
--- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if it goes by documents and all are
---   in one
+-- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if it goes by documents and
+--   all are in one
 -- column low double: lower end of the 95 % Wilson interval of accuracy
 -- column offset integer: the best fixed offset (the nearest, then the left one, of equals)
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
@@ -48,7 +48,10 @@
 -- column mention integer: mention.id
 -- column ceiling double: the highest accuracy that a head can have, since it finds one word for each dependent
 -- column dependent integer: word.id of the dependent
--- column documents bigint: documents that they are in (sentences, where the run reads one document), at most 100
+-- column clusters bigint: how many clusters they are in, which tests and intervals go by; at most 100, those beyond are
+--   counted with the ones before
+-- column clustered_by varchar: what the clusters are: documents, sentences (where the source marks no documents, or the
+--   run reads one), or documents and sentences
 -- column head_match double: share that the nearest earlier mention with the same head word finds
 -- column head_position smallint: position of the head; null for a root
 -- column is_root boolean: whether the word is the root of its sentence, which has no head to find
@@ -66,7 +69,8 @@
 -- column language varchar: language of the corpus; null where it is not known
 -- column p_value double: how likely a difference of this size is by chance, if dependents are independent
 -- column p_corrected double: p_value times the number of tests, at most 1
--- column p_documents double: how likely it is by chance, if documents are independent and dependents of one need not be
+-- column p_documents double: how likely it is by chance, if clusters (see clustered_by) are independent and dependents
+--   of one need not be
 -- column p_documents_corrected double: p_documents times the number of tests, at most 1
 -- column nearest double: share that the nearest earlier mention finds, in [0, 1]
 -- column name varchar: name of the run

@@ -185,7 +185,7 @@ def _corpus(row: dict[str, Any]) -> list[str]:
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
     shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
-    odd = []  # multiword tokens that their words do not spell, and nodes that are not words
+    odd = []  # what a count of words or documents does not show
     if row["unspelled_tokens"]:
         odd.append(
             f"{row['unspelled_tokens']:,} of {row['multiword_tokens']:,} multiword"
@@ -193,6 +193,9 @@ def _corpus(row: dict[str, Any]) -> list[str]:
         )
     if row["empty_nodes"]:
         odd.append(f"{row['empty_nodes']:,} empty node{'s' * (row['empty_nodes'] > 1)}")
+    if row["unmarked_documents"]:
+        unmarked = counted(row["unmarked_documents"], "document")
+        odd.append(f"{unmarked} not marked in the source: statistics go by the sentences")
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",

@@ -76,6 +76,7 @@ class DocumentStart:
     file: str = ""  # as the user named it
     split: str | None = None  # train, dev or test
     index: int | None = None  # 1-based in the corpus, where that is not all read; else counted
+    is_marked: bool = True  # by the source; False for what a file has outside any document
 
 
 @dataclass(frozen=True, slots=True)

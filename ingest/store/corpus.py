@@ -388,8 +388,8 @@ def write_corpus(
             entities = {}
             start = item.document
             tables["document"].add(
-                document, corpus, start.index or documents, start.name, start.split, start.file,
-                list(start.metadata.items()),
+                document, corpus, start.index or documents, start.name, start.is_marked,
+                start.split, start.file, list(start.metadata.items()),
             )  # fmt: skip
         in_document += 1
         done += 1

@@ -1,6 +1,7 @@
 -- Functions that the analyses share. The text of each is one expression.
 
--- One end of the interval of the share correct / n: z is the quantile of the normal distribution, negative for the lower.
+-- One end of the interval of the share correct / n: z is the quantile of the normal distribution, negative for the
+--   lower.
 create or replace macro wilson_end(correct, n, z) as (
     cast(correct as double) / n
     + cast(1.9207294103470 as double) / n
@@ -32,7 +33,8 @@ create or replace macro feature(feats, name) as nullif(
 comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null if the word does not have it.';
 
 -- In a causal model a word can find only what stands before it, so that each direction can find the heads on one side
--- of their dependents; column side of gold_dependency says which. Only for such a model there is a third direction, from
+-- of their dependents; column side of gold_dependency says which. Only for such a model there is a third direction,
+--   from
 -- the later of the two words to the earlier, whichever of them is the dependent.
 create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'later_to_earlier'];
 comment on macro directions is 'The directions in which a head can find a dependency. later_to_earlier is for causal models: from the dependent where its head stands before it, else from the head.';
@@ -152,9 +154,11 @@ create or replace macro mcnemar(only_a, only_b) as least(
 );
 comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: of the pairs that only one of the two gets right, how likely a split at least as uneven as only_a to only_b is by chance.';
 
--- Of all the ways to give the differences a sign, those have a sum as large as the one observed in which the differences
+-- Of all the ways to give the differences a sign, those have a sum as large as the one observed in which the
+--   differences
 -- that are turned negative add up to at most what the negative ones add up to now. So the distribution is needed up to
--- there alone: list element k + 1 is the share of the ways in which they add up to k, and each difference is added in turn.
+-- there alone: list element k + 1 is the share of the ways in which they add up to k, and each difference is added in
+--   turn.
 create or replace macro sign_flips(differences) as case
     when list_sum(differences) <= 0 then cast(1 as double)
     else list_sum(
@@ -180,7 +184,8 @@ create or replace macro sign_flips(differences) as case
 end;
 comment on macro sign_flips is 'The p value of an exact sign-flip test, one-sided: how likely the differences (whole numbers, one per document) have a sum at least as large as theirs, if each is as likely to be negative as positive. 1 if the sum is not positive.';
 
--- Exact for 1 and 2 degrees of freedom; beyond, the expansion of Cornish and Fisher around the normal quantile, which is
+-- Exact for 1 and 2 degrees of freedom; beyond, the expansion of Cornish and Fisher around the normal quantile, which
+--   is
 -- off by 0.1 % at 3 and less from there on.
 create or replace macro student_quantile(freedom) as case
     when freedom = 1 then cast(12.7062047361747 as double)
@@ -192,6 +197,15 @@ create or replace macro student_quantile(freedom) as case
         + cast(1.5895340533938 as double) / power(cast(freedom as double), 4)
 end;
 comment on macro student_quantile is 'The 0.975 quantile of Student''s t with so many degrees of freedom.';
+
+create or replace macro cluster_of(clusters_before, by_sentences, index) as
+    clusters_before + case when by_sentences then index else 1 end;
+comment on macro cluster_of is 'The number, from 1, of the cluster that a sentence belongs to: its document, or the sentence itself (index is its place in the document), counted over the corpus.';
+
+-- Negative, since a document may have the number of an input.
+create or replace macro input_cluster(by_sentences, sequence, document) as
+    cast(case when by_sentences then sequence else -document end as bigint);
+comment on macro input_cluster is 'The cluster that an input belongs to: its document, or the input itself where clusters are sentences.';
 
 create or replace macro design_effect(correct, n, clusters, correct_squares, products, n_squares) as case
     when clusters < 2 then null

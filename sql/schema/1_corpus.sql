@@ -43,6 +43,7 @@ create table document (
     corpus integer not null,
     index integer not null,
     name varchar not null,
+    marked boolean,
     split varchar,
     file varchar,
     metadata map(varchar, varchar)
@@ -52,6 +53,7 @@ comment on column document.id is 'Number of the document in this bank.';
 comment on column document.corpus is 'corpus.id of the corpus it belongs to.';
 comment on column document.index is '1-based place in the corpus.';
 comment on column document.name is 'Its newdoc id, or the stem of its file.';
+comment on column document.marked is 'Whether its source marks it as a document (newdoc in CoNLL-U, #begin document in CoNLL-2012, empty lines between sentences on lines, a Doc of a DocBin; a file of plain text is one). False for what a file has outside any: statistics then take each of its sentences by itself.';
 comment on column document.split is 'train, dev or test, from the name of the file or the --split option; else null.';
 comment on column document.file is 'The file that it was read from.';
 comment on column document.metadata is 'What the source says of it (author, genre, date, ...), key by key.';

@@ -6,7 +6,8 @@
 -- column source, paradigm, attractors, distance, margin
 -- column pair integer: minimal_pair.number
 -- column word integer: word.id of the verb; null for a pair of a file
--- column cluster bigint: the document of the verb, its sentence where the run reads one document; of a file the pair
+-- column cluster bigint: the document of the verb, its sentence where the source marks none or the run reads one; of a
+--   file the pair
 select
     minimal_pair.run,
     minimal_pair.source,
@@ -14,9 +15,8 @@ select
     minimal_pair.paradigm,
     minimal_pair.word,
     case
-        when placed.number is null then cast(minimal_pair.number as bigint)
-        when placed.is_single then cast(word.sentence as bigint)
-        else placed.number
+        when placed.document is null then cast(minimal_pair.number as bigint)
+        else cluster_of(placed.clusters_before, placed.by_sentences, sentence.index)
     end as cluster,
     cast(minimal_pair.attractors as integer) as attractors,
     cast(minimal_pair.distance as integer) as distance,

@@ -1,12 +1,16 @@
--- title: The documents of the corpora of some runs, numbered in their order
+-- title: The documents of the corpora of some runs, and the clusters that statistics take them for
 -- grain: one row per (run, document)
--- note: what goes by documents (halves to choose heads on, intervals, tests) takes them from here, so that it is the same
---   documents whatever is asked.
+-- note: what goes by clusters (halves to choose heads on, intervals, tests) takes them from here, so that it is the
+--   same clusters whatever is asked. A document is a cluster if its source marks it as one (document.marked). A file
+--   without such a mark says nothing about what its sentences have in common, and whether a treebank comes in one file
+--   or in three must not change a figure: there each sentence is a cluster, as it is in a run that reads a single
+--   document.
 -- param runs
 -- column run integer: run.id of the run
 -- column document
--- column number bigint: its place among the documents of the corpus that are in the bank, from 1
--- column is_single boolean: whether the run reads one document only, so that its sentences take their place
+-- column clusters_before bigint: how many clusters the documents before it in the corpus make (see cluster_of)
+-- column by_sentences boolean: whether each of its sentences is a cluster
+-- column clustered_by varchar: what the clusters of the run are: documents, sentences, or documents and sentences
 with
 
 extent as (
@@ -15,12 +19,39 @@ extent as (
     inner join document on document.id = sequence.document
     where list_contains($runs, sequence.run)
     group by sequence.run, document.corpus
+),
+
+sentence_count as (
+    select sentence.document, max(sentence.index) as sentences
+    from sentence
+    group by sentence.document
+),
+
+placed as (
+    select
+        extent.run,
+        document.id as document,
+        document.index,
+        extent.is_single or not document.marked as by_sentences,
+        case
+            when extent.is_single or not document.marked then coalesce(sentence_count.sentences, 0) else 1
+        end as clusters
+    from document
+    inner join extent on extent.corpus = document.corpus
+    left join sentence_count on sentence_count.document = document.id
 )
 
 select
-    extent.run,
-    document.id as document,
-    row_number() over (partition by extent.run order by document.index, document.id) as number,
-    extent.is_single
-from document
-inner join extent on extent.corpus = document.corpus
+    placed.run,
+    placed.document,
+    cast(
+        sum(placed.clusters) over (partition by placed.run order by placed.index, placed.document)
+        - placed.clusters as bigint
+    ) as clusters_before,
+    placed.by_sentences,
+    case
+        when min(case when placed.by_sentences then 1 else 0 end) over (partition by placed.run) = 1 then 'sentences'
+        when max(case when placed.by_sentences then 1 else 0 end) over (partition by placed.run) = 0 then 'documents'
+        else 'documents and sentences'
+    end as clustered_by
+from placed

@@ -10,8 +10,9 @@
 -- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
 -- column head_position, split
 -- column side varchar: both, left or right: which direction is judged on it (see gold_dependency); null for none
--- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of its
---   sentence where the run reads one document, modulo 100. The odd ones are the half that heads are chosen on
+-- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of
+--   its sentence where the source marks none or the run reads one, modulo 100. The odd ones are the half that heads are
+--   chosen on
 with
 
 -- Read once: a parameter may be a subquery, which is planned wherever it is named.
@@ -107,7 +108,7 @@ select
         when pair.head_position < pair.position then 'left'
         when pair.head_position > pair.position then 'right'
     end as side,
-    case when placed.is_single then sentence.index else placed.number end % 100 as cluster
+    cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) % 100 as cluster
 from pair
 inner join document on document.id = pair.document
 inner join sentence on sentence.id = pair.sentence

@@ -93,7 +93,7 @@ from (
         sequence.run,
         attention_map.layer,
         attention_map.head,
-        case when placed.is_single then sequence.id else sequence.document end as cluster,
+        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
         sum(attention_map.entropy) as entropy,
         sum(
             case
@@ -112,6 +112,6 @@ from (
         and list_contains($runs, sequence.run)
     group by
         sequence.run, attention_map.layer, attention_map.head,
-        case when placed.is_single then sequence.id else sequence.document end
+        input_cluster(placed.by_sentences, sequence.id, sequence.document)
 ) as each
 group by each.run, each.layer, each.head

@@ -4,7 +4,8 @@
 -- param runs, relation, saved
 -- param classification varchar = null {relation, upos, repeated}: how words are classed
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
--- column cluster bigint: its document, or its sentence where the run reads one document; of a file the pair itself
+-- column cluster bigint: its document, or its sentence where the source marks none or the run reads one; of a file the
+--   pair itself
 -- column class varchar: the class of the word or pair; all without a classification
 -- column ablation, number
 -- column whole double: what the whole model makes of it
@@ -14,7 +15,7 @@ with
 asked_word as (
     select
         word.id as word,
-        cast(case when placed.is_single then word.sentence else placed.number end as bigint) as cluster,
+        cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) as cluster,
         case
             when $classification = 'relation' then coalesce(without_subtype(word.deprel), 'none')
             when $classification = 'upos' then coalesce(word.upos, 'none')

@@ -2,8 +2,8 @@
 -- grain: one row per (run, relation, part, layer, head, direction)
 -- param runs, subtypes, possessive, saved
 -- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second sentence if the run reads one document; train: the documents whose split is train. Null
---   for no parts.
+--   corpus, or every second sentence if the source marks none or the run reads one; train: the documents whose split is
+--   train. Null for no parts.
 -- param by_documents boolean = false: whether documents are counted apart, which effective needs
 -- column run integer: run.id of the run
 -- column relation

@@ -25,7 +25,7 @@ input as materialized (
         sequence.run,
         sequence.positions,
         sight.is_causal,
-        case when placed.is_single then sequence.id else sequence.document end as cluster,
+        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
     inner join run_sight() as sight on sight.run = sequence.run

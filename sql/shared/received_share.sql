@@ -3,7 +3,7 @@
 -- param runs
 -- param to_position integer = null: only this position; null for all
 -- column sequence
--- column cluster bigint: its document, or the input itself where the run reads one document
+-- column cluster bigint: its document, or the input itself where the source marks none or the run reads one
 -- column layer, head
 -- column position bigint: 0-based place in the input
 -- column weight double: mean weight on it of the positions that see it
@@ -13,7 +13,7 @@ with
 input as materialized (
     select
         sequence.id as sequence,
-        cast(case when placed.is_single then sequence.id else sequence.document end as bigint) as cluster,
+        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
         cast(sequence.positions as bigint) as positions,
         sight.is_causal,
         range(

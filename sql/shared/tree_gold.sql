@@ -9,8 +9,8 @@
 -- column position smallint: position of the dependent
 -- column head_position
 -- column relation
--- column cluster bigint: its document, or its sentence where the run reads one document, modulo 100; the odd ones
---   are the half that is chosen on
+-- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100;
+--   the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with
 

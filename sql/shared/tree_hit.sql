@@ -9,7 +9,7 @@
 -- column source varchar: whose attention it is: head, layer, all or ensemble
 -- column layer, head
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
--- column cluster bigint: its document, or its sentence where the run reads one document, modulo 100
+-- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 -- column n bigint: dependencies
 -- column correct bigint: those of which the tree has the arc

@@ -165,7 +165,7 @@ def test_every_head_against_the_best_offset(
         outcomes: dict[int, list[bool]] = defaultdict(list)
         for word in words:
             outcomes[one.cluster[word]].append(word in right)
-        assert row["documents"] == len(outcomes)
+        assert row["clusters"] == len(outcomes)
         told = interval(list(outcomes.values()))
         assert told == pytest.approx(
             (row["design_effect"], row["low"], row["high"]), rel=2e-3, abs=1e-12

@@ -40,7 +40,7 @@ def _hand_made(heads: list[list[int]], relations: list[list[str]]) -> Sentences:
     head = np.repeat(start[:-1], lengths) + flat_gold - 1
     return Sentences(
         sequence=np.arange(len(heads)),
-        document=np.zeros(len(heads), dtype=np.int64),
+        cluster=np.zeros(len(heads), dtype=np.int64),
         start=start,
         is_word=flat_words,
         opens=np.concatenate([[True] + [False] * (length - 1) for length in lengths]),

@@ -152,10 +152,10 @@ def test_whole_documents_are_held_out(toy_bank: Path) -> None:
     chosen, kept = hold_out(sentences, 0.1, np.random.default_rng(0))
     assert sorted([*chosen, *kept]) == list(range(120))
     assert len(kept) == 15  # three documents of five, the first count of at least 12
-    assert not set(sentences.document[chosen]) & set(sentences.document[kept])
+    assert not set(sentences.cluster[chosen]) & set(sentences.cluster[kept])
     others = [hold_out(sentences, 0.1, np.random.default_rng(seed))[1] for seed in (0, 1)]
     assert others[0].tolist() == kept.tolist() != others[1].tolist()
-    one = replace(sentences, document=np.ones_like(sentences.document))
+    one = replace(sentences, cluster=np.ones_like(sentences.cluster))
     assert len(hold_out(one, 0.1, np.random.default_rng(0))[1]) == 12
 
 

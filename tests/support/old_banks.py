@@ -20,6 +20,7 @@ BEFORE = (
     "alter table model drop column kv_heads",
     "alter table run drop column measure",
     "alter table run drop column heads",
+    "alter table document drop column marked",
     "alter table sentence drop column metadata",
     "drop table preferred_run",
     "drop table enhanced_dependency",

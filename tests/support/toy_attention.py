@@ -75,7 +75,7 @@ def make_bank(
                 document += 1
                 split = splits[at // 5 % len(splits)] if splits else None
                 add("document", id=document, corpus=number, index=at // 5 + 1,
-                    name=f"d{document}", split=split)  # fmt: skip
+                    name=f"d{document}", marked=True, split=split)  # fmt: skip
             sentence += 1
             count = int(rng.integers(1, 10))
             heads = random_tree(count, rng)

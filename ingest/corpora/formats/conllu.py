@@ -103,6 +103,7 @@ class _Reader:
         self.stem = document
         self.pending: str | None = document  # the document that the next sentence begins
         self.metadata: dict[str, str] = {}  # of the pending document
+        self.is_marked = False  # whether a newdoc has begun it
         self.documents: set[str] = set()
         self.document = document  # the one that is being read, as it is written
         self.departures: list[Departure] = []  # since the last sentence
@@ -162,6 +163,7 @@ class _Reader:
     def begin(self, name: str) -> None:
         """Begin a document, whose name in the bank is one that no document above has."""
         self.document = self.pending = name
+        self.is_marked = True
         if not self.strict:
             names = (f"{name} ({n})" if n > 1 else name for n in count(1))
             self.pending = next(each for each in names if each not in self.documents)
@@ -211,7 +213,7 @@ class _Reader:
             self.sentences.add(name)
         start = None
         if self.pending is not None:
-            start = DocumentStart(self.pending, self.metadata)
+            start = DocumentStart(self.pending, self.metadata, is_marked=self.is_marked)
             self.documents.add(self.pending)
             self.pending, self.metadata = None, {}
         if read.new_paragraph == 0 and "newpar" not in comments.lines:

@@ -16,8 +16,10 @@ from itertools import pairwise
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
 from attnbank.ingest.corpora.format import Format
-from attnbank.ingest.corpora.source import BOM, decode
+from attnbank.ingest.corpora.source import BOM, Source, decode
 
+_FIRST = 2**16  # bytes that are looked through for an empty line
+_WHITE = BOM + b" \t\r\n\f\v"
 _PROSE = 0.25  # the share of lines from which on a text is prose
 _SEVERAL = re.compile(  # the end of a sentence, no short abbreviation, and how the next one begins
     r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
@@ -26,11 +28,14 @@ _SEVERAL = re.compile(  # the end of a sentence, no short abbreviation, and how 
 _ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,3}$")
 
 
-def read_lines(lines: Iterable[bytes], document: str = "document") -> Iterator[Sentence | Problem]:
+def read_lines(
+    lines: Iterable[bytes], document: str = "document", *, is_marked: bool = True
+) -> Iterator[Sentence | Problem]:
     """Read a sentence from each line, in UTF-8, and a document between two empty lines.
 
-    Documents are called after `document`: document-1, document-2, ... Yields a `Sentence` for each
-    sound line and a `Problem` for each faulty one, in order.
+    Documents are called after `document`: document-1, document-2, ... The first is marked as one if
+    `is_marked`, the others always. Yields a `Sentence` for each sound line and a `Problem` for each
+    faulty one, in order.
     """
     number = 0
     between = True  # whether the next sentence begins a document
@@ -45,13 +50,22 @@ def read_lines(lines: Iterable[bytes], document: str = "document") -> Iterator[S
                 continue
             if between:
                 number += 1
-                start, between = DocumentStart(f"{document}-{number}"), False
+                name = f"{document}-{number}"
+                start = DocumentStart(name, is_marked=is_marked or number > 1)
+                between = False
             words = split_words(text, line)
         except FaultError as fault:
             yield fault.problem
             continue
         yield Sentence(words, text=text, document=start, line=line)
         start = None
+
+
+def _separates_documents(source: Source) -> bool:
+    """Whether an empty line stands between two of the first lines of a file."""
+    with source.open() as file:
+        rows = [row.strip(_WHITE) for row in file.read(_FIRST).split(b"\n")]
+    return b"\n\n" in b"\n".join(rows).strip()
 
 
 def prose_fact(start: bytes) -> str | None:
@@ -98,5 +112,7 @@ def _pattern() -> re.Pattern[str]:
 
 FORMAT = Format(
     "lines", "a sentence on each line", (), 10, None,
-    lambda source, how: read_lines(source.lines(), source.stem),
+    lambda source, how: read_lines(
+        source.lines(), source.stem, is_marked=_separates_documents(source)
+    ),
 )  # fmt: skip

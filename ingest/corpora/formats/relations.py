@@ -32,7 +32,7 @@ def read_relations(
 
     Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
     """
-    start: DocumentStart | None = DocumentStart(document)
+    start: DocumentStart | None = DocumentStart(document, is_marked=False)
     for line, block in blocks(lines):
         try:
             words = _words(rows(decode(block, line)), line)

@@ -141,19 +141,19 @@ def _run_task(
 def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """The indices of sentences to learn from and of held-out sentences, both ascending.
 
-    Random documents (or sentences, of a single document) are held out until they have `share` of
-    the sentences. At least one is left to learn from.
+    Random documents are held out until they have `share` of the sentences: whole documents, where
+    the source marks several. At least one sentence is left to learn from.
     """
     every = np.arange(len(sentences.sequence))
     if share == 0 or len(every) < 2:
         return every, every[:0]
-    documents, document = np.unique(sentences.document, return_inverse=True)
-    if len(documents) == 1:
-        document = every
-    order = rng.permutation(document.max() + 1)
-    sizes = np.bincount(document)[order]
+    clusters, cluster = np.unique(sentences.cluster, return_inverse=True)
+    if len(clusters) == 1:
+        cluster = every
+    order = rng.permutation(cluster.max() + 1)
+    sizes = np.bincount(cluster)[order]
     count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
-    is_held_out = np.isin(document, order[: min(count, len(order) - 1)])
+    is_held_out = np.isin(cluster, order[: min(count, len(order) - 1)])
     return every[~is_held_out], every[is_held_out]
 
 

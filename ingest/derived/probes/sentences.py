@@ -114,7 +114,7 @@ class Sentences:
     """
 
     sequence: Ints  # [S] ids
-    document: Ints  # [S] ids
+    cluster: Ints  # [S] the same number for those of a document that the source marks
     start: Ints  # [S + 1] the entry at which the positions of each sentence begin
     is_word: Bools  # [N]
     opens: Bools  # [N] whether it is [CLS]
@@ -178,7 +178,7 @@ def read_sentences(
     of_position = table.take(pa.array(first)).combine_chunks()
     return Sentences(
         sequence=sequence[first][start[:-1]],
-        document=_ints(of_position["document"])[start[:-1]],
+        cluster=_ints(of_position["cluster"])[start[:-1]],
         start=start,
         is_word=kind[first] == "word",
         opens=kind[first] == "cls",

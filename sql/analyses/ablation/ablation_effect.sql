@@ -4,20 +4,22 @@
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
 -- formula: difference = mean_i without(i) − mean_i whole(i), over the same words or pairs
 -- formula: low, high: 95 % of 1,000 resamples of the documents, the same ones for both (paired bootstrap)
--- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference in
---   surprisal that is as large, or in accuracy that is as small
+-- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference
+--   in surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
 -- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
--- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share in
---   which the good one is the more probable: below 0 it does worse.
--- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and with n
---   controls not below 1 / (n + 1).
--- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat: the second time)
---   from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs with such a subject.
--- note: intervals go by documents, at most 100 groups of them; by sentences where the run reads one document, and by pairs
---   where they are from a file. Null where there is one.
+-- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share
+--   in which the good one is the more probable: below 0 it does worse.
+-- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and
+--   with n controls not below 1 / (n + 1).
+-- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat:
+--   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
+--   with such a subject.
+-- note: intervals go by documents, at most 100 groups of them; by sentences where the source marks none or the run
+--   reads one, and by pairs where they are from a file. Null where there is one.
 -- param ablation
--- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each paradigm
+-- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each
+--   paradigm
 -- param relation
 -- column ablation
 -- column name varchar: name of the set

@@ -4,16 +4,18 @@
 -- formula: surprisal(w) = −ln P(w | what the model sees)
 -- run: needs=surprisals
 -- plot: bars x=surprisal y=class low=low high=high panel=classification aside=n
--- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of the
---   input (pseudo-log-likelihood): figures of the two cannot be compared.
+-- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of
+--   the input (pseudo-log-likelihood): figures of the two cannot be compared.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
--- note: the intervals are by documents (by sentences, where the run reads one document), with Student's t.
+-- note: the intervals are by documents (by sentences, where the source marks none or the run reads one), with Student's
+--   t.
 -- param classification varchar = null {upos, relation, all}: how words are classed; by default all three ways
 -- column classification varchar: upos, relation, or all
 -- column class varchar: the part of speech or the relation; all for all
 -- column n bigint: words with a surprisal
 -- column surprisal double: their mean surprisal, in nats
--- column low double: lower end of the 95 % interval of surprisal, at least 0; null, like high, if all words are in one document
+-- column low double: lower end of the 95 % interval of surprisal, at least 0; null, like high, if all words are in one
+--   document
 -- column high double: upper end of the 95 % interval of surprisal
 -- column perplexity double: exp(surprisal), by words
 -- column missing bigint: words of the run without one
@@ -26,7 +28,7 @@ read_run as materialized (
 
 of_class as (
     select
-        cast(case when placed.is_single then word.sentence else placed.number end as bigint) as cluster,
+        cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) as cluster,
         surprisal.nats,
         unnest([
             {'classification': 'all', 'class': 'all'},

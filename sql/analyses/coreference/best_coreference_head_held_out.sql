@@ -9,9 +9,11 @@
 -- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: halves are every second document of the corpus, or every second input where the run reads one document. With
---   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
--- note: optimism is what picking on the scored mentions themselves adds: in_sample_accuracy minus accuracy, never negative.
+-- note: halves are every second document of the corpus, or every second input where the source marks none or the run
+--   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
+--   others.
+-- note: optimism is what picking on the scored mentions themselves adds: in_sample_accuracy minus accuracy, never
+--   negative.
 -- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
 -- param kind, candidates
 -- param choose varchar = 'half' {half, train}: every second document, or the documents of the training split
@@ -33,8 +35,8 @@ half as (
         judged.sequence,
         case
             when $choose = 'train' then coalesce(document.split, '') = 'train'
-            when placed.is_single then dense_rank() over (order by judged.sequence) % 2 = 1
-            else placed.number % 2 = 1
+            when placed.by_sentences then dense_rank() over (order by judged.sequence) % 2 = 1
+            else placed.clusters_before % 2 = 0
         end as is_chosen_on
     from (select distinct prediction.document, prediction.sequence from prediction) as judged
     inner join document on document.id = judged.document

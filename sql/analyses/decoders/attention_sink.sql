@@ -10,7 +10,7 @@
 --   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: even
 --   attention of a causal model exceeds 0.3 in inputs of up to 9 positions (sink_chance).
 -- note: the last positions of an input are seen by few: the very last one of a causal model by itself alone.
--- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
 -- param epsilon double = 0.3: mean attention above which a head rests on a position
 -- param to_position integer = null: only this position, from 0; null for all
 -- column position bigint: 0-based place in the input

@@ -1,5 +1,6 @@
 -- title: How much each head looks at the same token where it stood before
--- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens' detect_head
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens'
+--   detect_head
 -- grain: one row per (layer, head)
 -- formula: score = mean over inputs of Σ_i Σ_{j ∈ P(i)} α(i, j) / Σ_i Σ_j α(i, j)
 -- formula: P(i) = {j : j < i, token(j) = token(i)}
@@ -7,12 +8,13 @@
 -- run: needs=shares favours=sentence/token
 -- weights: true
 -- plot: grid color=weight domain=0,1
--- note: score is small where few positions have something there, whatever a head does: at most n divided by all positions. weight
---   is over these alone, which on repeated random tokens is the prefix-matching score of Olsson et al.
--- note: natural text repeats what is frequent and what hangs together; a model has no other way than the pattern itself on
---   random tokens that come twice: attnbank ingest --repeat 50 --unit token.
+-- note: score is small where few positions have something there, whatever a head does: at most n divided by all
+--   positions. weight is over these alone, which on repeated random tokens is the prefix-matching score of Olsson et
+--   al.
+-- note: natural text repeats what is frequent and what hangs together; a model has no other way than the pattern itself
+--   on random tokens that come twice: attnbank ingest --repeat 50 --unit token.
 -- note: tokens are the same where the vocabulary writes them alike; words, in a run of words, where their pieces are.
--- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
 -- param exclude_bos, exclude_current_token
 -- param control_run varchar = null: name or id of a run to put beside it: the same model with random weights, say
 -- column layer, head

@@ -1,5 +1,6 @@
 -- title: How much each head looks at the token before
--- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens' detect_head
+-- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens'
+--   detect_head
 -- grain: one row per (layer, head)
 -- formula: score = mean over inputs of Σ_i Σ_{j ∈ P(i)} α(i, j) / Σ_i Σ_j α(i, j)
 -- formula: P(i) = {i − 1}
@@ -7,9 +8,9 @@
 -- run: needs=shares favours=sentence/token
 -- weights: $exclude_bos
 -- plot: grid color=weight domain=0,1
--- note: without exclude_bos it is previous of relative_position, but for the mean: weight is over the positions that have one
---   before them.
--- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- note: without exclude_bos it is previous of relative_position, but for the mean: weight is over the positions that
+--   have one before them.
+-- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
 -- param exclude_bos, exclude_current_token
 -- param control_run varchar = null: name or id of a run to put beside it: the same model with random weights, say
 -- column layer, head

@@ -6,7 +6,7 @@
 -- run: needs=shares favours=document/token
 -- plot: grid color=sink,weight domain=0,1
 -- note: the mean of sink over all heads is that of attention_sink.
--- note: the intervals are by documents (by inputs, where the run reads one document), with Student's t.
+-- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
 -- param epsilon double = 0.3: mean attention above which a head rests on the position
 -- param to_position integer = 0: the position, from 0
 -- column layer, head

@@ -8,9 +8,11 @@
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
--- note: halves are every second document of the corpus, or every second sentence where the run reads one document. With
---   choose := 'train' the head is chosen on the documents whose split is train and scored on all others.
--- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never negative.
+-- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
+--   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
+--   others.
+-- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never
+--   negative.
 -- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
 --   in_sample_accuracy is the best of that direction.
 -- param relation

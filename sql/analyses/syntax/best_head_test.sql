@@ -11,7 +11,7 @@
 --   of a request that reads attention in another way, only the commands and Python know it.
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all
 -- param run, subtypes, possessive, offsets
--- column relation, n, documents
+-- column relation, n, clusters, clustered_by
 -- column tried bigint: heads and directions that the best one was chosen from, on these very words
 -- column layer, head, direction, accuracy, low, high, ceiling, offset, offset_accuracy, gain, p_corrected
 -- column p_documents_corrected
@@ -21,7 +21,8 @@
 -- column held_out_direction varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column held_out_accuracy double: share of the dependents of the other half whose head it finds, in [0, 1]
 -- column held_out_low double: lower end of the 95 % interval of held_out_accuracy by documents
--- column held_out_high double: upper end of that interval; null, like held_out_low, if they are in one document of several
+-- column held_out_high double: upper end of that interval; null, like held_out_low, if they are in one document of
+--   several
 -- column findable, overall, run
 with
 
@@ -38,7 +39,8 @@ best as (
 select
     coalesce($relation, 'all') as relation,
     best.n,
-    best.documents,
+    best.clusters,
+    best.clustered_by,
     best.tried,
     best.layer,
     best.head,

@@ -1,10 +1,11 @@
 -- title: The best head for each relation in two runs, on the words that both have
 -- paper: beside Clark et al. 2019, section 4.2; the tests are McNemar's and of sign flips, both exact and two-sided
 -- grain: one row per relation, the most frequent first
--- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same dependents
+-- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same
+--   dependents
 -- formula: p_value = min(1, 2 Σ_{k=0}^{min(only_a, only_b)} C(n, k) / 2ⁿ), where n = only_a + only_b
 -- formula: p_documents = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
---   only_a − only_b in document d of D
+--   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
 -- formula: p_corrected = min(1, p_value · number of rows), for all the relations that are shown (Bonferroni);
 --   p_documents_corrected likewise
 -- plot: bars x=accuracy_a y=relation beside=accuracy_b aside=n domain=0,1
@@ -17,8 +18,8 @@
 -- note: p_value takes words for independent, which those of a document seldom are: where the two differ, believe
 --   p_documents.
 -- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
---   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the three
---   directions, so that both may be told on which side the head stands.
+--   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the
+--   three directions, so that both may be told on which side the head stands.
 -- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
 --   one of trained weights over single sentences
 -- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
@@ -30,6 +31,7 @@
 -- param subtypes, possessive
 -- column relation
 -- column n bigint: dependents that both runs have, and that the heads are scored on
+-- column clusters, clustered_by
 -- column layer_a smallint: 1-based layer of the best head of run_a
 -- column head_a smallint: 1-based number of that head in its layer
 -- column direction_a varchar: dependent_to_head, head_to_dependent or later_to_earlier
@@ -266,6 +268,7 @@ compared as (
     select
         per_cluster.relation,
         cast(sum(per_cluster.n) as bigint) as n,
+        count(*) as clusters,
         ratio(sum(per_cluster.correct_a), sum(per_cluster.n)) as accuracy_a,
         ratio(sum(per_cluster.correct_b), sum(per_cluster.n)) as accuracy_b,
         cast(sum(per_cluster.only_a) as bigint) as only_a,
@@ -292,6 +295,11 @@ tested as (
 select
     tested.relation,
     tested.n,
+    tested.clusters,
+    (
+        select max(placed.clustered_by)
+        from corpus_document(runs := (select list(chosen_a.id) from chosen_a)) as placed
+    ) as clustered_by,
     best_a.layer as layer_a,
     best_a.head as head_a,
     best_a.direction as direction_a,

@@ -6,17 +6,19 @@
 -- run: unit=word needs=trees usual=sentence
 -- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
 -- note: the words of a multiword token that is read as written share a position (du for de and le): each of them is a
---   dependent there. A dependency between two of them is not a pair of positions, and is left out (view inner_dependency).
+--   dependent there. A dependency between two of them is not a pair of positions, and is left out (view
+--   inner_dependency).
 -- note: a pair of a saved relation whose two words are not in one input of the run is left out.
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the
 --   possessor with the relation case (Stanford Dependencies: possessive) and is written 's, s', ' or s, with either
---   apostrophe. An opening quotation mark is not such a dependent. The published code takes only possessors of the relation
---   poss and next words of the forms 's and s', whatever their relation; so it judges dogs' tails, where the clitic is ',
---   by the word dogs.
+--   apostrophe. An opening quotation mark is not such a dependent. The published code takes only possessors of the
+--   relation poss and next words of the forms 's and s', whatever their relation; so it judges dogs' tails, where the
+--   clitic is ', by the word dogs.
 -- note: side says which direction can find the head, and is judged on the pair. In a causal model (model.causal) a word
---   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right, and
---   later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent, finds both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of a
---   causal model neither is a root, which has no head to find. The analyses say what share is judged (findable).
+--   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right,
+--   and later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent, finds
+--   both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of
+--   a causal model neither is a root, which has no head to find. The analyses say what share is judged (findable).
 -- note: a head farther away than a sliding window reaches (model.sliding_window) counts as one that can be found.
 -- param run, subtypes, possessive, saved
 -- column sequence, document, split, sentence, dependent
@@ -27,8 +29,9 @@
 -- column head_position
 -- column side varchar: both directions are judged on it, or that which finds heads to the left or to the right; null
 --   where none is
--- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of its
---   sentence where the run reads one document, modulo 100. The odd ones are the half that heads are chosen on
+-- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of
+--   its sentence where the source marks none or the run reads one, modulo 100. The odd ones are the half that heads are
+--   chosen on
 -- column run
 select
     judged.sequence,

@@ -4,8 +4,8 @@
 -- formula: accuracy as in head_accuracy, offset and offset_accuracy as in best_head
 -- formula: low, high as in best_head
 -- formula: p_value = Σ_{k=0}^{only_offset} C(m, k) / 2ᵐ, where m = only_head + only_offset
--- formula: p_documents = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head − only_offset in
---   document d of D; 1 if Σ_d x_d ≤ 0
+-- formula: p_documents = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head −
+--   only_offset in cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
 -- formula: p_corrected = min(1, p_value · number of rows), for all the heads and directions that were tried
 --   (Bonferroni); p_documents_corrected likewise
 -- run: unit=word needs=trees usual=sentence
@@ -15,15 +15,15 @@
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
 -- note: p_value takes the pairs for independent, which those of a document seldom are: where the two differ, believe
---   p_documents. It is at least 1/2ᴰ, so that with few documents and many heads p_documents_corrected shows nothing.
---   Documents beyond the hundredth are counted with those before (see gold_dependency, cluster).
+--   p_documents. It is at least 1/2ᴰ, so that with few clusters and many heads p_documents_corrected shows nothing.
+--   Clusters beyond the hundredth are counted with those before (see gold_dependency, cluster).
 -- note: of a causal model each direction, and its offset, are judged on the dependents that the direction can find (see
 --   gold_dependency).
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: low and high are for a head that was not chosen for its accuracy; they are too high for the best of many.
 -- param relation varchar = null: a relation of the trees, or a saved one; by default all
 -- param offsets, run, subtypes, possessive
--- column layer, head, direction, n, documents, correct, accuracy, low, high
+-- column layer, head, direction, n, clusters, clustered_by, correct, accuracy, low, high
 -- column design_effect double: variance of accuracy, divided by what it were if the dependents were independent
 -- column ceiling, offset, offset_accuracy, gain
 -- column only_head bigint: dependents whose head the head finds and the offset does not
@@ -119,7 +119,7 @@ scored as (
         per_cluster.direction,
         min(per_cluster.side) as side,
         cast(sum(per_cluster.n) as bigint) as n,
-        count(*) as documents,
+        count(*) as clusters,
         cast(sum(per_cluster.correct) as bigint) as correct,
         cast(sum(per_cluster.only_head) as bigint) as only_head,
         cast(sum(per_cluster.only_offset) as bigint) as only_offset,
@@ -145,7 +145,11 @@ select
     tested.head,
     tested.direction,
     tested.n,
-    tested.documents,
+    tested.clusters,
+    (
+        select max(placed.clustered_by)
+        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
+    ) as clustered_by,
     tested.correct,
     tested.accuracy,
     wilson_low(tested.accuracy * tested.effective, tested.effective) as low,

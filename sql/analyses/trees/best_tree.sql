@@ -9,9 +9,9 @@
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=tree,class low=low high=high label=layer,head aside=n domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: halves are every second document of the corpus, or every second sentence where the run reads one document.
---   All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads from the
---   other half too.
+-- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
+--   reads one. All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads
+--   from the other half too.
 -- note: random weights is the best head of the newest run of random weights of the same build over the corpus, if
 --   its trees were decoded (attnbank compute attention_tree --run CONTROL).
 -- note: adjacent words is a chain; in a right-branching one each word's head is the next word, in a left-branching

@@ -101,13 +101,14 @@ judged_sentence as materialized (
         sentence_size.words,
         count(*) as phrases,
         sum(gold.is_asked) as asked,
-        min(case when placed.is_single then sentence_size.sentence else placed.number end) as cluster
+        min(cluster_of(placed.clusters_before, placed.by_sentences, sentence.index)) as cluster
     from gold
     inner join sentence_size
         on sentence_size.sequence = gold.sequence
         and sentence_size.sentence = gold.sentence
     inner join corpus_document(runs := (select read_run.ids from read_run)) as placed
         on placed.document = sentence_size.document
+    inner join sentence on sentence.id = sentence_size.sentence
     group by sentence_size.sequence, sentence_size.sentence, sentence_size.words
 ),
 

@@ -5,6 +5,7 @@ read_from as (
     select
         document.corpus,
         count(distinct document.id) as documents,
+        count(distinct case when not document.marked then document.id end) as unmarked_documents,
         count(sentence.id) as sentences,
         sum(sentence.words) as words,
         sum(sentence.empty_nodes) as empty_nodes,
@@ -45,6 +46,7 @@ select
     corpus.citation,
     read_from.splits,
     cast(coalesce(read_from.documents, 0) as bigint) as documents,
+    cast(coalesce(read_from.unmarked_documents, 0) as bigint) as unmarked_documents,
     cast(coalesce(read_from.sentences, 0) as bigint) as sentences,
     cast(coalesce(read_from.words, 0) as bigint) as words,
     cast(coalesce(referring.mentions, 0) as bigint) as mentions,

@@ -3,7 +3,7 @@
 -- (character 31). A first word that is set apart is a word here: a probe finds the head of each word.
 select
     sequence.id as sequence,
-    sequence.document,
+    input_cluster(not document.marked, sequence.id, sequence.document) as cluster,
     position.position,
     case when position.kind = 'first' then 'word' else position.kind end as kind,
     cast(word.index as integer) as index,

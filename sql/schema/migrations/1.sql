@@ -1,15 +1,22 @@
--- From format 0 to format 1: the columns that came with it, filled from what the bank has. Tables that it lacks are made
+-- From format 0 to format 1: the columns that came with it, filled from what the bank has. Tables that it lacks are
+--   made
 -- from sql/schema before this, and comments, functions and views after it. In a causal model no word attends most to a
 -- later one.
 
 alter table corpus add column if not exists licence varchar;
 alter table corpus add column if not exists citation varchar;
+alter table document add column if not exists marked boolean;
 alter table sentence add column if not exists metadata map(varchar, varchar);
 alter table model add column if not exists causal boolean;
 alter table model add column if not exists sliding_window integer;
 alter table model add column if not exists kv_heads smallint;
 alter table run add column if not exists measure varchar;
 alter table run add column if not exists heads smallint;
+
+-- A document that no mark began has the name of its file, without what follows the last dot.
+update document
+set marked = name <> regexp_replace(regexp_replace(coalesce(file, ''), '^.*[/\\]', ''), '\.[^.]*$', '')
+where marked is null;
 
 update model
 set causal = found.is_causal
