@@ -18,9 +18,6 @@ from attnbank.queries.patterns.select import values
 from attnbank.queries.patterns.select.values import either, every
 from attnbank.sql.quoting import quoted
 
-_ROOTS = ("root", "ROOT")
-"""The names of the relation of a root."""
-
 
 @dataclass(frozen=True)
 class Bound:
@@ -220,7 +217,7 @@ def _may_be_anchor(scope: Scope, name: str) -> bool:
     ):
         return False
     return all(
-        any(values.label_can_be(edge.label, each) for each in _ROOTS)
+        edge.is_enhanced or values.can_be_root(edge.label)  # in DEPS any label may stand at 0
         for edge in edges if edge.source == name
     ) and all(
         any(all(map(values.anchor_can, alternative)) for alternative in group)

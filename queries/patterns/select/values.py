@@ -180,12 +180,26 @@ def anchor_can(test: tree.Test) -> bool:
     return _can_be(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
 
 
-def label_can_be(label: Iterable[tree.Test], whole: str) -> bool:
-    """Whether a label can be `whole`, which has no subtype; True if that is hard to tell."""
+def can_be_root(label: Iterable[tree.Test]) -> bool:
+    """Whether a label of the tree can be root, in any case and subtype; True if hard to tell."""
     return all(
-        _can_be(test, whole) if test.feature in (tree.WHOLE, "1") else test.kind == "absent"
+        test.kind != "equal" or any(map(_fits_root, test.values))
+        if test.feature in (tree.WHOLE, "1")
+        else test.feature == "2" or test.kind == "absent"
         for test in label
     )
+
+
+def _fits_root(value: str | tree.Regex) -> bool:
+    if isinstance(value, str):
+        return value.partition(":")[0].lower() == "root"
+    pattern = translated(value)
+    if pattern.literals is not None:
+        return any(map(_fits_root, pattern.literals))
+    if pattern.affix is None or pattern.affix[0]:  # what it ends with may stand in a subtype
+        return True
+    start = pattern.affix[2].lower()
+    return start.startswith("root") or "root".startswith(start)
 
 
 def _can_be(test: tree.Test, value: str) -> bool:
