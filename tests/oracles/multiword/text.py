@@ -73,6 +73,7 @@ class Corpus:
     words: list[Word] = field(default_factory=list)
     sentences: list[list[Unit]] = field(default_factory=list)
     documents: list[int] = field(default_factory=list)  # of each sentence
+    clusters: list[int] = field(default_factory=list)  # from 1: of a marked document, or a sentence
     files: list[str] = field(default_factory=list)  # of each sentence
     tokens: list[list[Token]] = field(default_factory=list)
     space_after: list[bool] = field(default_factory=list)  # of each sentence
@@ -101,13 +102,17 @@ def read(source: Path, *, written: bool) -> Corpus:
 
 def _file(corpus: Corpus, path: Path, *, written: bool) -> None:
     document = corpus.documents[-1] + 1 if corpus.documents else 0
-    begins = len(corpus.sentences)
+    begins, is_marked = len(corpus.sentences), False
     for block in re.split(r"\n(?:[ \t]*\n)+", path.read_text(encoding="utf-8").strip("\n")):
         lines = block.split("\n")
-        if any(line.startswith("# newdoc") for line in lines) and len(corpus.sentences) > begins:
-            document += 1
+        is_new = any(line.startswith("# newdoc") for line in lines)
+        is_marked = is_marked or is_new
+        document += is_new and len(corpus.sentences) > begins
         rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
         if rows:
+            corpus.clusters.append(
+                (corpus.clusters[-1] if corpus.clusters else 0) + (is_new or not is_marked)
+            )
             corpus.documents.append(document)
             corpus.files.append(path.name)
             _sentence(corpus, rows, written=written)
