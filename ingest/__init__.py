@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from attnbank.ingest.losses.sets import AblateOptions, HeadSet, LossOptions
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
-    from attnbank.ingest.run import add_text, estimate, ingest
+    from attnbank.ingest.run import estimate, ingest
     from attnbank.ingest.series import estimate_series, ingest_series
     from attnbank.ingest.store.annotations import annotate
+    from attnbank.ingest.store.corpus import add_text
     from attnbank.ingest.store.saved import save_relation
 
 __all__ = [
@@ -33,7 +34,7 @@ __all__ = [
     "merge_banks", "save_relation", "surprisal",
 ]  # fmt: skip
 
-FILLING = ("torch", "transformers", "tokenizers", "tqdm", "langcodes")
+FILLING = ("torch", "transformers", "tokenizers", "tqdm")
 """The modules of the extra `ingest` that filling a bank imports."""
 _MODULES = {
     "IngestOptions": "options",
@@ -42,7 +43,8 @@ _MODULES = {
     "add_run": "given",
     **dict.fromkeys(("ablate", "surprisal"), "losses.measuring"),
     **dict.fromkeys(("AblateOptions", "HeadSet", "LossOptions"), "losses.sets"),
-    **dict.fromkeys(("add_text", "estimate", "ingest"), "run"),
+    "add_text": "store.corpus",
+    **dict.fromkeys(("estimate", "ingest"), "run"),
     **dict.fromkeys(("estimate_series", "ingest_series"), "series"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
     "ingest_to_export": "engines.filling",
@@ -63,7 +65,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in (
-        "ablate", "add_run", "add_text", "estimate", "ingest", "ingest_to_export", "surprisal",
+        "ablate", "add_run", "estimate", "ingest", "ingest_to_export", "surprisal",
     ):  # fmt: skip
         what = "an export" if name == "ingest_to_export" else "a bank"
         need(f"Filling {what}", "ingest", *FILLING)

@@ -41,8 +41,8 @@ from attnbank.ingest.options import (
     Multiword,
     Subword,
     Unit,
+    check_options,
 )
-from attnbank.ingest.run import check_options
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer

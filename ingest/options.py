@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.corpora.shards import read_shard
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
@@ -31,11 +33,15 @@ FirstWord = Literal["special", "word"]
 """What the first word of an input with nothing before it counts as."""
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
+MINILM = "minilm"
+"""The name of the small model that comes as a package of its own."""
 NO_MODEL = "none"
 """What is named instead of a model where only the text is written."""
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 MOST_RANDOM = 2**31 - 1
 """The largest seed of random weights, and the largest count: their columns are INTEGER."""
+_MOST_DRAWN = 10_000_000
+_LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 MOST_SEED = 2**63 - 1
 """The largest seed of samples, pairs and masks, and the largest sample."""
 
@@ -267,6 +273,13 @@ class IngestOptions:
     )
     replace: bool = _of_result(False, "Start the run over if the bank has it.")
 
+    def __post_init__(self) -> None:
+        # In Python a path may be text or a Path, and one corpus need not be in a tuple.
+        several = (self.corpora,) if isinstance(self.corpora, str | Path) else self.corpora
+        corpora = tuple(str(corpus) if isinstance(corpus, Path) else corpus for corpus in several)
+        object.__setattr__(self, "corpora", corpora)
+        object.__setattr__(self, "bank", Path(self.bank))
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The corpora as text: a data frame is one (frame)."""
@@ -303,6 +316,15 @@ class Departures:
     count: int
     fact: str
     place: str
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """What an ingest without a model did: the corpus, and what is odd about it."""
+
+    corpus: str
+    problems: list[Problem]
+    departures: list[Departures]
 
 
 @dataclass
@@ -366,3 +388,171 @@ class Estimate:
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     departures: list[Departures] = field(default_factory=list)
+
+
+def check_run(options: IngestOptions) -> None:
+    """Raise CallError as `check_options`, and for options without a model."""
+    check_options(options)
+    if options.model == NO_MODEL:
+        raise CallError(
+            f"--model {NO_MODEL} writes the text alone: there is no run to count or to make.",
+            "Leave --dry-run and --engine out (in Python: add_text), or name a model.",
+        )
+
+
+def check_options(options: IngestOptions) -> None:
+    """Raise CallError for options that are out of range, or do not go together."""
+    shard = read_shard(options.shard)
+    for own in fields(options):
+        flag = f"--{own.name.replace('_', '-')}"
+        _check_value(flag, getattr(options, own.name), own.metadata)
+    of_hub = options.model != MINILM and not Path(options.model).is_dir()
+    drawn = {options.limit, options.repeat} != {None} or options.context == "pair"
+    reads = [
+        *options.corpora,
+        *(f"--{each}" for each in ("format", "spacy") if vars(options)[each]),
+    ]
+    leave_out = "Leave one of them out."
+    asked_of_model = next(
+        (
+            f"--{each.name.replace('_', '-')}"
+            for each in fields(options)
+            if each.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            and each.name != "model"
+            and getattr(options, each.name) != each.default
+        ),
+        "",
+    )
+    for is_wrong, fact, remedy in (
+        (
+            options.repeat is not None and reads,
+            f"--repeat makes the corpus, and {(reads or [''])[0]} reads one.",
+            leave_out,
+        ),
+        (
+            options.repeat is not None and options.edges == "share",
+            "--repeat draws tokens for words that are read one by one, and --edges share reads the"
+            " text.",
+            leave_out,
+        ),
+        (
+            options.repeat is not None and options.model == NO_MODEL,
+            "--repeat draws from the vocabulary of a model.",
+            "Name it: --model MODEL.",
+        ),
+        (
+            (options.repeat or 0) * (options.limit or 0) > _MOST_DRAWN,
+            f"--repeat and --limit draw more than {_MOST_DRAWN:,} tokens.",
+            "Give a smaller --limit.",
+        ),
+        (
+            options.keep == "peaks" and options.decimals is not None,
+            "--decimals rounds the weights, and --keep peaks keeps none.",
+            leave_out,
+        ),
+        (
+            options.largest is not None and options.gradients,
+            "--gradients keeps a gradient for every weight, and --keep"
+            f" {options.keep} does not keep every weight.",
+            leave_out,
+        ),
+        (
+            options.context == "pair" and options.unit == "word",
+            "The segments of a pair are cut between tokens, and so within words.",
+            "Add --unit token.",
+        ),
+        (
+            options.truncate and options.context != "document",
+            "--truncate keeps the first input of each document, and the inputs are"
+            f" {options.context}s.",
+            "Add --context document, or leave --truncate out.",
+        ),
+        (
+            options.subword != "mean" and options.unit == "token",
+            "--subword says how the pieces of a word are merged, and the positions are tokens.",
+            "Leave --subword out, or --unit token.",
+        ),
+        (
+            options.seed and not drawn,
+            "--seed chooses samples and pairs, and nothing is drawn at random.",
+            "Give --limit, --repeat or --context pair too, or leave --seed out.",
+        ),
+        *(
+            (
+                options.series is not None and is_given,
+                f"--series makes a run of each checkpoint, and {flag} is about one model.",
+                leave_out,
+            )
+            for flag, is_given in (
+                ("--revision", options.revision is not None),
+                ("--random-weights", options.random_weights is not None),
+                ("--replace", options.replace),
+                (f"--model {MINILM}", options.model == MINILM),
+            )
+        ),
+        (
+            options.revision is not None and not of_hub,
+            f"--revision is for models of the hub, and {options.model} is not from the hub.",
+            "Leave --revision out.",
+        ),
+        (
+            options.gradients and options.unit != "token",
+            "--gradients are by the attention between tokens: the merged weights of words are"
+            " not variables of the model.",
+            "Give --unit token.",
+        ),
+        (
+            options.model == NO_MODEL and asked_of_model,
+            f"--model {NO_MODEL} writes the text alone, and {asked_of_model} is about a run.",
+            "Leave it out, or name a model.",
+        ),
+        (
+            options.measure != "weights" and options.masked,
+            "--gradients and --ablate are about the weights of heads, and --measure keeps"
+            f" {options.measure}.",
+            leave_out,
+        ),
+        (
+            options.measure == "rollout" and options.unit == "word",
+            "Rollout multiplies the maps of tokens: those of words cannot be made of them.",
+            "Add --unit token.",
+        ),
+        (
+            options.replacement != IngestOptions.replacement and options.ablate is None,
+            "--replacement says how heads are disabled.",
+            "Give --ablate too.",
+        ),
+        (
+            options.mask_seed and not options.masked,
+            "--mask-seed says which tokens are masked, and none are.",
+            "Give --gradients or --ablate too.",
+        ),
+        (
+            not shard.is_whole and options.limit is not None and options.repeat is None,
+            "--limit draws from the whole corpus, and --shard reads a part of it.",
+            leave_out,
+        ),
+    ):
+        if is_wrong:
+            raise CallError(fact, remedy)
+
+
+def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
+    """Check a value of an option, of which `known` are the choices or bounds (`options.option`)."""
+    if value is None:
+        return
+    if "choices" in known and value not in known["choices"]:
+        usable = " or ".join(known["choices"])
+        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {usable}.")
+    if "least" in known and not known["least"] <= value <= known["most"]:
+        usable = f"{known['least']:,} to {known['most']:,}"
+        raise CallError(f"{flag} is out of range.", f"Give a number from {usable}.")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
+        if "\0" in value:
+            raise CallError(f"{flag} contains a null character.", "Leave it out.")
+        if len(value) > _LONGEST_NAME:
+            raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
 from attnbank.ingest.attention.merging import Rows
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
-from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Planner, Shared
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
@@ -27,14 +25,10 @@ from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.training import Series, step_of
 from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
-    INPUTS,
-    KEEP,
-    MODEL,
-    NO_MODEL,
-    Departures,
     Estimate,
     IngestOptions,
     Report,
+    check_run,
 )
 from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
 from attnbank.ingest.store import corpus as corpora
@@ -63,17 +57,18 @@ _REMEDIES = {
 }
 """What to do where nothing was kept, by the reason; the last that is there counts."""
 _SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
-_MOST_DRAWN = 10_000_000
-_LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
 def ingest(
-    options: IngestOptions, on_progress: OnProgress = unheard, loaded: models.Model | None = None
+    options: IngestOptions,
+    on_progress: OnProgress = unheard,
+    loaded: models.Model | None = None,
+    checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
     """Run a model over a corpus and write what its heads look at into a bank.
 
     An ingest that was interrupted goes on where it stopped; one that is complete adds nothing. The
-    model may be `loaded` already, by these options.
+    model may be `loaded` already, by these options, and the corpus `checked` (`find_checked`).
 
     Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
     options that do not fit, ModelError for a model that does not return its attention, BankError if
@@ -81,20 +76,7 @@ def ingest(
     """
     if options.series is not None:
         raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
-    return fill(options, on_progress, run_batches, loaded=loaded)
-
-
-def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
-    """Write a corpus without a run into a bank; its name. Raises as `ingest` does.
-
-    What a model looks at in it can be added later, by an ingest or by `add_run`.
-    """
-    check_options(options)
-    corpus = corpora.find(options)
-    corpora.check_before(options.bank, corpus, on_progress)
-    with ingesting(options.bank) as connection:
-        corpora.write(connection, corpus, on_progress)
-    return corpus.facts.name
+    return fill(options, on_progress, run_batches, loaded=loaded, checked=checked)
 
 
 def fill(
@@ -103,6 +85,7 @@ def fill(
     runs_batches: BatchRunner,
     series: Series | None = None,
     loaded: models.Model | None = None,
+    checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
     """Do what `ingest` does, with another way to run the batches: see `run_batches`.
 
@@ -111,8 +94,8 @@ def fill(
     check_run(options)
     problems: list[Problem] = []
     if options.repeat is None:
-        corpus = corpora.find(options)
-        problems = corpora.check_before(options.bank, corpus, on_progress)
+        checked = checked or corpora.find_checked(options, on_progress)
+        corpus, problems = checked.corpus, checked.problems
     if loaded is None:
         model, masked = load_model(options)
     else:
@@ -201,16 +184,6 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def check_run(options: IngestOptions) -> None:
-    """Raise CallError as `check_options`, and for options without a model."""
-    check_options(options)
-    if options.model == NO_MODEL:
-        raise CallError(
-            f"--model {NO_MODEL} writes the text alone: there is no run to count or to make.",
-            "Leave --dry-run and --engine out (in Python: add_text), or name a model.",
-        )
-
-
 def _rows(options: IngestOptions, model: models.Model) -> Rows:
     if options.measure not in SHARES:
         return "lengths"
@@ -244,13 +217,21 @@ def _kept(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
     )
 
 
-def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estimate:
+def estimate(
+    options: IngestOptions,
+    on_progress: OnProgress = unheard,
+    checked: corpora.CheckedCorpus | None = None,
+) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank.
 
     Raises as `ingest` does, as far as that shows without the model's weights.
     """
     check_run(options)
-    corpus = None if options.repeat is not None else corpora.find(options)
+    corpus = None
+    problems: list[Problem] = []
+    if options.repeat is None:
+        checked = checked or corpora.find_checked(options, on_progress, reads_bank=False)
+        corpus, problems = checked.corpus, checked.problems
     described = models.describe(
         options.model,
         revision=options.revision,
@@ -268,7 +249,6 @@ def estimate(options: IngestOptions, on_progress: OnProgress = unheard) -> Estim
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
-                problems = corpora.check(corpus, on_progress)
                 corpus_id = corpora.write(connection, corpus, on_progress)
                 planner = planner_of(options, opened, max_tokens)
                 found, positions, kept = _counted(
@@ -371,7 +351,7 @@ def _counted(
 
     Then its positions, and how many weights of one map of each input are kept, the rest as one.
     """
-    found = Estimate(problems=problems, departures=_departures(connection, corpus))
+    found = Estimate(problems=problems, departures=corpora.departures_of(connection, corpus))
     ((found.documents, found.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
@@ -396,164 +376,6 @@ def _counted(
             positions += size
             kept += size * (size if largest is None else min(largest, size) + bool(largest))
     return found, positions, kept
-
-
-def check_options(options: IngestOptions) -> None:
-    """Raise CallError for options that are out of range, or do not go together."""
-    shard = read_shard(options.shard)
-    for field in fields(options):
-        flag = f"--{field.name.replace('_', '-')}"
-        _check_value(flag, getattr(options, field.name), field.metadata)
-    of_hub = options.model != models.MINILM and not Path(options.model).is_dir()
-    drawn = {options.limit, options.repeat} != {None} or options.context == "pair"
-    reads = [
-        *options.corpora,
-        *(f"--{each}" for each in ("format", "spacy") if vars(options)[each]),
-    ]
-    leave_out = "Leave one of them out."
-    asked_of_model = next(
-        (
-            f"--{each.name.replace('_', '-')}"
-            for each in fields(options)
-            if each.metadata.get("group") in (MODEL, INPUTS, KEEP)
-            and each.name != "model"
-            and getattr(options, each.name) != each.default
-        ),
-        "",
-    )
-    for is_wrong, fact, remedy in (
-        (
-            options.repeat is not None and reads,
-            f"--repeat makes the corpus, and {(reads or [''])[0]} reads one.",
-            leave_out,
-        ),
-        (
-            options.repeat is not None and options.edges == "share",
-            "--repeat draws tokens for words that are read one by one, and --edges share reads the"
-            " text.",
-            leave_out,
-        ),
-        (
-            options.repeat is not None and options.model == NO_MODEL,
-            "--repeat draws from the vocabulary of a model.",
-            "Name it: --model MODEL.",
-        ),
-        (
-            (options.repeat or 0) * (options.limit or 0) > _MOST_DRAWN,
-            f"--repeat and --limit draw more than {_MOST_DRAWN:,} tokens.",
-            "Give a smaller --limit.",
-        ),
-        (
-            options.keep == "peaks" and options.decimals is not None,
-            "--decimals rounds the weights, and --keep peaks keeps none.",
-            leave_out,
-        ),
-        (
-            options.largest is not None and options.gradients,
-            "--gradients keeps a gradient for every weight, and --keep"
-            f" {options.keep} does not keep every weight.",
-            leave_out,
-        ),
-        (
-            options.context == "pair" and options.unit == "word",
-            "The segments of a pair are cut between tokens, and so within words.",
-            "Add --unit token.",
-        ),
-        (
-            options.truncate and options.context != "document",
-            "--truncate keeps the first input of each document, and the inputs are"
-            f" {options.context}s.",
-            "Add --context document, or leave --truncate out.",
-        ),
-        (
-            options.subword != "mean" and options.unit == "token",
-            "--subword says how the pieces of a word are merged, and the positions are tokens.",
-            "Leave --subword out, or --unit token.",
-        ),
-        (
-            options.seed and not drawn,
-            "--seed chooses samples and pairs, and nothing is drawn at random.",
-            "Give --limit, --repeat or --context pair too, or leave --seed out.",
-        ),
-        *(
-            (
-                options.series is not None and is_given,
-                f"--series makes a run of each checkpoint, and {flag} is about one model.",
-                leave_out,
-            )
-            for flag, is_given in (
-                ("--revision", options.revision is not None),
-                ("--random-weights", options.random_weights is not None),
-                ("--replace", options.replace),
-                (f"--model {models.MINILM}", options.model == models.MINILM),
-            )
-        ),
-        (
-            options.revision is not None and not of_hub,
-            f"--revision is for models of the hub, and {options.model} is not from the hub.",
-            "Leave --revision out.",
-        ),
-        (
-            options.gradients and options.unit != "token",
-            "--gradients are by the attention between tokens: the merged weights of words are"
-            " not variables of the model.",
-            "Give --unit token.",
-        ),
-        (
-            options.model == NO_MODEL and asked_of_model,
-            f"--model {NO_MODEL} writes the text alone, and {asked_of_model} is about a run.",
-            "Leave it out, or name a model.",
-        ),
-        (
-            options.measure != "weights" and options.masked,
-            "--gradients and --ablate are about the weights of heads, and --measure keeps"
-            f" {options.measure}.",
-            leave_out,
-        ),
-        (
-            options.measure == "rollout" and options.unit == "word",
-            "Rollout multiplies the maps of tokens: those of words cannot be made of them.",
-            "Add --unit token.",
-        ),
-        (
-            options.replacement != IngestOptions.replacement and options.ablate is None,
-            "--replacement says how heads are disabled.",
-            "Give --ablate too.",
-        ),
-        (
-            options.mask_seed and not options.masked,
-            "--mask-seed says which tokens are masked, and none are.",
-            "Give --gradients or --ablate too.",
-        ),
-        (
-            not shard.is_whole and options.limit is not None and options.repeat is None,
-            "--limit draws from the whole corpus, and --shard reads a part of it.",
-            leave_out,
-        ),
-    ):
-        if is_wrong:
-            raise CallError(fact, remedy)
-
-
-def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
-    """Check a value of an option, of which `known` are the choices or bounds (`options.option`)."""
-    if value is None:
-        return
-    if "choices" in known and value not in known["choices"]:
-        usable = " or ".join(known["choices"])
-        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {usable}.")
-    if "least" in known and not known["least"] <= value <= known["most"]:
-        usable = f"{known['least']:,} to {known['most']:,}"
-        raise CallError(f"{flag} is out of range.", f"Give a number from {usable}.")
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
-        if "\0" in value:
-            raise CallError(f"{flag} contains a null character.", "Leave it out.")
-        if len(value) > _LONGEST_NAME:
-            raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
 
 
 def planner_of(
@@ -636,7 +458,7 @@ def _report(
     notes: list[str],
 ) -> Report:
     found = report_columns(connection, run)
-    departures = _departures(connection, found.pop("corpus_id"))
+    departures = corpora.departures_of(connection, found.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
     notes = notes + conduct_lines(*(found.pop(each) for each in conduct))
     rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
@@ -651,9 +473,3 @@ def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
     found = connection.execute(registry.statement("ingest/run_totals"), {"run": run})
     (row,) = rows_by_name(found)
     return row
-
-
-def _departures(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
-    statement = registry.statement("ingest/departures_of_corpus")
-    rows = connection.execute(statement, {"corpus": corpus}).fetchall()
-    return [Departures(*row) for row in rows]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from attnbank.ingest.models import loading
 from attnbank.ingest.models.training import Checkpoint, Series, checkpoints
-from attnbank.ingest.options import Estimate, IngestOptions, Report
+from attnbank.ingest.options import Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, unheard
-from attnbank.ingest.run import check_run, estimate, fill
+from attnbank.ingest.run import estimate, fill
 from attnbank.ingest.store.pipeline import run_batches
 from attnbank.sql.errors import CallError
 

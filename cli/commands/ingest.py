@@ -29,17 +29,29 @@ from attnbank.cli.options import (
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
+from attnbank.ingest import FILLING
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
 from attnbank.ingest.losses.sets import LossOptions
-from attnbank.ingest.options import CORPUS, INPUTS, KEEP, MODEL, NO_MODEL, PART, IngestOptions
+from attnbank.ingest.options import (
+    CORPUS,
+    INPUTS,
+    KEEP,
+    MODEL,
+    NO_MODEL,
+    PART,
+    IngestOptions,
+    check_run,
+)
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
     from attnbank.ingest.losses.measuring import Measured
-    from attnbank.ingest.options import Estimate, Report
+    from attnbank.ingest.options import Departures, Estimate, Report
     from attnbank.ingest.progress import OnProgress
+    from attnbank.ingest.store.corpus import CheckedCorpus
 
 
 def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -99,10 +111,14 @@ def ingest(
         _fill_series(options, losses=losses)
     elif options.model == NO_MODEL and to is None:
         with resumable_progress() as display:
-            from attnbank.ingest import add_text
+            from attnbank.ingest.store.corpus import write_text
 
-            corpus = add_text(options, display)
-        notify(f"The bank has the text of {corpus}; no model was run.")
+            written = write_text(options, display)
+        _print_problems(written.problems, "skipped")
+        notify(
+            f"The bank has the text of {written.corpus}; no model was run.",
+            *(f"  {line}" for line in _departure_lines(written.departures)),
+        )
     elif to is not None:
         with resumable_progress() as display:
             report = spark_ingest(options, to, master, display)
@@ -130,7 +146,6 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
     """Make the runs of a series, and say how large they will be, and what each of them is."""
     from attnbank.ingest import ingest_series
     from attnbank.ingest.models.training import checkpoints
-    from attnbank.ingest.run import check_run
 
     check_run(options)
     assert options.series is not None
@@ -214,10 +229,23 @@ def print_measured(done: Measured) -> None:
 
 def fill(options: IngestOptions) -> Report:
     """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do."""
+    checked = _checked(options, reads_bank=True)
     from attnbank.ingest import ingest
 
     with resumable_progress() as display:
-        return ingest(options, display)
+        return ingest(options, display, checked=checked)
+
+
+def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
+    """Read the corpus, unless --repeat makes it, before torch is imported, which takes seconds."""
+    need("Filling a bank", "ingest", *FILLING)
+    check_run(options)
+    if options.repeat is not None:
+        return None
+    from attnbank.ingest.store.corpus import find_checked
+
+    with resumable_progress() as display:
+        return find_checked(options, display, reads_bank=reads_bank)
 
 
 @contextmanager
@@ -243,11 +271,12 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
 
 def _estimate(options: IngestOptions) -> None:
     runs = 1
+    checked = _checked(options, reads_bank=False)
     with resumable_progress() as display:
         from attnbank.ingest import estimate, estimate_series
 
         if options.series is None:
-            found = estimate(options, display)
+            found = estimate(options, display, checked)
         else:
             runs, found = estimate_series(options, display)
     _print_problems(found.problems, "would be skipped")
@@ -335,11 +364,15 @@ def _corpus_lines(found: Report | Estimate) -> list[str]:
         lines += unknown_lines(found.words, found.unknown_words)
     if found.empty_nodes:
         lines.append(f"{found.empty_nodes:,} empty node{'s' * (found.empty_nodes != 1)} ignored")
-    lines += [
-        f"accepted: {each.count:,} {each.id}, first at {each.place} ({each.fact}); --strict rejects"
-        for each in found.departures
+    return [*lines, *_departure_lines(found.departures), *found.notes]
+
+
+def _departure_lines(departures: Sequence[Departures]) -> list[str]:
+    return [
+        f"accepted: {departure.count:,} {departure.id}, first at {departure.place}"
+        f" ({departure.fact}); --strict rejects"
+        for departure in departures
     ]
-    return lines + found.notes
 
 
 def _print_problems(problems: Sequence[Problem], what: str) -> None:
@@ -360,7 +393,6 @@ def spark_ingest(
     """Fill an export on Spark. Raises as `ingest_to_export` and `session_of` do."""
     from attnbank.ingest import ingest_to_export
     from attnbank.ingest.engines.spark import OnSpark
-    from attnbank.ingest.run import check_run
     from attnbank.queries.spark.sessions import LOCAL, session_of
 
     check_run(options)  # before a session is started, which takes seconds

@@ -10,11 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attnbank.ingest.corpora.document import DocumentStart, Sentence, Word
-from attnbank.ingest.models.reading import Way
-from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.models.reading import Way
+    from attnbank.ingest.models.tokenizer import InputTokenizer
 
 REPEAT = "repeat"
 """The format of such a corpus."""

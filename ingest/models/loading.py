@@ -18,7 +18,6 @@ from attnbank.ingest.masked.masking import MaskedLM
 from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
-    MINILM,
     bounded,
     check_config,
     check_special_tokens,
@@ -47,7 +46,7 @@ from attnbank.ingest.models.trial import (
     sliding_window,
 )
 from attnbank.ingest.models.values import Layout, Values, layout_of
-from attnbank.ingest.options import Measure
+from attnbank.ingest.options import MINILM, Measure
 from attnbank.sql.errors import first_line
 
 __all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "place_of"]

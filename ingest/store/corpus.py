@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import langcodes
 from duckdb import DuckDBPyConnection
@@ -20,15 +21,17 @@ from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
 from attnbank.ingest.corpora.shards import of_shard, read_shard
 from attnbank.ingest.corpora.source import Source
 from attnbank.ingest.corpora.sources import digest, find_sources, read
-from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
+from attnbank.ingest.progress import OnProgress, Progress, unheard
 from attnbank.ingest.store.arrow import Rows
-from attnbank.ingest.store.writer import forget_blocks, insert_row, next_ids
+from attnbank.ingest.store.writer import forget_blocks, ingesting, insert_row, next_ids
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import open_unless_new
 from attnbank.sql.errors import CallError
+
+if TYPE_CHECKING:
+    from attnbank.ingest.models.tokenizer import InputTokenizer
 
 _TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
 """A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split."""
@@ -91,6 +94,56 @@ class Corpus:
             f"The bank has another corpus called {self.facts.name}: {fact}",
             f"{remedy} this one a name of its own: --name NAME.",
         )
+
+
+@dataclass(frozen=True)
+class CheckedCorpus:
+    """A corpus that was found and read once, and the problems of what may be left out."""
+
+    corpus: Corpus
+    problems: list[Problem]
+
+
+def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
+    """Write a corpus without a run into a bank, and return its name. Raises as `ingest` does.
+
+    What a model attends to in it can be added later, by an ingest or by `add_run`. No package of
+    the extra `ingest` is needed.
+    """
+    return write_text(options, on_progress).corpus
+
+
+def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
+    """Do what `add_text` does, and report on it."""
+    check_options(options)
+    checked = find_checked(options, on_progress)
+    with ingesting(options.bank) as connection:
+        id = write(connection, checked.corpus, on_progress)
+        departures = departures_of(connection, id)
+    return TextReport(checked.corpus.facts.name, checked.problems, departures)
+
+
+def find_checked(
+    options: IngestOptions, on_progress: OnProgress, *, reads_bank: bool = True
+) -> CheckedCorpus:
+    """Find the corpus of the options, and read it once unless the bank has it.
+
+    Without `reads_bank` the bank is not opened. Raises as `find`, `in_bank` and `check` do.
+    """
+    corpus = find(options)
+    connection = open_unless_new(options.bank) if reads_bank else None
+    if connection is not None:
+        with closing(connection):
+            if in_bank(connection, corpus, on_progress) is not None:
+                return CheckedCorpus(corpus, [])
+    return CheckedCorpus(corpus, check(corpus, on_progress))
+
+
+def departures_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
+    """Where the source of a corpus departs from its format, by kind."""
+    statement = registry.statement("ingest/departures_of_corpus")
+    rows = connection.execute(statement, {"corpus": corpus}).fetchall()
+    return [Departures(*row) for row in rows]
 
 
 def find(options: IngestOptions) -> Corpus:
@@ -218,16 +271,6 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     if not sentences:
         raise CorpusError(problems, "No sentence is left to ingest.")
     return problems
-
-
-def check_before(bank: Path, corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Check that the bank has a corpus, or that it can be read. Raises as `in_bank` and `check`."""
-    connection = open_unless_new(bank)
-    if connection is not None:
-        with closing(connection):
-            if in_bank(connection, corpus, on_progress) is not None:
-                return []
-    return check(corpus, on_progress)
 
 
 def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int:

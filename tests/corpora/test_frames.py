@@ -42,6 +42,15 @@ def _ask(bank: Path, statement: str) -> pl.DataFrame:
         return opened.sql(statement)
 
 
+def test_paths_may_be_text_or_paths_and_a_corpus_alone(sample: Path, tmp_path: Path) -> None:
+    stories = sample / "stories.conllu"
+    frame = _ask(_add(str(stories), tmp_path / "files.duckdb"), WORDS)
+    for at, corpora in enumerate([str(stories), stories, (stories,), (frame,)]):
+        bank = tmp_path / f"{at}.duckdb"
+        assert add_text(IngestOptions(corpora, str(bank), name="stories")) == "stories"  # type: ignore[arg-type]
+        assert _ask(bank, "select form from word order by id").equals(frame.select("form"))
+
+
 @pytest.mark.parametrize("name", ["gum-dev", "fr-dev", "he-dev"])
 @pytest.mark.usual("he-dev")
 def test_a_treebank_as_a_frame_gives_the_same_tables(name: str, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert (source.stem, source.split) == ("en_x-ud-dev", "dev")
     assert b"".join(source.lines()) == source.data() == RAIN.encode()
     assert digest([source]) == source.sha256 == hashlib.sha256(RAIN.encode()).hexdigest()
-    assert starts([source]) == [DocumentStart("en_x-ud-dev", {}, name, "dev")]
+    assert starts([source]) == [DocumentStart("en_x-ud-dev", {}, name, "dev", is_marked=False)]
 
 
 @pytest.mark.parametrize(

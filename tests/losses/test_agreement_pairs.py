@@ -11,7 +11,7 @@ from oracle_agreement import Site
 
 from attnbank.ingest import IngestOptions
 from attnbank.ingest.losses.pairs import Pair, agreement_pairs
-from attnbank.ingest.run import add_text
+from attnbank.ingest.store.corpus import add_text
 
 # What `_sentence` writes for the feats of a word: of a noun, of a pronoun, and of forms of verbs.
 FEATS = {

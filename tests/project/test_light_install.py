@@ -24,7 +24,6 @@ from attnbank.sql.extras import need
 from attnbank.sql.registry import analyses
 
 LEFT_OUT = (
-    "langcodes",
     "torch",
     "transformers",
     "tokenizers",
@@ -160,6 +159,41 @@ def test_every_help_is_there(light: Path) -> None:
     assert {status for status, _, _ in told.values()} == {0}
 
 
+def test_text_alone_needs_no_model(light: Path, sample: Path, tmp_path: Path) -> None:
+    bank, odd = tmp_path / "new.duckdb", tmp_path / "odd.conllu"
+    text = (sample / "stories.conllu").read_text(encoding="utf-8")
+    odd.write_text(text.replace("# text = ", "# text = Not ", 1), encoding="utf-8")
+    command = ["-b", str(bank), "ingest", str(odd), "--model", "none"]
+    ((status, _, error),) = _run(light, command).values()
+    assert status == 0, error
+    first, second = error.strip().split("\n")[-2:]
+    assert first == "The bank has the text of odd; no model was run."
+    assert second.startswith("  accepted: 1 text-mismatch, first at ")
+    with open_bank(bank) as opened:
+        assert opened.sql("from word").height > 100
+
+
+def test_a_corpus_is_read_before_torch_is_imported(tmp_path: Path) -> None:
+    cells = "1", "Rain", "_", "_", "_", "_", "7", "dep", "_", "_"
+    (tmp_path / "bad.conllu").write_text("\t".join(cells) + "\n\n")
+    program = (
+        "import sys; from attnbank.cli.app import run;"
+        f" status = run(['-b', {str(tmp_path / 'b.duckdb')!r}, 'ingest',"
+        f" {str(tmp_path / 'bad.conllu')!r}, '-m', 'minilm', *sys.argv[1:]]);"
+        " assert status == 1; assert 'torch' not in sys.modules"
+    )
+    for more in ([], ["--dry-run"]):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *more],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PYTHONPATH": str(ROOT / ".src"), "PATH": ""},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "bad.conllu:1" in done.stderr, done.stderr
+
+
 @pytest.mark.slow
 def test_what_needs_more_says_what_to_install(
     light: Path, full_bank: Path, tmp_path: Path, sample: Path
@@ -200,8 +234,8 @@ def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None
     assert printed == [
         "A picture needs altair and vl-convert-python, which are not installed."
         " Type: pip install 'attnbank[plot]'",
-        "Filling a bank needs torch, transformers, tokenizers, tqdm and langcodes, which are not"
-        " installed. Type: pip install 'attnbank[ingest]'",
+        "Filling a bank needs torch, transformers, tokenizers and tqdm, which are not installed."
+        " Type: pip install 'attnbank[ingest]'",
         "A probe needs torch, which is not installed. Type: pip install 'attnbank[ingest]'",
     ]
 
