@@ -609,12 +609,16 @@ class _Work:
         return None if good is None or bad is None else (good, bad)
 
     def _side(self, side: Side, at: int | None) -> Text | None:
-        words, spaces = side.words, side.spaces
-        if at is not None and self.model.head == "causal":  # it sees nothing that comes later
-            words, spaces = words[: at + 1], spaces[: at + 1]
+        words, spaces, after = side.words, side.spaces, None
+        is_causal = self.model.head == "causal"
+        if at is not None and is_causal:  # it sees nothing later; how the word ends, the next says
+            words, spaces = words[: at + 2], spaces[: at + 2]
         (pieces,) = self.tokenizer.pieces([(words, spaces)])
         if not isinstance(pieces, tuple):
             return None
+        if at is not None and is_causal:
+            after = next((each.id for each in pieces if each.word > at), None)
+            pieces = tuple(each for each in pieces if each.word <= at)
         encoded = self.tokenizer.assemble([pieces], words, "word")
         if len(encoded.ids) > self.row["max_tokens"]:
             return None
@@ -623,9 +627,9 @@ class _Work:
             for each in encoded.positions
             if each.word is not None and at in (None, each.word)
         ]
-        if at is None and self.model.head == "causal" and spans and spans[0][0] == 0:
+        if at is None and is_causal and spans and spans[0][0] == 0:
             spans = spans[1:]  # nothing stands before it
-        return Text(encoded.ids, encoded.segments, tuple(spans)) if spans else None
+        return Text(encoded.ids, encoded.segments, tuple(spans), after) if spans else None
 
     def _write_pairs(self, source: str, waiting: list[tuple[Sequence[Pair], np.ndarray]]) -> None:
         """Commit pairs of a source with all of their sets; those of the whole model where new."""

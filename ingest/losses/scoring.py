@@ -7,9 +7,10 @@ pseudo-log-likelihood of Salazar et al. (2020) as corrected by Kauf and Ivanova 
 Where a vocabulary writes the space before a word into its first piece, the product of the pieces is
 not the word's probability, since it includes that of the space before the word and leaves out that
 of the word's end. Pimentel and Meister (2024) give the correction:
-P(word) = P(pieces) P(boundary | after) / P(boundary | before), where a boundary is any piece that
-begins with white space, or the end of the text. It is made on the sides where the text has white
-space, so that the surprisals of a text add up to that of its pieces, except for its own end.
+P(word) = P(pieces) P(boundary | after) / P(boundary | before). `boundaries` says which pieces are a
+boundary; where one word directly follows another, the same ones for the end of the first and the
+beginning of the second, so that the surprisals of a text add up to that of its pieces, except for
+its own end.
 
 Heads are disabled between attention and the output projection: what the projection is given of
 them is replaced (Michel et al. 2019). A cut after the projection would leave its bias in, or take
@@ -28,29 +29,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnbank.ingest.losses.boundaries import KINDS, NONE, boundaries_of
 from attnbank.ingest.losses.sets import Cut
 from attnbank.ingest.masked.ablation import replaying
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
 Heads = Mapping[int, Sequence[int]]
 """Disabled heads: 0-based heads by the 0-based place of their layer among those with attention."""
 
-_MARKS = ("Ġ", "▁", "Ċ", "ĉ", "č", " ", "\n", "\t")
-"""How a piece begins that begins with white space, in byte-level vocabularies and others."""
 _ROWS_AT_ONCE = 256  # of logits, which have the size of the vocabulary
 
 
 @dataclass(frozen=True)
 class Text:
-    """One input: its tokens, and the half-open ranges of them whose probability is asked for."""
+    """One input: its tokens, and the half-open ranges of them whose probability is asked for.
+
+    `after` is the token that follows, where the text goes on and the model need not read more.
+    """
 
     ids: tuple[int, ...]
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
+    after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class Chunk:
     A prediction is read at one of U places, each a (row, place) of the tokens: the end of a word
     and the first piece of the next are read at the same one. There the model predicts `target`; -1
     stands for the end of a word, where only the boundary counts. `span` numbers the spans of all
-    texts, `starts` marks the first of a word that begins with a space, `ends` the end of one that
-    white space, or nothing, follows.
+    texts, `starts` gives the boundary before the first piece of a word, `ends` that at its end.
     """
 
     ids: Tensor  # [R, T] int64
@@ -72,8 +74,8 @@ class Chunk:
     at: Tensor  # [P] int64, the place of each prediction among the U
     target: Tensor  # [P] int64
     span: np.ndarray  # [P] int64
-    starts: np.ndarray  # [P] bool
-    ends: np.ndarray  # [P] bool
+    starts: np.ndarray  # [P] int64, which of the kinds of boundary; -1 for none
+    ends: np.ndarray  # [P] int64
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class Scorer:
     def __init__(self, model: Model, chunk_tokens: int = 2048) -> None:
         self.model = model
         self._chunk_tokens = chunk_tokens
-        self._boundary = _boundary(model.input_tokenizer) if model.head == "causal" else None
+        is_causal = model.head == "causal"
+        self._boundaries = boundaries_of(model.input_tokenizer) if is_causal else None
         self._known_marks: Tensor | None = None
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
@@ -114,14 +117,15 @@ class Scorer:
                 np.subtract.at(pieces[at], chunk.span[within], log_p[within])
                 np.subtract.at(words[at], chunk.span[within], log_p[within])
                 if boundary is not None:
-                    np.add.at(words[at], chunk.span[chunk.starts], boundary[chunk.starts])
-                    np.subtract.at(words[at], chunk.span[chunk.ends], boundary[chunk.ends])
+                    for add, kinds in ((np.add, chunk.starts), (np.subtract, chunk.ends)):
+                        (own,) = np.nonzero(kinds != NONE)
+                        add.at(words[at], chunk.span[own], boundary[own, kinds[own]])
         return [Surprisal(*each) for each in zip(words, pieces, strict=True)]
 
     def _predictions(
         self, chunk: Chunk, sets: Sequence[Heads], cut: Cut
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """For each set, ln P of the targets and of a boundary, [P] float64 each."""
+        """For each set, ln P of the targets, [P] float64, and of the boundaries, [P, kinds]."""
         if not any(sets):
             for _ in sets:
                 yield self._forward(chunk)
@@ -170,11 +174,11 @@ class Scorer:
     def _log_probabilities(
         self, logits: Tensor, chunk: Chunk
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The ln P of the P targets, and of a boundary at the U places."""
+        """The ln P of the P targets, and of the boundaries at the U places, [U, kinds]."""
         at, target = (each.to(logits.device) for each in (chunk.at, chunk.target.clamp(min=0)))
         found = np.empty(len(at))
         at_boundary = []
-        marks = None if self._boundary is None else self._marks(logits)
+        marks = None if self._boundaries is None else self._marks(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
             inside = (at >= start) & (at < start + len(rows))
@@ -187,19 +191,22 @@ class Scorer:
             found[inside.cpu().numpy()] = chosen.double().cpu().numpy()
             if marks is not None:
                 mass = (shares @ marks).log()
-                if (lost := mass.isneginf()).any():  # boundaries too improbable for float32
-                    mass[lost] = (rows - top)[lost][:, marks > 0].logsumexp(1)
-                at_boundary.append((mass - whole).double().cpu().numpy())
+                for kind, own_mass in enumerate(mass.T):  # views of it
+                    if (lost := own_mass.isneginf()).any():  # too improbable for float32
+                        pieces = marks[:, kind] > 0
+                        own_mass[lost] = (rows - top)[lost][:, pieces].logsumexp(1)
+                at_boundary.append((mass - whole[:, None]).double().cpu().numpy())
         return found, np.concatenate(at_boundary) if at_boundary else None
 
     def _marks(self, logits: Tensor) -> Tensor:
-        """For each column of logits 1 where its piece is a boundary, else 0."""
-        assert self._boundary is not None
+        """For each column of logits and kind of boundary 1 where its piece is one, else 0."""
+        assert self._boundaries is not None
         known = self._known_marks
         if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
-            known = torch.zeros(logits.shape[1], device=logits.device)
-            known[self._boundary[self._boundary < logits.shape[1]].to(logits.device)] = 1
-            self._known_marks = known
+            known = torch.zeros(logits.shape[1], KINDS)
+            for kind, ids in enumerate(self._boundaries.ids):
+                known[[id for id in ids if id < len(known)], kind] = 1
+            known = self._known_marks = known.to(logits.device)
         return known
 
     def _chunks(self, every: Iterable[_Row]) -> Iterator[Chunk]:
@@ -233,7 +240,7 @@ class Scorer:
             for at, (start, end) in numbered:
                 for token in range(start, end):
                     ids = (*text.ids[:token], *[mask] * (end - token), *text.ids[end:])
-                    point = _Point(token, text.ids[token], at, False, False)
+                    point = _Point(token, text.ids[token], at)
                     yield _Row(ids, text.segments, [point])
 
     def _points(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
@@ -241,18 +248,13 @@ class Scorer:
         start, end = span
         if start == 0:  # nothing stands before it
             return []
-        found = [_Point(token - 1, text.ids[token], at, False, False) for token in range(*span)]
-        if self._boundary is not None:
-            marked = self._boundary_ids
-            found[0] = _Point(start - 1, text.ids[start], at, text.ids[start] in marked, False)
-            if end == len(text.ids) or text.ids[end] in marked:
-                found.append(_Point(end - 1, -1, at, False, True))
+        found = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
+        if self._boundaries is not None:
+            begins, ends = (self._boundaries.at(text.ids, each, text.after) for each in span)
+            found[0] = _Point(start - 1, text.ids[start], at, starts=begins)
+            if ends != NONE:
+                found.append(_Point(end - 1, -1, at, ends=ends))
         return found
-
-    @cached_property
-    def _boundary_ids(self) -> frozenset[int]:
-        assert self._boundary is not None
-        return frozenset(self._boundary.tolist())
 
     def _chunk(self, rows: Sequence[_Row]) -> Chunk:
         longest = max(len(each.ids) for each in rows)
@@ -299,7 +301,7 @@ class Scorer:
         `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
         as they are: nothing is masked.
         """
-        rows = [_Row(each.ids, each.segments, [_Point(0, 0, 0, False, False)]) for each in texts]
+        rows = [_Row(each.ids, each.segments, [_Point(0, 0, 0)]) for each in texts]
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
@@ -371,8 +373,8 @@ class _Point:
     place: int
     target: int
     span: int
-    starts: bool
-    ends: bool
+    starts: int = NONE
+    ends: int = NONE
 
 
 @dataclass(frozen=True)
@@ -386,17 +388,3 @@ def _keep(
     seen: list[Tensor], values: Values, layer: Any, module: Any, given: Any, output: Tensor
 ) -> None:
     seen.append(values.by_head(layer, output))
-
-
-def _boundary(tokenizer: InputTokenizer) -> Tensor | None:
-    """The ids of the pieces that begin with white space, and of the end of a text.
-
-    None where a word after a space begins with no such piece: the vocabulary marks no spaces.
-    """
-    (pieces,) = tokenizer.following(["a"], [True])
-    if not isinstance(pieces, tuple) or not pieces[0].text.startswith(_MARKS):
-        return None
-    marked = {
-        id for piece, id in tokenizer.tokenizer.get_vocab().items() if piece.startswith(_MARKS)
-    }
-    return torch.tensor(sorted(marked | tokenizer.closing))

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import oracle_ablation
+import oracle_words
 import pytest
 import transformers
 from bank_rows import model_of
@@ -72,7 +73,7 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
     assert _ablate(bank, *heads, "--with", cut, "--controls", "0") == 0
     tokenizer = transformers.AutoTokenizer.from_pretrained(causal)
     model = transformers.AutoModelForCausalLM.from_pretrained(causal).eval()
-    pieces_of = {id: piece for piece, id in tokenizer.get_vocab().items()}
+    boundary = oracle_words.boundaries(tokenizer.backend_tokenizer, {"<|endoftext|>"})
     texts: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
     words = []
     for sequence, pieces, word in _rows(
@@ -86,13 +87,10 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         (tuple(ids), (0,) * len(ids), tuple(spans)) for ids, spans in texts.values()
     ]
 
-    def begins(id: int) -> bool:
-        return pieces_of[id][0] in "ĠĊĉč" or pieces_of[id] == "<|endoftext|>"
-
     for number, text in enumerate(sets, start=1):
         asked = [(int(each[0]) - 1, int(each[2]) - 1) for each in text.split(",")]
         cut_off = oracle_ablation.operated(model, asked, cut, plain)
-        expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, begins), strict=True))
+        expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, boundary), strict=True))
         found = dict(
             _rows(bank, f"select word, nats from ablated_surprisal where number = {number}")
         )
@@ -259,11 +257,7 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
     assert done.pairs["pairs.tsv"] == 2 and (done.sets, done.controls) == (1, 1)
     tokenizer = transformers.AutoTokenizer.from_pretrained(causal)
     model = transformers.AutoModelForCausalLM.from_pretrained(causal).eval()
-    pieces_of = {id: piece for piece, id in tokenizer.get_vocab().items()}
-
-    def begins(id: int) -> bool:
-        return pieces_of[id][0] in "ĠĊĉč" or pieces_of[id] == "<|endoftext|>"
-
+    boundary = oracle_words.boundaries(tokenizer.backend_tokenizer, {"<|endoftext|>"})
     for number, tried in enumerate((model, oracle_ablation.operated(model, [(1, 1)], "zero", []))):
         expected = []
         for text in (each for line in lines for each in line):
@@ -274,7 +268,7 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
                 spans.append((len(ids), len(ids) + len(own)))
                 ids += own
             one: oracle_ablation.Text = (tuple(ids), (0,) * len(ids), tuple(spans))
-            expected.append(np.nansum(oracle_ablation.causal(tried.double(), [one], begins)))
+            expected.append(np.nansum(oracle_ablation.causal(tried.double(), [one], boundary)))
         where = "minimal_pair where source = 'pairs.tsv' order by number"
         if number:
             where = "ablated_pair where source = 'pairs.tsv' and number = 1 order by pair"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import oracle_ablation
 import oracle_measures
+import oracle_words
 import pytest
 import tiny_models
 import torch
@@ -82,14 +83,17 @@ def _plain(texts: list[Text]) -> list[oracle_ablation.Text]:
 
 def _expected(model: Model, whole: Any, texts: list[Text]) -> list[float]:
     if model.head == "causal":
-        pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
-
-        def begins(id: int) -> bool:
-            return pieces[id][0] in "ĠĊĉč" or pieces[id] == "<|endoftext|>"
-
-        return oracle_ablation.causal(whole, _plain(texts), begins)
+        boundary = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})
+        return oracle_ablation.causal(whole, _plain(texts), boundary)
     assert model.masked_lm is not None
     return oracle_ablation.masked(whole, _plain(texts), model.masked_lm.mask)
+
+
+def _begins(model: Model) -> list[int]:
+    """What begins with white space, or ends the text."""
+    found = oracle_words.boundaries(model.input_tokenizer.tokenizer, {"<|endoftext|>"})([], 0)
+    assert found is not None
+    return [*found]
 
 
 def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
@@ -187,11 +191,10 @@ def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
     model, texts = made("Llama")
     (found,) = Scorer(model).score(texts[:1])
     ids, segments = texts[0].ids, texts[0].segments
-    pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
+    begins = _begins(model)
     rows = oracle_ablation.logits(model.whole, ids, segments).softmax(-1)
 
     def at_boundary(at: int) -> float:
-        begins = [id for id, piece in pieces.items() if piece[0] in "ĠĊĉč<" and piece != "<"]
         return math.log(sum(float(rows[at][id]) for id in begins))
 
     first = texts[0].spans[0][1] - 1
@@ -202,8 +205,7 @@ def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
 def test_boundaries_too_improbable_for_float32(made: Made) -> None:
     """Surprisals are finite where no share of the probability is left for what begins a word."""
     model, texts = made("Llama")
-    pieces = {id: piece for piece, id in model.input_tokenizer.tokenizer.get_vocab().items()}
-    begins = [id for id, piece in pieces.items() if piece[0] in "ĠĊĉč" or piece == "<|endoftext|>"]
+    begins = _begins(model)
     last, least = model.whole.get_output_embeddings(), 0.0
     with torch.no_grad():
         last.weight *= 200

@@ -113,9 +113,15 @@ def logits(model: Any, ids: Sequence[int], segments: Sequence[int]) -> torch.Ten
 
 
 def causal(
-    model: Any, texts: list[Text], boundary: Callable[[int], bool] | None = None
+    model: Any,
+    texts: list[Text],
+    boundary: Callable[[Sequence[int], int], Sequence[int] | None] | None = None,
 ) -> list[float]:
-    """Surprisals of all spans; NaN for one at the start. `boundary` says which ids begin a word."""
+    """Surprisals of all spans; NaN for one at the start.
+
+    `boundary` says of ids and a place in them which ids might end there what stands before; None
+    for none.
+    """
     found = []
     for ids, segments, spans in texts:
         probabilities = logits(model, ids, segments).softmax(-1)
@@ -127,14 +133,11 @@ def causal(
             for at in range(start, end):
                 p *= float(probabilities[at - 1][ids[at]])
             if boundary is not None:
-
-                def at_boundary(at: int, rows: Any = probabilities) -> float:
-                    return sum(float(each) for id, each in enumerate(rows[at - 1]) if boundary(id))
-
-                if boundary(ids[start]):
-                    p /= at_boundary(start)
-                if end == len(ids) or boundary(ids[end]):
-                    p *= at_boundary(end)
+                before, after = boundary(ids, start), boundary(ids, end)
+                if before is not None:
+                    p /= float(probabilities[start - 1][list(before)].sum())
+                if after is not None:
+                    p *= float(probabilities[end - 1][list(after)].sum())
             found.append(-math.log(p))
     return found
 

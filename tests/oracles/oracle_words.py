@@ -7,7 +7,8 @@ prediction at a time in float64, without hooks.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,13 @@ class Read:
 
     model: Any
     mask: int | None
-    begins: set[int]
+    boundary: Callable[[Sequence[int], int], Sequence[int] | None]
     texts: list[oracle_ablation.Text] = field(default_factory=list)
     words: list[list[int]] = field(default_factory=list)
 
     def only(self, words: Collection[int]) -> Read:
         """The same with the inputs that begin with one of these words."""
-        found = Read(self.model, self.mask, self.begins)
+        found = Read(self.model, self.mask, self.boundary)
         at = 0
         for each in self.texts:
             own = self.words[at : at + len(each[2])]
@@ -50,7 +51,7 @@ class Read:
         if self.mask is not None:
             values = oracle_ablation.masked(model, self.texts, self.mask)
         else:
-            values = oracle_ablation.causal(model, self.texts, self.begins.__contains__)
+            values = oracle_ablation.causal(model, self.texts, self.boundary)
         found: Nats = {}
         for words, value in zip(self.words, values, strict=True):
             found |= dict.fromkeys(words) | {words[0]: None if math.isnan(value) else value}
@@ -78,10 +79,9 @@ def read(
         kind = "MaskedLM" if is_masked else "CausalLM"
         of = getattr(transformers, f"AutoModelFor{kind}")
         model = of.from_pretrained(folder, attn_implementation="eager").eval()
-    begins = {id for piece, id in vocabulary.items() if piece[0] in "ĠĊĉč▁ "}
-    begins |= {vocabulary[each] for each in ("<|endoftext|>",) if each in vocabulary}
     mask = vocabulary.get("[MASK]", vocabulary.get("<mask>"))
-    found = Read(model, mask if is_masked else None, begins)
+    boundary = boundaries(tokenizer.tokenizer, {"<|endoftext|>", "</s>", "<|im_end|>"})
+    found = Read(model, mask if is_masked else None, boundary)
     corpus = text.read(source, written=written)
     for positions, ids in passes.layouts(tokenizer, corpus, context, shares=shares):
         before = [] if bos is None else [vocabulary[bos]]
@@ -94,3 +94,41 @@ def read(
         whole = (*before, *ids)
         found.texts.append((whole, (0,) * len(whole), tuple(spans)))
     return found
+
+
+def boundaries(
+    tokenizer: Any, ends: Collection[str]
+) -> Callable[[Sequence[int], int], Sequence[int] | None]:
+    """What might stand at a place of some ids and end what is before, by how the tokenizer decodes.
+
+    `ends` are the tokens that end a text, where the vocabulary has them.
+    """
+    special = {id for id, each in tokenizer.get_added_tokens_decoder().items() if each.special}
+    ids_of_ends = {tokenizer.token_to_id(each) for each in ends} - {None}
+    letter = tokenizer.token_to_id("a")
+    spaces, before_letters, before_marks = [], [], []
+    for id in range(tokenizer.get_vocab_size()):
+        text = tokenizer.decode([letter, id], skip_special_tokens=False)[1:2]
+        is_text = id not in special and text != "\ufffd"
+        if id in ids_of_ends or (is_text and text.isspace()):
+            spaces.append(id)
+        if id in special or (is_text and not is_of_word(text)):
+            before_letters.append(id)
+        if id in special or (is_text and (text.isspace() or is_of_word(text))):
+            before_marks.append(id)
+
+    def boundary(ids: Sequence[int], place: int) -> Sequence[int] | None:
+        if place == len(ids) or ids[place] in spaces:
+            return spaces
+        if ids[place - 1] in special:
+            return None
+        before = tokenizer.decode(list(ids[:place]), skip_special_tokens=False)[-1]
+        others = before_letters if is_of_word(before) else before_marks
+        return others if before != "\ufffd" and ids[place] in others else None
+
+    return boundary
+
+
+def is_of_word(text: str) -> bool:
+    """Whether a character is a letter, an accent or a digit."""
+    return unicodedata.category(text)[0] in ("L", "M", "N")
