@@ -8,7 +8,7 @@
 -- formula: first = the same for the first word that is set apart (run.first_word)
 -- formula: chance of a target = mean over inputs of |T| / n, or of a causal model 1/n Σ_i |{j ∈ T : j ≤ i}| / i
 -- formula: in a run of norms α(i, j) is a length; cls, sep, punctuation, other and first are divided by Σ_i Σ_j α(i, j)
---   in place of n
+--   in place of n, and i and j are then not both a first word that is set apart
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
 -- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is only .
@@ -19,7 +19,8 @@
 -- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
 --   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
 -- note: a run of norms (run.measure) is judged by the share of all lengths of an input; sep_to_sep and other_to_sep are
---   null there.
+--   null there. What a first word that is set apart keeps of itself is left out: with the residual connection it can be a
+--   hundred times as long as all else (massive activations, Sun et al. 2024).
 -- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it the chances are those of full sight.
 -- note: what no input has is null: cls and sep of a model without them, first of all but causal models with nothing
 --   before the text.
@@ -56,7 +57,7 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-per_sequence as (
+summed as (
     select
         input.*,
         attention_map.layer,
@@ -65,11 +66,26 @@ per_sequence as (
         attention_map.to_sep as sep,
         attention_map.to_punctuation as punctuation,
         attention_map.to_other as other,
-        weight_on(attention_map.received, input.first_word) as first,
-        case when input.is_share then attention_map.sep_to_sep end as sep_to_sep,
-        case when input.is_share then input.positions else weight_total(attention_map.received) end as total
+        attention_map.received,
+        -- It sees nothing but itself, so that this is the largest weight that it has, too.
+        case
+            when input.is_share or input.n_first = 0 then cast(0 as double)
+            else weight_on(attention_map.largest_weights, input.first_word)
+        end as own_of_first,
+        case when input.is_share then attention_map.sep_to_sep end as sep_to_sep
     from attention_map
     inner join input on input.sequence = attention_map.sequence
+),
+
+per_sequence as (
+    select
+        summed.*,
+        weight_on(summed.received, summed.first_word) - summed.own_of_first as first,
+        case
+            when summed.is_share then summed.positions
+            else weight_total(summed.received) - summed.own_of_first
+        end as total
+    from summed
 )
 
 select
