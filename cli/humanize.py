@@ -33,6 +33,18 @@ def size(count: float) -> str:
     raise AssertionError
 
 
+def without_surprisal_lines(first: int, sharing: int) -> list[str]:
+    """How many words were read and have no surprisal, and why."""
+    return [
+        f"{counted(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
+        for count, why in (
+            (first, "nothing stands before the first one of an input"),
+            (sharing, "of words that share a position only one has it"),
+        )
+        if count
+    ]
+
+
 def unknown_lines(words: int, unknown: int | None) -> list[str]:
     """How many words have a piece that the vocabulary lacks (None: not counted), and a warning."""
     if unknown is None:

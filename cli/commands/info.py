@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import counted, of_measure, reading_lines, size, unknown_lines
+from attnbank.cli.humanize import (
+    counted,
+    of_measure,
+    reading_lines,
+    size,
+    unknown_lines,
+    without_surprisal_lines,
+)
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.sql.bank.paths import shown_path
@@ -149,7 +156,8 @@ def _run(row: dict[str, Any]) -> list[str]:
         *unknown_lines(row["words"], row["unknown_words"]),
         *tokens.get(row["multiword"], []),
         *reading_lines(row),
-        *([f"surprisal of {row['surprisals']:,} words"] if row["surprisals"] else []),
+        *([f"surprisal of {counted(row['surprisals'], 'word')}"] if row["surprisals"] else []),
+        *without_surprisal_lines(row["first_words"], row["sharing_words"]),
         *([f"ablations {listed(map(shown, row['ablations']))}"] if row["ablations"] else []),
         *([] if (row["reading"] or 1) >= READING else [_OLD_READING]),
         f"started {row['started']} UTC, {end}",

@@ -14,7 +14,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import counted, duration, of_measure, reading_lines, size, unknown_lines
+from attnbank.cli.humanize import (
+    counted,
+    duration,
+    of_measure,
+    reading_lines,
+    size,
+    unknown_lines,
+    without_surprisal_lines,
+)
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -45,6 +53,7 @@ from attnbank.ingest.options import (
 )
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
+from attnbank.sql.suggest import listed
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
@@ -220,10 +229,20 @@ def print_measured(done: Measured) -> None:
         if done.controls:
             told[-1] += f" and {done.controls:,} random ones"
     notify(f"Measured {done.run}: {', '.join(told)}")
+    for line in without_surprisal_lines(done.first_words, done.sharing_words):
+        notify(line)
+    if done.ends:
+        notify(f"a text ends with {listed(done.ends)}")
     if done.unasked:
         notify(
             f"{counted(done.unasked, 'pair')} could not be asked for: nothing stands before the"
             " verb, or the text is too long"
+        )
+    if done.outdated:
+        notify(
+            f"warning: the words had other surprisals before, beside which {listed(done.outdated)}"
+            f" {'was' if len(done.outdated) == 1 else 'were'} measured: measure"
+            f" {'it' if len(done.outdated) == 1 else 'them'} anew (attnbank ablate ... --replace)"
         )
 
 

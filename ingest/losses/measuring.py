@@ -47,6 +47,8 @@ AGREEMENT = "agreement"
 _KEPT = "what was measured before is unchanged"
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
+_SAME_NATS = 0.05
+"""By how much the surprisal of a word may differ from one device and batch to another."""
 _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
 
@@ -54,17 +56,24 @@ _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 class Measured:
     """What was measured: of the run, so many words and pairs, without so many sets of heads.
 
-    `is_new` is false where the bank had all of it. `unasked` counts the pairs that the model cannot
-    be asked for (a verb with nothing before it).
+    `words` have a surprisal; `first_words` have none because nothing stands before them, and
+    `sharing_words` because another word of their position has it. `is_new` is false where the bank
+    had all of it. `unasked` counts the pairs that the model cannot be asked for (a verb with
+    nothing before it). `outdated` are ablations beside surprisals that are others now. `ends` are
+    the tokens that end a text, of a causal model whose vocabulary marks spaces.
     """
 
     run: str
     words: int = 0
+    first_words: int = 0
+    sharing_words: int = 0
     sets: int = 0
     controls: int = 0
     pairs: dict[str, int] = field(default_factory=dict)
     unasked: int = 0
     is_new: bool = True
+    outdated: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
 
 
 OnEstimate = Callable[[float, int, int], None]
@@ -175,7 +184,8 @@ class _Work:
             sources = self._left(read, len(sets), replace=replace)
             begun = not replace and self._begun(name)
             if begun and not sources and self._is_finished(name):
-                done.words, done.is_new = self._counted("surprisal"), False
+                done.words, done.first_words, done.sharing_words = self._counted()
+                done.is_new = False
                 done.pairs = {each: len(pairs) for each, pairs in read.items()}
                 return done
             self.kept = len(self._had())
@@ -203,7 +213,10 @@ class _Work:
                         " stopped.",
                     ) from error
             self._finish(provenance.now())
-            done.words = self._counted("surprisal")
+            done.words, done.first_words, done.sharing_words = self._counted()
+            done.ends = self.scorer.ends
+            if replace and name is None:
+                done.outdated = self._outdated()
             done.pairs = {each: len(pairs) for each, pairs in read.items()}
             return done
 
@@ -298,10 +311,24 @@ class _Work:
 
     # What the bank has.
 
-    def _counted(self, table: str) -> int:
-        found = f"select count(*) from {table} where run = ?"
-        ((count,),) = self.connection.execute(found, [self.row["id"]]).fetchall()
-        return int(count)
+    def _counted(self) -> tuple[int, int, int]:
+        """How many words of the run have a surprisal; how many have none, as in Measured."""
+        (row,) = rows_by_name(
+            self.connection.execute(
+                registry.statement("losses/words_measured"), {"run": self.row["id"]}
+            )
+        )
+        return row["words"], row["first_words"], row["sharing_words"]
+
+    def _outdated(self) -> list[str]:
+        """The ablations of the run, if the whole model made something else of its words before."""
+        ((names,),) = self.connection.execute(
+            "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
+            " where run = $run and exists (from surprisal inner join replaced using (word)"
+            " where run = $run and abs(surprisal.nats - replaced.nats) > $most)",
+            {"run": self.row["id"], "most": _SAME_NATS},
+        ).fetchall()
+        return list(names)
 
     def _check_same(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
         """Raise CallError where the bank has an ablation of that name that is another one."""
@@ -332,7 +359,7 @@ class _Work:
 
     def _begun(self, name: str | None) -> bool:
         if name is None:
-            return self._counted("surprisal") > 0
+            return any(self._counted())
         found = "select count(*) from ablation_set where run = ? and ablation = ?"
         ((count,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
         return bool(count)
@@ -354,6 +381,11 @@ class _Work:
         own = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
+                self.connection.execute(
+                    "create temporary table replaced as select word, nats from surprisal"
+                    " where run = ?",
+                    own,
+                )
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
                     self.connection.execute(f"delete from {table} where run = ?", own)
             else:
@@ -407,7 +439,7 @@ class _Work:
         self.scorer.means = [each / tokens for each in sums]
 
     def _words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known, had = self._words_of("surprisal"), self._had()
+        known, had = self._nats(), self._had()
         rows = _Rows()
         total, batches = self._batches()
         progress = Counter(self.on_progress, "scoring")
@@ -449,6 +481,11 @@ class _Work:
         """The words that the bank has, with all of the sets."""
         return self._words_of("surprisal" if self.ablation is None else "ablated_surprisal")
 
+    def _nats(self) -> dict[int, float]:
+        """What the bank has of the words of the whole model; NaN for none."""
+        found = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
+        return dict(self.connection.execute(found, [self.row["id"]]).fetchall())
+
     def _words_of(self, table: str) -> set[int]:
         own = "" if table == "surprisal" else " and ablation = ? and number = 1"
         given = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
@@ -462,9 +499,16 @@ class _Work:
         return self.scorer.score(texts, [{}, *sets], cut)
 
     def _add(
-        self, rows: _Rows, inputs: Sequence[Input], found: Sequence[Surprisal], known: set[int]
+        self,
+        rows: _Rows,
+        inputs: Sequence[Input],
+        found: Sequence[Surprisal],
+        known: dict[int, float],
     ) -> None:
-        """Put the words of inputs among the rows: those of the whole model where they are new."""
+        """Put the words of inputs among the rows: those of the whole model where they are new.
+
+        Raises CallError where the whole model makes something else of a word than is `known`.
+        """
         words: list[int] = []
         place: list[int] = []  # of the span of each word; -1 for one that shares another's
         shared: list[int] = []
@@ -483,9 +527,18 @@ class _Work:
         word, places = np.array(words, np.int32), np.array(place)
         run = np.full(len(word), self.row["id"], np.int32)
         is_new = np.array([each not in known for each in words], bool)
+        nats = _at(found[0].words, places)
+        before = np.array([known.get(each, np.nan) for each in words])
+        if (differ := np.abs(nats - before) > _SAME_NATS).any():
+            raise CallError(
+                f"The surprisals of {self.row['name']} in the bank are of another version of"
+                f" attnbank: {before[differ][0]:.3f} nats for a word, now {nats[differ][0]:.3f}.",
+                "Measure them anew first, with the same options: attnbank surprisal"
+                f" {self.row['name']} --replace",
+            )
         columns = {
-            "nats": _of_words(found[0].words, places),
-            "nats_of_pieces": _of_words(found[0].pieces, places),
+            "nats": _nullable(nats),
+            "nats_of_pieces": _nullable(_at(found[0].pieces, places)),
         }
         if is_new.any():
             rows.surprisal.append(
@@ -493,7 +546,7 @@ class _Work:
                     {"run": run, "word": word, **columns, "words": np.array(shared, np.int16)}
                 ).filter(pa.array(is_new))
             )
-            known.update(words)
+            known.update(zip(words, nats.tolist(), strict=True))
         if self.ablation is None:
             return
         for number, each_set in enumerate(found[1:], start=1):
@@ -504,7 +557,7 @@ class _Work:
                         "ablation": pa.repeat(self.ablation, len(word)),
                         "number": np.full(len(word), number, np.int32),
                         "word": word,
-                        "nats": _of_words(each_set.words, places),
+                        "nats": _nullable(_at(each_set.words, places)),
                     }
                 )
             )
@@ -696,12 +749,11 @@ def _text(read: Input) -> Text:
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
-def _of_words(nats: np.ndarray, places: np.ndarray) -> pa.Array:
-    """The values at the places; null where one is -1, or NaN."""
-    found = (
-        np.where(places >= 0, nats[places], np.nan) if len(nats) else np.full(len(places), np.nan)
-    )
-    return _nullable(found)
+def _at(nats: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The values at the places; NaN where one is -1."""
+    if not len(nats):
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, nats[places], np.nan)
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

@@ -100,6 +100,13 @@ class Scorer:
         self._known_marks: Tensor | None = None
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
+    @property
+    def ends(self) -> list[str]:
+        """The tokens that count as the end of a text; none where no word has an end."""
+        tokenizer = self.model.input_tokenizer
+        ids = () if self._boundaries is None else sorted(tokenizer.closing)
+        return [str(tokenizer.tokenizer.id_to_token(id)) for id in ids]
+
     def score(
         self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: Cut = "zero"
     ) -> list[Surprisal]:

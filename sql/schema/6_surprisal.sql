@@ -11,8 +11,8 @@ create table surprisal (
 comment on table surprisal is 'How improbable the model of a run finds each word in what it read: one row per word of its inputs. Filled by: attnbank surprisal RUN.';
 comment on column surprisal.run is 'run.id of the run whose inputs they are.';
 comment on column surprisal.word is 'word.id of the word.';
-comment on column surprisal.nats is 'Surprisal: minus the natural logarithm of the word''s probability, its pieces summed, the spaces around it corrected as in Pimentel and Meister (2024) where the vocabulary has them. Of a causal model after what stands before it; of a masked model in its whole input (pseudo-log-likelihood, Salazar et al. 2020), later pieces of the word masked too (Kauf and Ivanova 2023). Null for a word with nothing before it, and for the second and later of words that share a position.';
-comment on column surprisal.nats_of_pieces is 'The same without that correction: the sum over its pieces.';
+comment on column surprisal.nats is 'Surprisal: minus the natural logarithm of the word''s probability, its pieces summed. Of a causal model whose vocabulary marks spaces also that it ends there, and not that the word before it does: before white space, or nothing, with any piece that begins with white space or the tokenizer''s end of a text (Pimentel and Meister 2024), before a mark with any that begins with no letter or digit (docs/how-to/turn-heads-off.md). Of a causal model after what stands before it; of a masked model in its whole input (pseudo-log-likelihood, Salazar et al. 2020), later pieces of the word masked too (Kauf and Ivanova 2023). Null for a word with nothing before it, and for the second and later of words that share a position.';
+comment on column surprisal.nats_of_pieces is 'The same without those ends: the sum over its pieces.';
 comment on column surprisal.words is 'How many words share its position, and so the surprisal of the first of them.';
 
 create table ablation_set (

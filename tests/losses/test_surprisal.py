@@ -50,10 +50,10 @@ def test_again_nothing_is_measured_unless_anew(
     assert "Measured press/tiny-gpt2" in capsys.readouterr().err
     before = _measured(bank)
     with duckdb.connect(str(bank)) as connection:
-        connection.execute("update surprisal set nats = 1")
+        connection.execute("update surprisal set nats_of_pieces = 1")
     assert run(command) == 0
     assert "nothing was measured" in capsys.readouterr().err
-    assert {nats for nats, _ in _measured(bank).values()} == {1}
+    assert _rows(bank, "select distinct nats_of_pieces from surprisal") == [(1,)]
     with duckdb.connect(str(bank)) as connection:  # as if it had been stopped
         connection.execute("delete from surprisal where word > 10")
     assert run(command) == 0
@@ -134,3 +134,53 @@ def test_classes_are_means_of_words(causal: Path, sample: Path, tmp_path: Path) 
         assert row["n"] == len(own)
         if own:
             assert row["surprisal"] == pytest.approx(sum(own) / len(own))
+
+
+def test_words_without_a_surprisal_are_told(
+    causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """First words have none, and of two words that share a position one."""
+    bank = _fill(tmp_path / "b.duckdb", sample / "conversations.conllu", causal, edges="share")
+    capsys.readouterr()
+    assert run(["-b", str(bank), "surprisal", "--model", str(causal)]) == 0
+    measured = [words for _, words in _measured(bank).values()]
+    known = sum(nats is not None for nats, _ in _measured(bank).values())
+    first = sum(nats is None and words == 1 for nats, words in _measured(bank).values())
+    sharing = len(measured) - known - first
+    assert sharing >= 3 and first > 10
+    told = capsys.readouterr().err
+    assert f"Measured conversations/tiny-gpt2/share: {known:,} words\n" in told
+    assert "a text ends with <|endoftext|>\n" in told
+    lines = (
+        f"{first} words have no surprisal: nothing stands before the first one of an input",
+        f"{sharing} words have no surprisal: of words that share a position only one has it",
+    )
+    assert all(f"{each}\n" in told for each in lines)
+    assert run(["-b", str(bank), "info"]) == 0
+    told = capsys.readouterr().out
+    assert f"surprisal of {known:,} words\n" in told and all(each in told for each in lines)
+    with open_bank(bank) as opened:
+        (row,) = opened.query("surprisal_by_class", classification="all").to_dicts()
+    assert (row["n"], row["missing"]) == (known, first + sharing)
+
+
+@pytest.mark.slow
+def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
+    causal: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = _fill(tmp_path / "b.duckdb", sample / "press.conllu", causal, limit=3)
+    model = ["--model", str(causal)]
+    command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
+    assert run(command) == 0
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("update surprisal set nats = nats + 0.5 where word % 3 = 0")
+    capsys.readouterr()
+    assert run([*command[:3], "b", *command[4:]]) == 2
+    told = capsys.readouterr().err
+    assert "are of another version of attnbank" in told and "--replace" in told
+    assert run(["-b", str(bank), "surprisal", "--replace", *model]) == 0
+    told = capsys.readouterr().err
+    assert "warning: the words had other surprisals before, beside which a was measured" in told
+    assert run(["-b", str(bank), "surprisal", "--replace", *model]) == 0
+    assert "warning" not in capsys.readouterr().err
+    assert run([*command[:3], "b", *command[4:]]) == 0

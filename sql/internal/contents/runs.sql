@@ -37,7 +37,11 @@ unspelled as (
 ),
 
 measured as (
-    select surprisal.run, count(*) as words
+    select
+        surprisal.run,
+        count(surprisal.nats) as words,
+        count(*) filter (where surprisal.nats is null and surprisal.words = 1) as first_words,
+        count(*) filter (where surprisal.nats is null and surprisal.words > 1) as sharing_words
     from surprisal
     group by surprisal.run
 ),
@@ -111,6 +115,8 @@ select
     run.heads,
     run.misspelled_words,
     cast(coalesce(measured.words, 0) as bigint) as surprisals,
+    cast(coalesce(measured.first_words, 0) as bigint) as first_words,
+    cast(coalesce(measured.sharing_words, 0) as bigint) as sharing_words,
     coalesce(disabled.ablations, []) as ablations
 from run
 inner join model on model.id = run.model
