@@ -1,13 +1,15 @@
 """Measures of attention other than its weights: one matrix a map, between positions.
 
 norms: the length of what a head moves from one position to another (Kobayashi et al. 2020).
-residual-norms: the same for a whole layer, with its residual connection and layer norm (2021).
+residual-norms: the same for a whole layer, with its residual connection, and with its layer norm
+where that comes after it (2021).
 rollout: attention multiplied through the layers below (Abnar and Zuidema 2020).
 value-zeroing: how much a layer's output at one position changes when another has no values
 (Mohebbi et al. 2023).
 
-To a position of several tokens, what moves from each is added up before it is measured; from one,
-it is averaged over its tokens, or that of its first one (as weights are, section 4.1 of the paper).
+To a position of several tokens, what moves from each is added up before it is measured, or their
+values are zeroed together; from one, it is averaged over its tokens, or that of its first one (as
+weights are, section 4.1 of the paper).
 In shapes, B is the number of inputs, H of heads, T of tokens, P of positions, padding included.
 """
 

@@ -67,8 +67,15 @@ class Panel:
         return self.name if self.mean_of else f"head {self.name}"
 
     def largest(self, measure: str) -> float:
-        """Return what is drawn as strongest: 1, or the largest there is where norms are drawn."""
-        found = self.weights["weight"].max() if measure.endswith("norms") else None
+        """Return what is drawn as strongest: 1, or the largest there is where norms are drawn.
+
+        What a special token, or a first word that is set apart, keeps of itself is no measure: it
+        can be a hundred times as long as all else.
+        """
+        special = self.words.filter("is_special")["position"]
+        start, end = pl.col("from_position"), pl.col("to_position")
+        own = (start == end) & start.is_in(special.to_list())
+        found = self.weights.filter(~own)["weight"].max() if measure.endswith("norms") else None
         return float(found) if isinstance(found, float) and found > 0 else 1.0
 
 

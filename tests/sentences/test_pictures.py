@@ -11,10 +11,12 @@ from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
+from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError
@@ -301,3 +303,14 @@ def test_a_page_reads_nothing_else(shown_bank: Path) -> None:
 
 def _plain(element: ET.Element) -> str:
     return "".join(element.itertext()).translate(ISOLATES).strip()
+
+
+def test_no_picture_of_norms_is_scaled_by_what_a_first_word_keeps_of_itself() -> None:
+    """In a decoder's residual stream that is a hundred times as long as all else."""
+    words = pl.DataFrame({"position": [0, 1], "is_special": [True, False]})
+    lines = [(0, 0, 22055.0), (1, 0, 12.0), (1, 1, 150.0)]
+    weights = pl.DataFrame(lines, ["from_position", "to_position", "weight"], orient="row")
+    none = pl.DataFrame()
+    panel = Panel("a", 13, 1, words, weights, none, none)
+    assert panel.largest("residual-norms") == 150
+    assert panel.largest("weights") == 1
