@@ -234,7 +234,7 @@ class IngestOptions:
     measure: Measure = _of_result(
         "weights",
         "What is kept of attention: its weights; norms, the lengths of the weighted value vectors"
-        " (Kobayashi et al. 2020); of whole layers residual-norms (with the residual connection, and"
+        " (Kobayashi et al. 2020); of whole layers residual-norms (with the residual connection and"
         " the layer norm if it comes after that, 2021), rollout (Abnar and Zuidema 2020; --unit"
         " token), or value-zeroing (Mohebbi et al. 2023; a pass for each word, so take a sample:"
         " --limit).",
