@@ -52,6 +52,7 @@ LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
 _REMEDIES = {
     "unpaired": "Segments of a pair come from one document: use another --context.",
     "no-pieces": "Use a tokenizer that knows this script: another --model.",
+    "not-placed": "Leave --edges share out: words are then read one by one, without offsets.",
     "not-normalised": "Use another model: the attention of this one is not a distribution.",
     "too-long": "Give a larger --max-tokens, or --context document, which cuts what is longer.",
 }

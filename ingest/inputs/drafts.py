@@ -6,12 +6,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.models.tokenizer import Encoded, InputTokenizer, InText, Piece, Unalignable
+from attnbank.ingest.inputs.spelling import misspelled
+from attnbank.ingest.models.tokenizer import (
+    Encoded,
+    InputTokenizer,
+    InText,
+    Piece,
+    Unalignable,
+    Unplaced,
+)
 from attnbank.ingest.options import Edges, Multiword, Unit
 from attnbank.sql import registry
 
@@ -166,7 +175,7 @@ def tokenised(
                 follows[at] = space
             document, space = row[1], own[-1].space_after if own else space
         if edges == "share":
-            read = _by_text(input_tokenizer, spans, in_text, follows)
+            read = _by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
             read = _one_by_one(input_tokenizer, spans, alone, follows)
         for row, each in zip(rows, read, strict=True):
@@ -210,11 +219,51 @@ def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tu
     """The words of a sentence, each with whether the tokenizer reads it otherwise in the text."""
     if isinstance(alone, Unalignable):
         return spans
-    own, others, joins = _by_word(alone), _by_word(in_text.pieces), in_text.joins
-    return tuple(
-        span._replace(joined=int(own[at] != others[at] or at in joins or at - 1 in joins))
-        for at, span in enumerate(spans)
-    )
+    in_text = _placed(in_text, alone)
+    own = _by_word(alone)
+    if _is_placed(*_united(spans, in_text, 0, alone)):
+        others, joins = _by_word(in_text.pieces), in_text.joins
+        same = {
+            at for at in own if own[at] == others[at] and at not in joins and at - 1 not in joins
+        }
+    else:
+        same = _in_order(alone, in_text.pieces)
+    return tuple(span._replace(joined=int(at not in same)) for at, span in enumerate(spans))
+
+
+def _placed(in_text: InText, alone: _Pieces) -> InText:
+    """What is read whole, with the words that its pieces are of.
+
+    The tokenizer's offsets say so, and some are broken (huggingface/tokenizers 1688). Where the
+    pieces are those of the words one by one, nobody needs them.
+    """
+    if isinstance(alone, Unalignable) or _ids(alone) != _ids(in_text.pieces):
+        return in_text
+    return InText([*alone], set())
+
+
+def _is_placed(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
+    """Whether the pieces spell the words that they are said to be of."""
+    if isinstance(pieces, Unalignable):
+        return False
+    texts: dict[int, list[str]] = defaultdict(list)
+    for _, text, word in pieces:
+        texts[word].append(text)
+    return not misspelled([each.text for each in spans], [tuple(each) for each in texts.values()])
+
+
+def _in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
+    """The words whose own pieces are all among those of the text, in the longest common order."""
+    own = [*alone]
+    blocks = SequenceMatcher(None, _ids(own), _ids(in_text), autojunk=False).get_matching_blocks()
+    common = {at for block in blocks for at in range(block.a, block.a + block.size)}
+    return {each.word for each in own} - {
+        each.word for at, each in enumerate(own) if at not in common
+    }
+
+
+def _ids(pieces: Iterable[Piece]) -> list[int]:
+    return [each.id for each in pieces]
 
 
 def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
@@ -244,6 +293,7 @@ def _one_by_one(
 def _by_text(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
+    alone: Sequence[_Pieces],
     in_text: Sequence[InText],
     follows: Mapping[int, bool],
 ) -> Iterator[_Read]:
@@ -254,19 +304,24 @@ def _by_text(
         [reading.spaced if each else reading.joined for each in follows.values()],
     )
     following = dict(zip(follows, after, strict=True))
-    for at, (own, first) in enumerate(zip(spans, in_text, strict=True)):
-        opening_spans, opening = _united(own, first, 0)
+    cut = _one_by_one(input_tokenizer, spans, alone, follows)
+    for at, (own, first, one_by_one) in enumerate(zip(spans, in_text, cut, strict=True)):
+        opening_spans, opening = _united(own, first, 0, one_by_one[1])
         if at in following:
-            further, pieces = _united(own, following[at], len(opening_spans))
+            further, pieces = _united(own, following[at], len(opening_spans), one_by_one[2])
             yield opening_spans + further, opening, pieces
         else:
             yield opening_spans, opening, opening
 
 
 def _united(
-    spans: tuple[Span, ...], in_text: InText, begin: int
+    spans: tuple[Span, ...], in_text: InText, begin: int, alone: _Pieces
 ) -> tuple[tuple[Span, ...], _Pieces]:
-    """The spans that pieces make of words, and the pieces; they number the spans from `begin`."""
+    """The spans that pieces make of words, and the pieces; they number the spans from `begin`.
+
+    `alone` are the pieces of the words one by one.
+    """
+    in_text = _placed(in_text, alone)
     found: list[Span] = []
     owner: list[int] = []
     for at, span in enumerate(spans):
@@ -279,7 +334,8 @@ def _united(
     pieces = tuple(Piece(id, text, owner[word]) for id, text, word in in_text.pieces)
     if without_piece := set(owner) - {each.word for each in pieces}:
         first = min(without_piece) - begin
-        return tuple(found), Unalignable(first, found[first].text)
+        of = Unalignable if isinstance(alone, Unalignable) else Unplaced
+        return tuple(found), of(first, found[first].text)
     return tuple(found), pieces
 
 
@@ -290,8 +346,9 @@ def _sentence(
     sentence = TokenisedSentence(id, document, document_index, index, name, place, spans)
     if not spans:
         return replace(sentence, fault=sentence.skip("empty", "the sentence has no words"))
-    if isinstance(opening, Unalignable):
-        return replace(sentence, fault=sentence.skip("no-pieces", str(opening)))
-    if isinstance(following, Unalignable):
-        return replace(sentence, fault=sentence.skip("no-pieces", str(following)))
+    for each in (opening, following):
+        if isinstance(each, Unalignable):
+            reason = "not-placed" if isinstance(each, Unplaced) else "no-pieces"
+            return replace(sentence, fault=sentence.skip(reason, str(each)))
+    assert not isinstance(opening, Unalignable) and not isinstance(following, Unalignable)
     return replace(sentence, opening=opening, following=following)

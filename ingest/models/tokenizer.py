@@ -96,6 +96,13 @@ class Unalignable:
         return f"word {self.index + 1} ({self.form!r}) yields no piece"
 
 
+class Unplaced(Unalignable):
+    """A word that yields pieces by itself, but none of its text is said to be of it."""
+
+    def __str__(self) -> str:
+        return f"the tokenizer's offsets give no piece to word {self.index + 1} ({self.form!r})"
+
+
 @dataclass(frozen=True)
 class InputTokenizer:
     """A tokenizer, the roles of its special tokens, and how it reads words."""

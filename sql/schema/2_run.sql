@@ -123,7 +123,7 @@ comment on column skipped.batch is 'sequence.batch with which the row was commit
 comment on column skipped.sentence is 'sentence.id; null where the sentence could not be read.';
 comment on column skipped.name is 'Its name in the source.';
 comment on column skipped.place is 'file:line where it starts.';
-comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-normalised, nothing-to-mask, truncated, unpaired, cut-off, empty, not-given, or an error id of the readers).';
+comment on column skipped.reason is 'Stable id of the reason (too-long, no-pieces, not-placed, not-normalised, nothing-to-mask, truncated, unpaired, cut-off, empty, not-given, or an error id of the readers).';
 comment on column skipped.detail is 'The reason in words.';
 
 create table preferred_run (
