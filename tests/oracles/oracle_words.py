@@ -106,29 +106,20 @@ def boundaries(
     special = {id for id, each in tokenizer.get_added_tokens_decoder().items() if each.special}
     ids_of_ends = {tokenizer.token_to_id(each) for each in ends} - {None}
     letter = tokenizer.token_to_id("a")
-    spaces, before_letters, before_marks = [], [], []
+    of_kind: dict[str, list[int]] = {" ": [], "a": [], ".": []}
     for id in range(tokenizer.get_vocab_size()):
         text = tokenizer.decode([letter, id], skip_special_tokens=False)[1:2]
-        is_text = id not in special and text != "\ufffd"
-        if id in ids_of_ends or (is_text and text.isspace()):
-            spaces.append(id)
-        if id in special or (is_text and not is_of_word(text)):
-            before_letters.append(id)
-        if id in special or (is_text and (text.isspace() or is_of_word(text))):
-            before_marks.append(id)
+        if id in ids_of_ends or (id not in special and text.isspace()):
+            of_kind[" "].append(id)
+        elif id not in special:
+            is_letter = text == "\ufffd" or unicodedata.category(text)[0] in ("L", "M", "N")
+            of_kind["a" if is_letter else "."].append(id)
 
     def boundary(ids: Sequence[int], place: int) -> Sequence[int] | None:
-        if place == len(ids) or ids[place] in spaces:
-            return spaces
+        if place == len(ids) or ids[place] in of_kind[" "]:
+            return of_kind[" "]
         if ids[place - 1] in special:
             return None
-        before = tokenizer.decode(list(ids[:place]), skip_special_tokens=False)[-1]
-        others = before_letters if is_of_word(before) else before_marks
-        return others if before != "\ufffd" and ids[place] in others else None
+        return next((own for own in of_kind.values() if ids[place] in own), None)
 
     return boundary
-
-
-def is_of_word(text: str) -> bool:
-    """Whether a character is a letter, an accent or a digit."""
-    return unicodedata.category(text)[0] in ("L", "M", "N")

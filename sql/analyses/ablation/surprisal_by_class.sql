@@ -7,9 +7,7 @@
 -- plot: bars x=surprisal y=class low=low high=high panel=classification aside=n
 -- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of
 --   the input (pseudo-log-likelihood): figures of the two cannot be compared.
--- note: what may end a word depends on what follows it: white space, or nothing; a mark; a word after a mark. Of a
---   letter after a letter (do of don't), and a mark after a mark, nothing tells the end, and the figure is that of all
---   that begins so.
+-- note: a word ends with what the text has after it: white space or nothing, a mark, or (do of don't) a letter.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
 -- note: the intervals are by documents (by sentences, where the source marks none or the run reads one), with Student's
 --   t.
