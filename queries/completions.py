@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnbank.sql.registry import analyses, statement
+from attnbank.sql.relations import without_subtype
 
 _SECONDS = 1.0
 """The time limit of a query: a person who has pressed the tab key is waiting."""
@@ -33,7 +34,7 @@ def suggestions(path: Path, kind: str) -> list[str]:
         rows = connection.execute(_STATEMENTS[kind]).fetchall()
         found = [row[0] for row in rows if row[0]]
     if kind == "relation" and found:
-        found = sorted({"all", *found, *(name.split(":")[0] for name in found)})
+        found = sorted({"all", *found, *(without_subtype(name) for name in found)})
     if kind == "table":
         found += analyses()
     return [name for name in found if name.isprintable()]

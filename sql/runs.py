@@ -16,6 +16,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
+from attnbank.sql.relations import without_subtype
 from attnbank.sql.suggest import did_you_mean, listed
 
 _IN_PART = "only "
@@ -207,7 +208,7 @@ def check_relation(
         if (asked,) in saved:
             return
     kept = [row[0] for row in rows]
-    folded = list(dict.fromkeys(name.split(":")[0] for name in kept))
+    folded = list(dict.fromkeys(without_subtype(name) for name in kept))
     has_subtypes = any(each.name == "subtypes" for each in analysis.parameters)
     known = kept if given.get("subtypes") or not has_subtypes else folded
     if asked in known:

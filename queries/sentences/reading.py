@@ -16,6 +16,7 @@ from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import BankError, CallError, QueryError
+from attnbank.sql.relations import without_subtype
 from attnbank.sql.runs import Run
 
 MOST = 150
@@ -106,7 +107,7 @@ def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
     if relation is None or _is_saved_relation(bank, relation):
         return
     rows = bank.frame_of(registry.statement("corpus_relations"), {"corpus": run.corpus}).rows()
-    if relation not in {str(name).split(":")[0] for name, *_ in rows}:
+    if relation not in {without_subtype(str(name)) for name, *_ in rows}:
         runs.check_relation(bank.connection, as_analysis(None), {"relation": relation}, run)
 
 
@@ -422,7 +423,7 @@ def _gold_pairs(
     return [
         (word, head)
         for word, head, relation in own.select("word", "head_word", "relation").rows()
-        if asked.relation in ("all", relation, str(relation).split(":")[0])
+        if asked.relation in ("all", relation, without_subtype(str(relation)))
     ]
 
 

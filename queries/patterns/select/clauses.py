@@ -554,7 +554,7 @@ def _add_test(
         found = values.metadata_test(test)
     elif scope.has_node(name) and feature != "__id__" and not reference.others:
         found = values.feature_test(test, planned.bound[name].row)
-    elif isinstance(edge, tree.Edge) and feature in ("1", "2"):
+    elif isinstance(edge, tree.Edge) and feature in values.PARTS:
         found = values.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
         found = values.fits(test, _value(planned, reference))

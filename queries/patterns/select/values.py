@@ -23,6 +23,9 @@ MENTIONS = {"mention": "kind", "entity_type": "type"}
 """Features of the mentions that a word is the head of, and their columns in table `mention`."""
 ANCHOR = "__0__"
 """The form of the node before the first word."""
+PARTS = {"1": "^([^:@]*)", "2": "^[^:@]*:([^@]*)", "deep": "^[^@]*@(.*)$"}
+"""The parts of a relation such as comp:aux@lvc, as Grew calls them, and what extracts each."""
+_MARKS = {"2": ":", "deep": "@"}
 _MANY = 2
 """Up to so many values of a label's first part are compared; for more, the part is extracted."""
 SENTENCE = "this_sentence"
@@ -154,22 +157,22 @@ def label_test(test: tree.Test, relation: str) -> str:
     plain = [each for each in test.values if isinstance(each, str)]
     if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
         return either(
-            f"({relation} = {literal(each)} or starts_with({relation}, {literal(f'{each}:')}))"
+            f"({relation} = {literal(each)} or starts_with({relation}, {literal(f'{each}:')})"
+            f" or starts_with({relation}, {literal(f'{each}@')}))"
             for each in plain
         )
-    if test.feature == "2" and test.kind in ("present", "absent"):
-        return f"{'not ' * (test.kind == 'absent')}contains({relation}, ':')"
+    if test.feature in _MARKS and test.kind in ("present", "absent"):
+        mark = literal(_MARKS[test.feature])
+        return f"{'not ' * (test.kind == 'absent')}contains({relation}, {mark})"
     return fits(test, label_part(test.feature, relation))
 
 
 def label_part(feature: str, relation: str) -> str:
-    """The whole relation, or its part before (1) or after (2) the first colon; else null."""
+    """The whole relation, or its part 1:2@deep; null for one that is not there."""
     if feature == tree.WHOLE:
         return relation
-    if feature == "1":
-        return f"nullif(regexp_extract({relation}, '^[^:]*', 0), '')"
-    if feature == "2":
-        return f"nullif(regexp_extract({relation}, '^[^:]*:(.*)$', 1), '')"
+    if feature in PARTS:
+        return f"nullif(regexp_extract({relation}, {literal(PARTS[feature])}, 1), '')"
     return "cast(null as varchar)"
 
 

@@ -8,7 +8,7 @@ select
     case when position.kind = 'first' then 'word' else position.kind end as kind,
     cast(word.index as integer) as index,
     cast(word.head_index as integer) as head_index,
-    split_part(word.deprel, ':', 1) as relation,
+    without_subtype(word.deprel) as relation,
     case when position.word is not null then position.text end as form,
     case when position.word is not null then array_to_string(position.pieces, chr(31)) end as pieces
 from sequence
