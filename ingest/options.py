@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.corpora.document import LEFT_OUT, Problem
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.sql.errors import CallError
 
@@ -310,13 +310,19 @@ class IngestOptions:
 class Departures:
     """Departures of one kind of a corpus from its format that were read nevertheless.
 
-    `id` is that of the fault; `fact` and `place` (file:line) describe the first of `count`.
+    Or, where `is_left_out`, what a sound corpus has and a bank does not. `id` is that of the fault
+    or of what is left out; `fact` and `place` (file:line) describe the first of `count`.
     """
 
     id: str
     count: int
     fact: str
     place: str
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it is no fault, which --strict would reject, but left out."""
+        return self.id in LEFT_OUT
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from attnbank.cli.humanize import (
 )
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
+from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.runs import conduct_lines
 from attnbank.sql.suggest import listed, shown
@@ -97,13 +98,14 @@ def _for_people(contents: Contents) -> str:
         if contents.skipped.height
         else ["skipped  nothing"],
     ]
-    if contents.departures.height:
-        accepted = [
+    for name, is_left_out in (("accepted", False), ("left out", True)):
+        departures = [
             f"{row['n']:,} {row['reason']}  corpus {row['corpus']};"
             f" first: {row['example']} ({row['place']})"
             for row in _shown(contents.departures)
+            if (row["reason"] in LEFT_OUT) == is_left_out
         ]
-        paragraphs.append(["accepted", *accepted])
+        paragraphs += [[name, *departures]] if departures else []
     tables = (f"{shown(name)} {rows:,}" for name, rows in contents.tables.rows())
     paragraphs.append([f"rows  {', '.join(tables)}"])
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"

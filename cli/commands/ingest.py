@@ -388,7 +388,10 @@ def _corpus_lines(found: Report | Estimate) -> list[str]:
 
 def _departure_lines(departures: Sequence[Departures]) -> list[str]:
     return [
-        f"accepted: {departure.count:,} {departure.id}, first at {departure.place}"
+        f"left out: {departure.count:,} {departure.id}, first at {departure.place}"
+        f" ({departure.fact})"
+        if departure.is_left_out
+        else f"accepted: {departure.count:,} {departure.id}, first at {departure.place}"
         f" ({departure.fact}); --strict rejects"
         for departure in departures
     ]

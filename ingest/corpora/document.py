@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from attnbank.ingest.corpora.faults import FAULTS
 from attnbank.sql.errors import AttnbankError
 
+NO_HEAD = -1  # in a list of heads, for a word that the source gives none
 _LONGEST_FACT = 300  # characters: a fact may quote what a file holds
 
 
@@ -79,11 +80,16 @@ class DocumentStart:
     is_marked: bool = True  # by the source; False for what a file has outside any document
 
 
+ZERO_MENTION = "zero-mention"
+LEFT_OUT = frozenset({ZERO_MENTION})
+"""Ids of what a sound source has and a bank does not, which --strict has nothing against."""
+
+
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Where a source departs from its format in what no figure depends on: it is read all the same.
+    """Where a source departs from its format, or has what no bank holds: it is read all the same.
 
-    `id` is that of a fault of the catalogue, which --strict makes of it.
+    `id` is that of a fault of the catalogue, which --strict makes of it, or one of LEFT_OUT.
     """
 
     id: str
@@ -153,8 +159,8 @@ class CorpusError(AttnbankError):
 def check_tree(heads: Sequence[int], line_of: Callable[[int], int] = lambda word: 0) -> None:
     """Raise FaultError, the first that is found, unless the heads of a sentence form a tree.
 
-    `heads` are 1-based and not negative, 0 for the root; `line_of` gives the line of a word by its
-    1-based index.
+    `heads` are 1-based, 0 for the root and NO_HEAD where there is none: the others must form a part
+    of a tree. `line_of` gives the line of a word by its 1-based index.
     """
     count = len(heads)
     if max(heads) > count:
@@ -165,18 +171,20 @@ def check_tree(heads: Sequence[int], line_of: Callable[[int], int] = lambda word
         if word == head:
             raise FaultError("head-self", f"word {word} is its own head", line_of(word))
     roots = [word for word, head in enumerate(heads, start=1) if head == 0]
-    if not roots:
+    is_partial = NO_HEAD in heads
+    if not roots and not is_partial:
         raise FaultError("no-root", "no word has head 0", line_of(1))
     if len(roots) > 1:
         fact = f"words {', '.join(map(str, roots))} all have head 0"
         raise FaultError("two-roots", fact, line_of(roots[1]))
     # Climb from each word until the root or a word of an earlier climb: every word is met once.
+    above = [max(head, 0) for head in heads] if is_partial else heads
     climb = [-1, *[0] * count]
     for start in range(1, count + 1):
         word = start
         while not climb[word]:
             climb[word] = start
-            word = heads[word - 1]
+            word = above[word - 1]
         if climb[word] == start:
             cycle = [word, heads[word - 1]]
             while cycle[-1] != word:

@@ -146,13 +146,15 @@ def _part_of(id: str, line: int) -> tuple[str, int, int]:
 
 def entity_spans(
     cells: Sequence[tuple[int, int, str]], nodes: Sequence[int], notation: Notation
-) -> list[EntitySpan]:
+) -> tuple[list[EntitySpan], list[tuple[str, int]]]:
     """Read the mentions of a sentence, outer before inner, in the order of the text.
+
+    Then the entity and the line of each mention of empty nodes alone (dropped pronouns).
 
     `cells` are, for each node with an Entity, its 0-based place in `nodes`, its line and the value;
     `nodes` the index of each word in the sentence and 0 for each empty node, as they stand.
-    Mentions of empty nodes alone (dropped pronouns) are left out. Raises FaultError: bad-entity,
-    unbalanced-entity, unclosed-entity, entity-parts, entity-head or too-many-mentions.
+    Raises FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
+    too-many-mentions.
     """
     brackets = _Brackets(notation)
     for node, line, value in cells:
@@ -161,7 +163,12 @@ def entity_spans(
     sizes = [end + 1 - start for mention in brackets.mentions for start, end in mention.pieces]
     check_covered(sizes, cells[0][1] if cells else 0)
     spans = [_span(mention, nodes, notation) for mention in brackets.mentions]
-    return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1]))
+    zeros = [
+        (mention.entity, mention.line)
+        for mention, span in zip(brackets.mentions, spans, strict=True)
+        if not span.words
+    ]
+    return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1])), zeros
 
 
 def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpan:

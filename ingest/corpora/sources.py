@@ -21,18 +21,22 @@ from typing import Any, BinaryIO
 from attnbank.ingest.corpora.bounds import LEAST_FREE, MOST_CHARACTERS, MOST_PIPE, MOST_WORDS
 from attnbank.ingest.corpora.document import (
     CorpusError,
+    Departure,
     DocumentStart,
     FaultError,
     Problem,
     Sentence,
+    Word,
 )
 from attnbank.ingest.corpora.faults import LINES, TEXT
-from attnbank.ingest.corpora.format import Reading, endings, formats, recognise
+from attnbank.ingest.corpora.format import Reading, Start, endings, formats, recognise
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
 from attnbank.ingest.corpora.source import BOM, STDIN, Source, unreadable
+from attnbank.ingest.corpora.unread import unread_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
+_MARK = BOM.decode()
 _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
@@ -59,15 +63,17 @@ def find_sources(
 ) -> list[Source]:
     """Find the files that the CORPUS arguments of a command mean, in their order.
 
-    Folders are searched to the bottom for known endings, sorted by path; plain text in one that
-    holds annotated files, too, is left out: it is their text or their licence. `-` is standard
+    Folders are searched to the bottom for known endings (with `format` for its own, if there are
+    such files), sorted by path; plain text in one that holds annotated files, too, is left out: it
+    is their text or their licence. `-` is standard
     input (or `stdin`), copied to a temporary file. Any file may be gzip-compressed, and one that is
     met twice is taken once. A data frame of words is written to a temporary file that is called
     `name`. By default each file's content tells its `format`, and plain text that
     no spaCy pipeline (`spacy`) annotates is lines. Files that cannot be read are added to `bad` and
     left out, if there are others.
 
-    Raises CallError for arguments that name no corpus, or do not fit it; CorpusError (empty-file,
+    Raises CallError for arguments that name no corpus, or do not fit it, and for a folder of
+    several formats unless `format` names one; CorpusError (empty-file,
     unknown-format, bad-gzip or inflates-too-far), whose `problems` name every such file.
     """
     if format is not None and format not in formats():
@@ -93,7 +99,7 @@ def find_sources(
         path = Path(each)
         is_folder = path.is_dir() and each != STDIN
         if is_folder:
-            named = [Source(str(file), file) for file in _in_folder(path)]
+            named = [Source(str(file), file) for file in _in_folder(path, format)]
         elif path.is_file() and each != STDIN:
             named = [Source(each, path)]
         elif each == STDIN or path.exists():
@@ -112,8 +118,14 @@ def find_sources(
                 s for s in sources if s.format != TEXT or plain.isdisjoint(s.path.suffixes)
             ]
             sources = annotated or sources
+            _check_formats(path, sources)
         for source in sources:
             found.setdefault(source.path.resolve(), source)
+    if format is None:
+        for path, source in [*found.items()]:
+            if source.format == TEXT and (fact := _unread(source)):
+                problems.append(Problem("unknown-format", fact, file=source.name))
+                del found[path]
     if problems and (bad is None or not found):
         raise CorpusError(problems)
     if bad is not None:
@@ -149,7 +161,36 @@ def _check_name(name: str) -> None:
         raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _check_formats(folder: Path, sources: Sequence[Source]) -> None:
+    """Raise CallError for files of several formats: they may well be layers of one text."""
+    of_format: dict[str, list[Source]] = {}
+    for source in sources:
+        of_format.setdefault(source.format, []).append(source)
+    if len(of_format) > 1:
+        listed = ", ".join(
+            f"{formats()[name].title} ({len(own):,}, {own[0].path.relative_to(folder)})"
+            for name, own in sorted(of_format.items())
+        )
+        raise CallError(
+            f"The folder {folder} has files of several formats: {listed}.",
+            "Name the files of one of them, or its --format, which takes the files of a folder that"
+            f" end as its files do ({_by_endings()}).",
+        )
+
+
+def _by_endings() -> str:
+    return ", ".join(
+        f"{name}: {' '.join(each.endings)}" for name, each in formats().items() if each.endings
+    )
+
+
+def _unread(source: Source) -> str | None:
+    """What a file is that looks like text and that no format reads."""
+    with source.open() as file:
+        return unread_format(Start(file.read(_START)))
+
+
+def _in_folder(folder: Path, format: str | None) -> list[Path]:
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -161,7 +202,8 @@ def _in_folder(folder: Path) -> list[Path]:
         fact = f"The folder {folder} contains no corpus files."
         known = " ".join(endings())
         raise CallError(fact, f"Known extensions: {known}, also with .gz. Or name the files.")
-    return paths
+    own = formats()[TEXT if format == LINES else format].endings if format else endings()
+    return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 
 def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> Source:
@@ -291,7 +333,7 @@ def read(
         reader = formats()[source.format]
         item = None
         try:
-            for item in _within_bounds(reader.read(source, Reading(spacy, strict))):
+            for item in _within_bounds(reader.read(source, Reading(spacy, strict)), strict):
                 yield _placed(item, source, split or source.split, names)
             if item is None:
                 raise FaultError("no-sentences", "the file has no sentences")
@@ -299,16 +341,18 @@ def read(
             yield _placed(fault.problem, source, None, names)
 
 
-def _within_bounds(items: Iterable[Sentence | Problem]) -> Iterator[Sentence | Problem]:
-    """The same, with a problem for each sentence that no bank can hold."""
+def _within_bounds(
+    items: Iterable[Sentence | Problem], strict: bool
+) -> Iterator[Sentence | Problem]:
+    """The same, with a problem for each sentence that no bank can hold, and without marks."""
     pending: DocumentStart | None = None  # of a sentence that was left out
     for item in items:
         if isinstance(item, Sentence):
             if item.document is None and pending is not None:
                 item = replace(item, document=pending)
-            too_large = _too_large(item)
-            pending = None if too_large is None else item.document
-            item = too_large or item
+            checked = _too_large(item) or _without_marks(item, strict)
+            pending = item.document if isinstance(checked, Problem) else None
+            item = checked
         yield item
 
 
@@ -325,6 +369,33 @@ def _too_large(sentence: Sentence) -> Problem | None:
     else:
         return None
     return Problem(id, fact, sentence.line, sentence.name)
+
+
+def _without_marks(sentence: Sentence, strict: bool) -> Sentence | Problem:
+    """The same without byte-order marks in its words: no one sees them, and no one searches them.
+
+    Each such word is a departure; if it is `strict`, the first is a problem.
+    """
+    if _MARK not in (sentence.text or "".join(word.form for word in sentence.words)):
+        return sentence
+    words = tuple(map(_without_mark, sentence.words))
+    departures = tuple(
+        Departure("mark-in-word", f"a byte-order mark in {word.form!r}, word {at}", sentence.line)
+        for at, word in enumerate(words, start=1)
+        if word != sentence.words[at - 1]
+    )
+    if departures and strict:
+        return Problem("mark-in-word", departures[0].fact, sentence.line, sentence.name)
+    text = sentence.text and sentence.text.replace(_MARK, "")
+    return replace(sentence, words=words, text=text, departures=(*sentence.departures, *departures))
+
+
+def _without_mark(word: Word) -> Word:
+    """The same without marks in its form and its lemma, unless nothing would be left of them."""
+    form, lemma = word.form.replace(_MARK, ""), (word.lemma or "").replace(_MARK, "")
+    if form in ("", word.form):
+        return word
+    return replace(word, form=form, lemma=lemma or word.lemma)
 
 
 def _placed(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import langcodes
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
+from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.licences import declared
 from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
@@ -80,6 +80,9 @@ class Corpus:
     @property
     def notes(self) -> list[str]:
         """What people should know of how it was made."""
+        asked = self.options
+        if LINES in {each.format for each in self.sources} and asked.format is None:
+            return ["read as one sentence per line, without annotation"]
         told = [each.document.metadata for each in self.made if each.document is not None]
         tokens = sum(len(each["tokens"].split()) for each in told)
         passed = sum(int(each["passed_over"]) for each in told)
@@ -379,8 +382,8 @@ def _check_left_out(
         ).fetchall()
     )
     refused = [reason for reason in left_out if reason in FAULTS and FAULTS[reason].is_mended]
-    counted = "select count(*) from departure where corpus = ?"
-    ((mended,),) = connection.execute(counted, [id]).fetchall()
+    counted = "select count(*) from departure where corpus = ? and not list_contains(?, reason)"
+    ((mended,),) = connection.execute(counted, [id, [*LEFT_OUT]]).fetchall()
     if not options.skip_bad and (left_out or (options.strict and mended)):
         check(corpus, on_progress)  # says what is bad, as it would have at first
     if options.strict and mended:

@@ -181,9 +181,9 @@ create table departure (
     reason varchar not null,
     detail varchar not null
 );
-comment on table departure is 'Where a source departs from its format in what no figure depends on: it was read all the same, and nothing was left out.';
+comment on table departure is 'Where a source departs from its format and was read all the same; and, one row each, what it has and a bank does not (zero-mention).';
 comment on column departure.corpus is 'corpus.id of its corpus.';
 comment on column departure.sentence is 'sentence.id of the sentence.';
 comment on column departure.place is 'file:line of the departure.';
-comment on column departure.reason is 'Stable id of the departure, which ingest --strict refuses (text-mismatch: the words do not spell # text, so sentence.text is rebuilt from them; repeated-document, duplicate-sent-id; no-entity-group: each mention is an entity of its own).';
+comment on column departure.reason is 'Stable id of the departure, which ingest --strict refuses (text-mismatch: the words do not spell # text, so sentence.text is rebuilt from them; repeated-document, duplicate-sent-id; no-entity-group: each mention is an entity of its own; missing-head: a word without a head in a tree, which no analysis judges; withheld-form; other-upos: CONJ is read as CCONJ; mark-in-word; bad-parse); or zero-mention, a mention of an empty node, which is not in table mention.';
 comment on column departure.detail is 'The departure in words.';

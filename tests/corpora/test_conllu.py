@@ -104,9 +104,12 @@ def test_documents_and_paragraphs() -> None:
     assert read[0].document.metadata == {"genre": "tale"}
 
 
+COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
+
+
 def test_what_is_said_of_a_sentence_is_kept_as_it_is() -> None:
     text = (
-        "# newdoc id = one\n# global.columns = ID\n# meta::genre = tale\n# newpar id = p\n"
+        f"# newdoc id = one\n# global.columns = {COLUMNS}\n# meta::genre = tale\n# newpar id = p\n"
         "# sent_id = s1\n# speaker = Ann\n# text = Rain fell\n# s_type=decl\n# a = b = c\n"
         "# speaker =  Bob \n# empty =\n# no value\n# = no key\n# newpar_block = p (2 s)\n"
         + RAIN

@@ -19,7 +19,7 @@ GUM = Notation.declared("GRP-etype-infstat-salience-centering-minspan-link-ident
 def spans(cells: dict[int, str], count: int, notation: Notation = COREFUD) -> list[EntitySpan]:
     """Read the cells of a sentence of `count` words; keys are 1-based words."""
     numbered = [(word - 1, 100 + word, value) for word, value in sorted(cells.items())]
-    return entity_spans(numbered, range(1, count + 1), notation)
+    return entity_spans(numbered, range(1, count + 1), notation)[0]
 
 
 def test_nested_mentions_of_different_entities() -> None:
@@ -106,23 +106,24 @@ def test_the_head_field_goes_before_the_minspan() -> None:
 def test_a_head_that_is_an_empty_node_is_no_word() -> None:
     # Nodes: an empty one, word 1, word 2.
     cells = [(0, 1, "(e1-person-1"), (2, 3, "e1)")]
-    assert entity_spans(cells, [0, 1, 2], COREFUD) == [EntitySpan("e1", (1, 2), (), "person")]
+    assert entity_spans(cells, [0, 1, 2], COREFUD)[0] == [EntitySpan("e1", (1, 2), (), "person")]
 
 
 def test_the_minspan_counts_no_empty_nodes() -> None:
     cells = [(0, 1, "(e1-person-3"), (3, 4, "e1)")]
     for field, head in (("minspan", 3), ("head", 2)):
         notation = Notation.declared(f"eid-etype-{field}")
-        (span,) = entity_spans(cells, [1, 0, 2, 3], notation)
+        ((span,), _) = entity_spans(cells, [1, 0, 2, 3], notation)
         assert (span.head, span.head_field) == ((head,), field)
     dropped = [(1, 2, "(e1-person-1)")]
-    assert entity_spans(dropped, [1, 0], Notation.declared("eid-etype-minspan")) == []
+    minspan = Notation.declared("eid-etype-minspan")
+    assert entity_spans(dropped, [1, 0], minspan) == ([], [("e1", 2)])
 
 
 def test_empty_nodes_are_in_mentions_but_are_no_words() -> None:
     # Nodes: an empty one, word 1, an empty one, word 2.
     cells = [(0, 1, "(e1-person-2"), (2, 3, "e1)(e2-person-1)"), (3, 4, "(e3)")]
-    assert entity_spans(cells, [0, 1, 0, 2], COREFUD) == [
+    assert entity_spans(cells, [0, 1, 0, 2], COREFUD)[0] == [
         EntitySpan("e1", (1,), (1,), "person", head_field="head"),
         EntitySpan("e3", (2,)),
     ]

@@ -144,15 +144,84 @@ def test_a_pipe_can_be_read_twice(tmp_path: Path) -> None:
 def test_folders(tmp_path: Path) -> None:
     put(tmp_path / "b.conllu", RAIN)
     put(tmp_path / "a" / "z.conllu.gz", RAIN)
-    put(tmp_path / "a" / "y.gold_conll", CONLL)
-    put(tmp_path / "train.txt", RELATIONS)
+    put(tmp_path / "a" / "y.conllu", RAIN)
     put(tmp_path / "LICENSE.txt", "You may do what you like with it.\n")
     put(tmp_path / "README.md", "Rain fell.\n")
     put(tmp_path / ".git" / "c.conllu", RAIN)
     sources = find_sources([str(tmp_path)])
     names = [Path(source.name).relative_to(tmp_path).as_posix() for source in sources]
-    assert names == ["a/y.gold_conll", "a/z.conllu.gz", "b.conllu", "train.txt"]
-    assert [s.format for s in sources] == ["conll2012", "conllu", "conllu", "relations"]
+    assert names == ["a/y.conllu", "a/z.conllu.gz", "b.conllu"]
+    assert {source.format for source in sources} == {"conllu"}
+
+
+def test_formats_of_a_folder_are_never_mixed_unasked(tmp_path: Path) -> None:
+    """Layers of one text, in a clone of a corpus, would be read one after the other."""
+    put(tmp_path / "b.conllu", RAIN)
+    put(tmp_path / "a" / "y.gold_conll", CONLL)
+    put(tmp_path / "a" / "x.conll", "Rain fell.\nIt stopped.\n")
+    with pytest.raises(CallError) as error:
+        find_sources([str(tmp_path)])
+    assert (
+        "several formats: CoNLL-2012 (1, a/y.gold_conll), CoNLL-U (1, b.conllu), plain text (1,"
+        " a/x.conll)."
+    ) in str(error.value)
+    assert "conllu: .conllu" in error.value.remedy
+    for format, names in (("conllu", {"b.conllu"}), ("conll2012", {"x.conll", "y.gold_conll"})):
+        chosen = find_sources([str(tmp_path)], format)
+        assert {(each.path.name, each.format) for each in chosen} == {(n, format) for n in names}
+    named = find_sources([str(tmp_path / "b.conllu"), str(tmp_path / "a" / "y.gold_conll")])
+    assert [each.format for each in named] == ["conllu", "conll2012"]
+
+
+UNREAD = {
+    "XML": ["<?xml version='1.0'?>\n<s><w>Rain</w></s>\n", "<s>\nRain\tNN\n</s>\n"],
+    "JSON": ['{"text": "Rain fell."}\n{"text": "It stopped."}\n', '[{"text": "Rain fell."}]\n'],
+    "annotation of brat": ["T1\tPerson 0 3\tAnn\nR1\tIn Arg1:T1 Arg2:T2\t\n"],
+    "a table of words": ["EU NNP B-ORG\nrejects VBZ O\n\ncall NN O\n"],
+    "bracketed trees": [
+        "( (S (NP (PRP It)) (VP (VBD rained))) )\n",
+        "(S\n  (NP (PRP It))\n  (VP (VBD rained)))\n",
+    ],
+    "a table:": [
+        'id\ttext\n1\tRain "fell.\n2\tIt stopped.\n',
+        'id,text,label\n1,"Rain fell, hard.",0\n2,It stopped.,1\n',
+        "id;text\n1;Rain fell.\n2;It stopped.\n",
+    ],
+}
+"""What is no text, by the beginning of what it is said to be."""
+
+
+@pytest.mark.parametrize(
+    ("what", "text"), [(what, text) for what, texts in UNREAD.items() for text in texts]
+)
+def test_what_no_format_reads_is_not_read_as_lines(tmp_path: Path, what: str, text: str) -> None:
+    name = put(tmp_path / "a.txt", text)
+    assert recognise(text.encode()) == "text"
+    with pytest.raises(CorpusError) as error:
+        find_sources([name])
+    (problem,) = error.value.problems
+    assert problem.id == "unknown-format" and problem.fact.startswith(what)
+    (source,) = find_sources([name], "lines")  # who says so is believed
+    assert source.format == "lines"
+    bad: list[Problem] = []
+    other = put(tmp_path / "b.txt", "Rain fell.\n")
+    assert [each.name for each in find_sources([name, other], bad=bad)] == [other]
+    assert [each.file for each in bad] == [name]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rain fell.\nIt stopped.\nDogs barked.\n",
+        "Well, it rained.\nYes, it did.\nNo, not here.\n",
+        "(Applause)\n(Laughter)\nHello there.\n",
+        'He said "no".\n"Yes", she said.\nIt costs 1,000.\n',
+        "[Music]\nHello.\nIs x < y?\n",
+    ],
+)
+def test_text_is_still_text(tmp_path: Path, text: str) -> None:
+    (source,) = find_sources([put(tmp_path / "a.txt", text)])
+    assert source.format == "lines"
 
 
 def test_a_folder_of_text(tmp_path: Path) -> None:

@@ -119,5 +119,6 @@ MADE: dict[tuple[str, str], Callable[[Path], int]] = {
         + f"d\t0\t2\ta\tNN\t{_CLOSED_2012}\n"
     ),
     ("docbin", "too-many-mentions"): _docbin(_mentions, ["a"] * 1000),
+    ("docbin", "mark-in-word"): _docbin(lambda doc: None, ["a", "\ufeffb"]),
     ("docbin", "control-character"): _docbin(lambda doc: None, ["a", "b\x07"]),
 }  # fmt: skip

@@ -28,6 +28,10 @@ _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}
 _LONGEST_MARK = 1000  # characters of a line that begins a document
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
+_SCORED = {2: 0, 5: 3}
+"""The column of the word in files that the reference scorers of coreference read, by their number
+of columns: the word and its coreference; document, part, number, word and coreference."""
+_WITHHELD = ("[WORD]", "_")  # OntoNotes without its text, and as in CoNLL-U
 _PARSE, _LEAF = 5, "*"
 """The column of the parse, and what stands in it for the word."""
 _OPENING = re.compile(r"(?:\([^()*\s]++)*+")
@@ -149,15 +153,20 @@ def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], lis
     parse = []
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t") if "\t" in row else row.split()
-        if len(cells) < 6:
-            fact = f"expected at least 6 columns, found {len(cells)}"
+        if len(cells) in _SCORED:  # as the scorers of coreference write it, without annotation
+            form, pos, coreferring = cells[_SCORED[len(cells)]].strip(), "", cells[-1].strip()
+        elif len(cells) >= 6:
+            form, pos, coreferring = (cells[column].strip() for column in (3, 4, -1))
+        else:
+            fact = f"expected 2, 5, 6 or more columns, found {len(cells)}"
             raise FaultError("column-count", fact, at)
-        form, pos, coreferring = (cells[column].strip() for column in (3, 4, -1))
         if not form:
             raise FaultError("empty-form", "the word has no form", at)
         words.append(Word(form, xpos=None if pos in _NONE else pos))
         coreference.append(coreferring)
         parse.append(cells[_PARSE].strip() if len(cells) > _PARSE + 1 else "")
+    if all(word.form in _WITHHELD for word in words):
+        raise FaultError("withheld-text", f"every word is {words[0].form}", line)
     return tuple(words), coreference, parse
 
 

@@ -1,4 +1,4 @@
-"""Reads CoNLL-U: documents, paragraphs, sentences, trees and coreference.
+"""Reads CoNLL-U and CoNLL-U Plus: documents, paragraphs, sentences, trees and coreference.
 
 A faulty sentence gives a `Problem`, and reading goes on after the next blank line; a document or
 paragraph that a faulty sentence begins still begins, with the next sound sentence.
@@ -16,6 +16,8 @@ from itertools import count, zip_longest
 
 from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import (
+    NO_HEAD,
+    ZERO_MENTION,
     Departure,
     DocumentStart,
     FaultError,
@@ -28,12 +30,15 @@ from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.format import Format, Start
 from attnbank.ingest.corpora.mentions import mention_of
 from attnbank.ingest.corpora.source import blocks, decode, rows
+from attnbank.sql.relations import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
 _TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
 _UPOS = frozenset(_TAGS.split())
+_SIGNS = frozenset({"PUNCT", "SYM", "X"})  # of a word that may be an underscore
+_VERSION_1 = {"CONJ": "CCONJ"}  # tags of UD 1 that mean what another one does now
 _COLUMNS = 10
 _NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
@@ -43,9 +48,8 @@ _WORD = re.compile(r"[1-9][0-9]{0,8}")
 # Most sentences are shorter than this, and a look-up is faster than str() and int().
 _IDS = [str(i) for i in range(512)]
 _HEAD = {id: i for i, id in enumerate(_IDS)}
-_NO_HEAD = -1
 _NO_MISC: tuple[bool, str | None] = (True, None)
-_DEFINED = {"sent_id", "text", "newdoc", "newpar", "global.Entity"}
+_DEFINED = {"sent_id", "text", "newdoc", "newpar", "global.Entity", "global.columns"}
 _META = "meta::"  # begins what is said of the document
 _GLOBAL = "global."  # begins what is said of the file
 _LONGEST_NORMALISED = 20_000  # characters
@@ -61,8 +65,9 @@ def read_conllu(
 
     Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
     `# text` is missing, or is not what the words spell (a departure), the text is rebuilt. The
-    other departures are names that repeat, and mentions that belong to no entity; if it is
-    `strict`, a departure is a problem.
+    other departures are names that repeat, mentions that belong to no entity, words without a head
+    in a tree, single words whose form is withheld, and tags of UD 1; if it is `strict`, a departure
+    is a problem. Mentions of empty nodes are told as departures, too, and never are problems.
     """
     reader = _Reader(document, strict)
     items = (reader.read(line, block) for line, block in blocks(lines))
@@ -112,6 +117,7 @@ class _Reader:
         self.unnamed = 0
         self.paragraph = 0
         self.notation = COREFUD
+        self.columns: _Columns | None = None  # if they are not the ten of CoNLL-U
 
     def read(self, line: int, block: bytes) -> Sentence | Problem | None:
         name: str | None = None
@@ -126,8 +132,11 @@ class _Reader:
                 if name is None and "text" not in comments.values:
                     return None  # loose comments, such as a licence
                 raise FaultError("no-words", "comments without words below them", line)
-            _check_shape(lines[first:], line + first)
-            read = _read_rows(lines[first:], line + first, not block.endswith(b"\n"))
+            words, at, is_final = lines[first:], line + first, not block.endswith(b"\n")
+            _check_shape(words, at)
+            if self.columns is not None:
+                words = self.columns.plain(words, at, is_final)
+            read = _read_rows(words, at, is_final)
             return self.sentence(read, comments, line)
         except FaultError as fault:
             self.salvage(block, seen, line)
@@ -150,6 +159,9 @@ class _Reader:
             self.metadata.update(comments.metadata)
         if "newpar" in comments.lines:
             self.paragraph += 1
+        columns = comments.values.get("global.columns")
+        if columns is not None:
+            self.columns = _Columns.declared(columns, comments.lines["global.columns"])
         entity = comments.values.get("global.Entity")
         if entity is not None:
             at = comments.lines["global.Entity"]
@@ -189,7 +201,11 @@ class _Reader:
     def sentence(self, read: _Rows, comments: _Comments, line: int) -> Sentence:
         text, own = comments.values.get("text"), comments.own
         words = tuple(read.words)
-        spans = entity_spans(read.entities, read.nodes, self.notation) if read.entities else []
+        if read.blanks == len(words) and not all(word.upos in _SIGNS for word in words):
+            raise FaultError("withheld-text", "every word has the form _", read.line)
+        spans, zeros = (
+            entity_spans(read.entities, read.nodes, self.notation) if read.entities else ([], [])
+        )
         if not self.notation.is_grouped:
             spans = [
                 replace(each, entity=f"{each.entity} {self.mentions + at}")
@@ -207,8 +223,14 @@ class _Reader:
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"
             fault = fault or self.departure("duplicate-sent-id", fact, comments.lines["sent_id"])
+        for noted in read.noted:
+            fault = fault or self.departure(*noted)
         if fault:
             raise fault
+        self.departures += [
+            Departure(ZERO_MENTION, f"a mention of entity {entity} is an empty node", at)
+            for entity, at in zeros
+        ]
         if name is not None:
             self.sentences.add(name)
         start = None
@@ -261,8 +283,58 @@ class _Rows:
     tokens: list[tuple[str, bool]] = field(default_factory=list)  # each range once: form, space
     nodes: list[int] = field(default_factory=list)  # word indices, 0 for an empty node
     entities: list[tuple[int, int, str]] = field(default_factory=list)  # node, line, value
+    noted: list[tuple[str, str, int]] = field(default_factory=list)  # departures: id, fact, line
+    line: int = 0  # of the first row
+    blanks: int = 0  # words whose form is made of underscores
     empty_nodes: int = 0
     new_paragraph: int | None = None  # 0-based node with NewPar=Yes
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of CoNLL-U Plus: where the ten of CoNLL-U stand, and the others by name."""
+
+    count: int
+    places: tuple[int | None, ...]
+    others: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def declared(cls, text: str, line: int) -> _Columns | None:
+        """Read `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
+        names = text.split()
+        if names == [*_NAMES]:
+            return None
+        place = {name: at for at, name in enumerate(names)}
+        if len(place) < len(names) or not {"ID", "FORM"} <= place.keys():
+            fact = (
+                f"{text!r} names a column twice"
+                if len(place) < len(names)
+                else (f"{text!r} lacks ID or FORM")
+            )
+            raise FaultError("bad-global-columns", fact, line)
+        others = tuple((name, at) for name, at in place.items() if name not in _NAMES)
+        return cls(len(names), tuple(map(place.get, _NAMES)), others)
+
+    def plain(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
+        """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
+        found = []
+        for at, row in enumerate(rows, start=line):
+            cells = row.split("\t")
+            if len(cells) == self.count + 1 and not cells[-1]:  # a tab at the end of the line
+                cells.pop()
+            if len(cells) != self.count:
+                is_last = final and at == line + len(rows) - 1
+                raise _column_fault(cells, at, is_last, self.count)
+            known = ["_" if place is None else cells[place] for place in self.places]
+            more = [
+                f"{name}={cells[place].replace('|', '%7C')}"
+                for name, place in self.others
+                if cells[place] not in ("", "_", "*")  # PARSEME has * outside of its expressions
+            ]
+            if more:
+                known[-1] = "|".join(([] if known[-1] == "_" else [known[-1]]) + more)
+            found.append("\t".join(known))
+        return found
 
 
 @dataclass(slots=True)
@@ -280,9 +352,10 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
 
     If it is `final`, the last row ends the file without a line end, so it may be cut short.
     """
-    read = _Rows()
+    read = _Rows(line=line)
     words, nodes = read.words, read.nodes
     heads: list[int] = []
+    loose: list[tuple[int, str]] = []  # line and fact of each word without a head
     enhanced: list[tuple[int, str]] = []  # line, DEPS, where the tree does not say the same
     token = _Range()
     index = 0
@@ -290,7 +363,9 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t")
         if len(cells) != _COLUMNS:
-            raise _column_fault(cells, at, final and at == line + len(rows) - 1)
+            if len(cells) != _COLUMNS + 1 or cells[-1]:  # not a tab at the end of the line
+                raise _column_fault(cells, at, final and at == line + len(rows) - 1)
+            cells.pop()
         id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = cells
         if "" in cells or form.isspace():
             raise _empty_fault(cells, at)
@@ -316,18 +391,27 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
         index += 1
         empty = 0
         if upos not in _UPOS:
-            raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", at)
+            upos = _other_upos(upos, form, read, at)
         if deprel.split() != [deprel]:
             raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
         if feats != "_" and (wrong := _kept(feats)):
             raise FaultError("bad-feats", f"{wrong} for {form!r}", at)
-        if (head_index := _HEAD.get(head, _NO_HEAD)) == _NO_HEAD and head != "_":
+        if (head_index := _HEAD.get(head, NO_HEAD)) == NO_HEAD and head != "_":
             head_index = _head(head, at)
+        if head_index == NO_HEAD:
+            loose.append((at, f"{form!r} has no head"))
+        elif deprel == "_":
+            head_index = NO_HEAD
+            loose.append((at, f"HEAD is {head} but DEPREL is _"))
         heads.append(head_index)
         if deps != "_" and deps != f"{head}:{deprel}":
             enhanced.append((at, deps))
-        if head_index == 0 or deprel[0] in "rR_":
+        if head_index == 0 or deprel[0] in "rR":
             _check_deprel(deprel, head_index, at)
+        if form[0] == "_" and not form.strip("_"):
+            read.blanks += 1
+            if lemma.strip("_") or not (upos == "_" or upos in _SIGNS):
+                read.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
         space_after, kept = _NO_MISC if misc == "_" else _misc(misc, read, at)
         surface = token_start = None
         if index <= token.last:
@@ -343,7 +427,7 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
                 None if upos == "_" else upos,
                 None if xpos == "_" else xpos,
                 None if feats == "_" else feats,
-                None if head_index == _NO_HEAD else head_index,
+                None if head_index == NO_HEAD else head_index,
                 None if deprel == "_" else deprel,
                 None if deps == "_" else deps,
                 space_after,
@@ -353,6 +437,12 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
             )
         )
     _check_sentence(rows, line, heads, token)
+    if any(head != NO_HEAD for head in heads):
+        read.noted += [("missing-head", fact, at) for at, fact in loose]
+    else:
+        unlabelled = next((each for each in loose if each[1].startswith("HEAD")), None)
+        if unlabelled is not None:
+            raise FaultError("empty-deprel", unlabelled[1], unlabelled[0])
     if enhanced:
         _check_enhanced(enhanced, rows, len(heads), read.empty_nodes)
     return read
@@ -369,12 +459,8 @@ def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Ra
     def line_of(word: int) -> int:
         return next(at for at, row in enumerate(rows, line) if row.startswith(f"{word}\t"))
 
-    if _NO_HEAD not in heads:
+    if any(head != NO_HEAD for head in heads):
         check_tree(heads, line_of)
-    elif any(head != _NO_HEAD for head in heads):
-        word = heads.index(_NO_HEAD) + 1
-        fact = f"word {word} has no head, but other words have one"
-        raise FaultError("head-not-integer", fact, line_of(word))
 
 
 def _check_enhanced(
@@ -427,6 +513,15 @@ def _feats_fact(feats: str) -> str | None:
     return None
 
 
+def _other_upos(upos: str, form: str, read: _Rows, line: int) -> str:
+    """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
+    found = _VERSION_1.get(upos, upos.upper())
+    if found not in _UPOS:
+        raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", line)
+    read.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {found}", line))
+    return found
+
+
 def _head(head: str, line: int) -> int:
     if not (head.isascii() and head.isdigit()):
         raise FaultError("head-not-integer", f"HEAD is {head!r}", line)
@@ -436,11 +531,9 @@ def _head(head: str, line: int) -> int:
 
 
 def _check_deprel(deprel: str, head: int, line: int) -> None:
-    if head == _NO_HEAD:
+    if head == NO_HEAD:
         return
-    if deprel == "_":
-        raise FaultError("empty-deprel", f"HEAD is {head} but DEPREL is _", line)
-    if (deprel.partition(":")[0].lower() == "root") != (head == 0):
+    if (without_subtype(deprel).lower() == "root") != (head == 0):
         raise FaultError("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
 
 
@@ -454,12 +547,16 @@ def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int)
     return _Range(start, last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
-def _column_fault(cells: list[str], line: int, last: bool) -> FaultError:
-    if last and len(cells) < _COLUMNS:
-        return FaultError("cut-short", f"the last line has {len(cells)} of 10 columns", line)
-    fact = f"expected 10 columns, found {len(cells)}"
-    if len(cells) == 1 and len(cells[0].split()) >= _COLUMNS:
+def _column_fault(cells: list[str], line: int, last: bool, expected: int = _COLUMNS) -> FaultError:
+    if last and len(cells) < expected:
+        return FaultError(
+            "cut-short", f"the last line has {len(cells)} of {expected} columns", line
+        )
+    fact = f"expected {expected} columns, found {len(cells)}"
+    if len(cells) == 1 and len(cells[0].split()) >= expected:
         fact += " (spaces instead of tabs)"
+    elif len(cells) > expected == _COLUMNS:
+        fact += "; in CoNLL-U Plus the first line names them, # global.columns = ID FORM ..."
     return FaultError("column-count", fact, line)
 
 

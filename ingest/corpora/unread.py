@@ -1,0 +1,69 @@
+"""Tells text from files of other programs, which read as sentences would be words and markup.
+
+What a format reads is asked first (`recognise`): this is about what is left, plain text or not.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from attnbank.ingest.corpora.format import Start
+
+_MOST = 0.9  # of the lines, from which on all of them are taken for what most are
+_FEW = 3  # of fewer lines it cannot be told whether they are rows of a table
+_XML = re.compile(r"\ufeff?<[?!/A-Za-z]")
+_PHRASE = re.compile(r"\s*\(\s*(\(|[A-Z][^\s()]*\s*(\(|$)|[^\s()]+ [^\s()]+\))")
+_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [TREAMN]\d+\t")
+_LABELLED = re.compile(r"\S.*[ \t](O|[BIESLU]-\S+)\s*$")
+
+
+def unread_format(start: Start) -> str | None:
+    """What a file is, by its first lines, that no format reads; None for text."""
+    lines = start.lines
+    if not lines:
+        return None
+    if _XML.match(lines[0]):
+        return "XML or a vertical file: its first line begins with <"
+    if lines[0].lstrip()[0] == "{" or lines[0].strip() == "[" or lines[0].startswith('[{"'):
+        return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
+    whole = lines if len(start.data) < 1 << 16 else lines[:-1] or lines  # the last may be cut short
+    for pattern, what in (
+        (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
+        (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
+    ):
+        if _most(sum(bool(pattern.match(line)) for line in whole), whole):
+            return what
+    if lines[0].lstrip()[0] == "(" and _most(sum(map(_is_bracketed, whole)), whole):
+        return "bracketed trees: its lines begin with ( and a phrase"
+    return _table(whole)
+
+
+def _most(count: int, lines: Sequence[str]) -> bool:
+    return count >= _MOST * len(lines)
+
+
+def _is_bracketed(line: str) -> bool:
+    return _PHRASE.match(line) is not None or not line.strip("() \t")
+
+
+def _table(lines: Sequence[str]) -> str | None:
+    """Whether the lines are rows of a table: all with as many tabs, or commas without a space."""
+    if len(lines) < _FEW:
+        return None
+    for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
+        # A tab is never within quotation marks, which may stand alone in a text.
+        rows = csv.reader(lines, delimiter=delimiter, quotechar=None if name == "tabs" else '"')
+        sizes: Counter[int] = Counter()
+        spaced = 0
+        for cells in rows:
+            sizes[len(cells)] += 1
+            spaced += any(cell.startswith(" ") for cell in cells[1:])
+        ((columns, count),) = sizes.most_common(1)
+        is_text = delimiter != "\t" and 10 * spaced >= sizes.total()  # a comma, then a space
+        if columns > 1 and count >= _MOST * sizes.total() and not is_text:
+            most = f"{count:,} of its first {sizes.total():,} lines"
+            return f"a table: {most} have {columns} columns between {name}"
+    return None
