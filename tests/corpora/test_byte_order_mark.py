@@ -63,6 +63,21 @@ def test_a_mark_is_no_part_of_the_text(
     assert found[1] == found[0] == found[2]
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_mark_in_a_word_is_left_out_and_told(
+    tmp_path: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    spacy = str(request.getfixturevalue("tiny_pipeline")) if name == "text" else None
+    marked_text = TEXTS[name].replace("fell", "f\ufeffell")
+    for folder, text in (("plain", TEXTS[name]), ("marked", marked_text)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "corpus").write_text(text, encoding="utf-8")
+    plain = _without_place(_items(tmp_path / "plain" / "corpus", name, spacy))
+    marked = _without_place(_items(tmp_path / "marked" / "corpus", name, spacy))
+    assert [each.id for sentence in marked for each in sentence.departures] == ["mark-in-word"]
+    assert [replace(each, departures=()) for each in marked] == plain
+
+
 def test_every_file_of_a_corpus_may_have_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.conllu").write_bytes(BOM + TEXTS["conllu"].encode())

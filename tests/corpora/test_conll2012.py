@@ -48,6 +48,18 @@ def mentions(sentence: Sentence) -> list[tuple[str, int, int]]:
     return [(mention.entity, mention.first, mention.last) for mention in sentence.mentions]
 
 
+def test_columns_of_the_reference_scorers() -> None:
+    """Document, part, number, word and coreference, or the last two: there are no tags."""
+    rows = [("Ann", "(0)"), ("saw", "-"), ("her", "(1"), ("dog", "1)")]
+    for row in ("d\t0\t{}\t{}\t{}", "{1}\t{2}", "{1} {2}"):
+        lines = "\n".join(row.format(at, *each) for at, each in enumerate(rows))
+        (sentence,) = sentences(f"#begin document (d); \n{lines}\n#end document\n")
+        assert sentence.words == tuple(Word(form) for form, _ in rows)
+        assert mentions(sentence) == [("0", 1, 1), ("1", 3, 4)]
+    (problem,) = items("#begin document (d); \nd\t0\tAnn\t(0)\n#end document\n")
+    assert isinstance(problem, Problem) and problem.fact.endswith("found 4")
+
+
 def test_words_and_mentions() -> None:
     (sentence,) = sentences(document("nw/a", "the/DT/(1 mayor/NN/1) saw/VBD/- her/PRP/(2)"))
     assert sentence.words == (

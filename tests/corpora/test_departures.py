@@ -178,6 +178,53 @@ def test_a_departure_is_its_place_and_fact() -> None:
     assert bad.departures == (Departure("text-mismatch", FACT, 3),)
 
 
+ZERO = """# global.Entity = eid-etype-head-other
+1\tAna\tAna\tPROPN\t_\t_\t2\tnsubj\t_\tEntity=(e1-person-1-)
+2\tllegó\tllegar\tVERB\t_\t_\t0\troot\t_\t_
+
+0.1\t_\t_\tPRON\t_\t_\t_\t_\t1:nsubj\tEntity=(e1-person-1-)(e2-person-1
+1\tDurmió\tdormir\tVERB\t_\t_\t0\troot\t_\tEntity=e2)
+1.1\t_\t_\tPRON\t_\t_\t_\t_\t1:obj\tEntity=(e3-person-1-)
+
+"""
+"""Two mentions of an empty node alone, and one of an empty node and a word."""
+
+
+def test_mentions_of_empty_nodes_are_counted_and_strict_has_nothing_against_them(
+    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, bank = tmp_path / "cero.conllu", tmp_path / "bank.duckdb"
+    path.write_text(ZERO, encoding="utf-8")
+    words = ["-b", str(bank), "ingest", str(path), "-m", str(tiny_model("bert")), "--strict"]
+    told = f"left out: 2 zero-mention, first at {path}:5 (a mention of entity e1 is an empty node)"
+    assert run([*words, "--dry-run"]) == 0
+    assert told + "\n" in capsys.readouterr().out
+    for _ in range(2):  # made, and found again
+        assert run(words) == 0
+        assert told + "\n" in capsys.readouterr().err
+    assert _rows(bank, "select entity_name from mention order by id") == [("e1",), ("e2",)]
+    assert run(["-b", str(bank), "info"]) == 0
+    text = capsys.readouterr().out
+    assert "left out\n  2 zero-mention  corpus cero; first: a mention of entity e1" in text
+    assert "accepted" not in text
+
+
+def test_tags_of_version_1_and_in_other_case_are_read_and_told() -> None:
+    rows = ROWS.replace("PRON\t_\t_\t2", "CONJ\t_\t_\t2").replace("\tNOUN", "\tNoun")
+    (sentence,) = _read(rows + "\n")
+    assert isinstance(sentence, Sentence)
+    assert [word.upos for word in sentence.words] == [
+        "CCONJ", "VERB", "ADP", "DET", "NOUN", "PUNCT"
+    ]  # fmt: skip
+    assert [(each.id, each.fact, each.line) for each in sentence.departures] == [
+        ("other-upos", "UPOS is CONJ for 'Elle', read as CCONJ", 1),
+        ("other-upos", "UPOS is Noun for 'marché', read as NOUN", 7),
+    ]
+    for tag in ("PRT", ".", "NN", "Conj"):  # which of UD's they are, nobody knows
+        (problem,) = _read(rows.replace("\tNoun", f"\t{tag}") + "\n")
+        assert isinstance(problem, Problem) and problem.id == "bad-upos"
+
+
 def _pud(*sentences: tuple[str, str]) -> str:
     """Sentences as in UD_Arabic-PUD: each has a newdoc, and the names of documents repeat."""
     return "".join(

@@ -180,3 +180,46 @@ def test_a_name_like_a_column_of_the_words_around(sample_text_bank: Path) -> Non
         with pytest.raises(CallError, match="hit is a column of the words around"):
             bank.find("pattern { hit -[obj]-> O }")
         assert bank.find("pattern { hit -[obj]-> O }", context=False).height > 50
+
+
+SUD = """# sent_id = a
+1\twe\t_\tPRON\t_\t_\t2\tsubj@expl\t_\t_
+2\tdey\t_\tAUX\t_\t_\t0\troot@scrap\t_\t_
+3\tgo\t_\tVERB\t_\t_\t2\tcomp:aux@lvc\t_\t_
+
+# sent_id = b
+1\tdem\t_\tPRON\t_\t_\t2\tsubj\t_\t_
+2\tsee\t_\tVERB\t_\t_\t0\troot\t_\t_
+3\tam\t_\tPRON\t_\t_\t2\tcomp:obj\t_\t_
+
+"""
+
+
+def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
+    path = tmp_path / "sud.conllu"
+    path.write_text(SUD, encoding="utf-8")
+    with open_bank(make_text_bank(tmp_path / "bank.duckdb", path)) as bank:
+        for request, hits in (
+            ("pattern { A -[1=subj]-> B }", [("a", 2, 1), ("b", 2, 1)]),
+            ("pattern { A -[subj]-> B }", [("b", 2, 1)]),
+            ('pattern { A -[1=re"su.*"]-> B }', [("a", 2, 1), ("b", 2, 1)]),
+            ("pattern { A -[1=comp, 2=aux, deep=lvc]-> B }", [("a", 2, 3)]),
+            ("pattern { A -[1=comp, 2=aux]-> B }", [("a", 2, 3)]),
+            ("pattern { A -[2=aux, !deep]-> B }", []),
+            ("pattern { A -[1=comp, !deep]-> B }", [("b", 2, 3)]),
+            ("pattern { A -[deep=expl|lvc]-> B }", [("a", 2, 1), ("a", 2, 3)]),
+            ("pattern { A -[deep<>expl]-> B }", [("a", 0, 2), ("a", 2, 3)]),
+            ("pattern { A -[1=root]-> B }", [("a", 0, 2), ("b", 0, 2)]),
+            ("pattern { A -[deep=scrap]-> B }", [("a", 0, 2)]),
+            ("pattern { A -[root@scrap]-> B }", [("a", 0, 2)]),
+            ('pattern { A -[re".*@scrap"]-> B }', [("a", 0, 2)]),
+            ('pattern { A -[re".*scrap"]-> B }', [("a", 0, 2)]),
+            ("pattern { e: A -> B; e.deep = lvc }", [("a", 2, 3)]),
+            ("pattern { e: A -> B; f: A -> C; e.1 = f.1; e.deep <> f.deep }", []),
+        ):
+            found = bank.find(request, context=False).select("sent_id", "A", "B")
+            assert [*found.iter_rows()] == hits, request
+        with pytest.warns(AttnbankWarning, match="@lcv"):
+            assert bank.find("pattern { A -[deep=lcv]-> B }").height == 0
+        relations = bank.sql("select without_subtype(deprel) from word order by id")
+        assert [*relations.to_series()] == ["subj", "root", "comp", "subj", "root", "comp"]

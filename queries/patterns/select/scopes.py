@@ -243,7 +243,7 @@ def _add_edge(planned: Planned, edge: tree.Edge) -> None:
     else:
         dependent = planned.bound[edge.target].row
         is_own_head = head == Bound(dependent, is_head=True)
-        if head is None or (is_own_head and not edge.label):
+        if head is None or is_own_head:  # a word may have a label and no head
             planned.add(f"{dependent}.head_index is not null", dependent)
         elif not is_own_head:
             tie = f"{dependent}.head_index = {head.index}"

@@ -245,8 +245,7 @@ def reads_document(checked: Checked) -> bool:
 
 
 _SHAPES = {
-    # Ingest keeps only whole trees, so a sentence either has a tree or has no edges at all; without
-    # edges it is a forest of single words.
+    # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
     "forest": "true",
     "cyclic": "false",
     "tree": (

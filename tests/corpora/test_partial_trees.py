@@ -1,0 +1,141 @@
+"""A word without a gold head in a tree: it is read, counted, and judged by nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import new_banks
+import pytest
+from text_banks import make_text_bank
+
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.corpora.document import NO_HEAD, FaultError, Problem, Sentence, check_tree
+from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.queries import open_bank
+
+HEADS = {1: (2, "det"), 2: (3, "nsubj"), 3: (0, "root"), 4: (6, "case"), 5: (6, "det"),
+         6: (3, "obl"), 7: (3, "punct")}  # fmt: skip
+FORMS = ["The", "dog", "slept", "in", "the", "rain", "."]
+UPOS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "PUNCT"]
+
+
+def conllu(name: str, without: dict[int, str] | None = None) -> str:
+    """A sentence; `without` says which words lack their HEAD, their DEPREL or both."""
+    rows = [f"# sent_id = {name}"]
+    for at, (form, upos) in enumerate(zip(FORMS, UPOS, strict=True), start=1):
+        head, deprel = map(str, HEADS[at])
+        lacks = (without or {}).get(at, "")
+        head, deprel = "_" if "head" in lacks else head, "_" if "deprel" in lacks else deprel
+        misc = "Entity=(e1--2-" if at == 1 else "Entity=e1)" if at == 2 else "_"
+        rows.append(f"{at}\t{form}\t_\t{upos}\t_\t_\t{head}\t{deprel}\t_\t{misc}")
+    return "\n".join(rows) + "\n\n"
+
+
+def read(text: str, *, strict: bool = False) -> list[Sentence | Problem]:
+    return [*read_conllu(text.encode().splitlines(keepends=True), "f", strict=strict)]
+
+
+def test_the_word_has_no_head_and_the_others_keep_theirs() -> None:
+    (sentence,) = read(conllu("a", {2: "head", 5: "deprel", 7: "head deprel"}))
+    assert isinstance(sentence, Sentence)
+    assert [word.head_index for word in sentence.words] == [2, None, 0, 6, None, 3, None]
+    assert [word.deprel for word in sentence.words] == [
+        "det", "nsubj", "root", "case", None, "obl", None
+    ]  # fmt: skip
+    assert [(each.id, each.fact, each.line) for each in sentence.departures] == [
+        ("missing-head", "'dog' has no head", 3),
+        ("missing-head", "HEAD is 6 but DEPREL is _", 6),
+        ("missing-head", "'.' has no head", 8),
+    ]
+    (problem,) = read(conllu("a", {2: "head"}), strict=True)
+    assert isinstance(problem, Problem) and problem.id == "missing-head"
+
+
+def test_a_text_without_trees_and_one_without_relations_are_as_before() -> None:
+    (bare,) = read(conllu("a", dict.fromkeys(HEADS, "head deprel")))
+    assert isinstance(bare, Sentence) and not bare.departures
+    assert {word.head_index for word in bare.words} == {None}
+    (problem,) = read(conllu("a", dict.fromkeys(HEADS, "deprel")))
+    assert isinstance(problem, Problem) and problem.id == "empty-deprel"
+
+
+@pytest.mark.parametrize(
+    ("heads", "id"),
+    [
+        ([2, NO_HEAD, 0], None),
+        ([NO_HEAD, 1, 2], None),  # the root itself may lack
+        ([NO_HEAD, 3, 2], "cycle"),
+        ([NO_HEAD, 0, 0], "two-roots"),
+        ([NO_HEAD, 4, 0], "head-out-of-range"),
+        ([NO_HEAD, 2, 0], "head-self"),
+        ([2, 3, 2], "no-root"),
+    ],
+)
+def test_the_heads_that_there_are_form_a_part_of_a_tree(heads: list[int], id: str | None) -> None:
+    if id is None:
+        check_tree(heads)
+        return
+    with pytest.raises(FaultError) as error:
+        check_tree(heads)
+    assert error.value.problem.id == id
+
+
+def test_a_mention_with_such_a_word_has_its_head_by_another_rule() -> None:
+    text = conllu("a", {1: "head"}).replace("--2-", "---")
+    (sentence,) = read("# global.Entity = eid-etype-head-other\n" + text)
+    assert isinstance(sentence, Sentence)
+    assert [(each.head, each.head_rule) for each in sentence.mentions] == [(2, "surface")]
+
+
+def test_what_a_request_means(tmp_path: Path) -> None:
+    path = tmp_path / "part.conllu"
+    path.write_text(conllu("whole") + conllu("part", {3: "head", 5: "head deprel"}))
+    bank = make_text_bank(tmp_path / "bank.duckdb", path)
+    with open_bank(bank) as opened:
+        for request, hits in (
+            ("pattern { A -> B }", 7 + 5),
+            ("pattern { A -[root]-> B }", 1),
+            ("pattern { A [form=the]; * -[det]-> A }", 1),
+            ("pattern { A []; B [form=the]; A ->> B }", 3),
+            ("pattern { A [form=slept] } global { is_tree }", 1),
+            ("pattern { A [form=slept] } global { is_not_tree }", 1),
+            ("pattern { A [form=slept] } global { is_forest }", 2),
+            ("pattern { A [form=slept] } global { is_projective }", 2),
+        ):
+            assert opened.find(request, context=False).height == hits, request
+
+
+@pytest.mark.slow
+def test_no_analysis_judges_it(
+    tmp_path: Path, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The gold pairs are those of the whole trees, but for the words without a head."""
+    lacking = {2: "head", 5: "deprel", 7: "head deprel"}
+    texts = {"whole": conllu("a") + conllu("b"), "part": conllu("a") + conllu("b", lacking)}
+    gold: dict[str, set[tuple[Any, ...]]] = {}
+    for name, text in texts.items():
+        path = tmp_path / f"{name}.conllu"
+        path.write_text(text)
+        bank = new_banks.put(tmp_path / f"{name}.duckdb")
+        report = ingest(IngestOptions((str(path),), bank, str(tiny_model("bert"))))
+        assert [(each.id, each.count) for each in report.departures] == (
+            [("missing-head", 3)] if name == "part" else []
+        )
+        with open_bank(bank) as opened:
+            gold[name] = {*opened.query("gold_dependency").drop("run").iter_rows()}
+            columns = opened.query("gold_dependency").drop("run").columns
+            judged = opened.query("head_accuracy", relation="all")
+            assert {*judged["n"]} == {14 if name == "whole" else 11}
+    dependent = columns.index("dependent")
+    lost = {7 + at for at in lacking}
+    assert gold["part"] == {row for row in gold["whole"] if row[dependent] not in lost}
+    assert len(gold["whole"]) - len(gold["part"]) == 3
+    assert run(["-b", str(tmp_path / "part.duckdb"), "show", "b", "--head", "1-1"]) == 0
+    assert "dog" in capsys.readouterr().out
+    with duckdb.connect(str(tmp_path / "part.duckdb"), read_only=True) as connection:
+        null = "select index from word where head_index is null order by index"
+        assert connection.execute(null).fetchall() == [(2,), (5,), (7,)]
