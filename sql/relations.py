@@ -1,19 +1,24 @@
-"""The parts of a relation: `comp:aux@lvc` of SUD has the subtype aux and the deep feature lvc."""
+"""The parts of a relation: `1:2$subsem@deep`, as Grew calls them. UD has the first two, SUD all."""
 
 from __future__ import annotations
 
 import re
 
-_PARTS = re.compile(r"([^:@]*)(?::([^@]*))?(?:@(.*))?", re.DOTALL)
+PARTS = {
+    "1": r"^([^:$@]*)",
+    "2": r"^[^:$@]*:([^$@]*)",
+    "subsem": r"^[^$@]*[$]([^@]*)",
+    "deep": r"^[^@]*@(.*)$",
+}
+"""What extracts each part of a relation, in any dialect of regular expressions."""
 
 
 def without_subtype(relation: str) -> str:
     """The relation before its subtype, as the macro of banks that is called so has it."""
-    return parts(relation)[0]
+    return part(relation, "1")
 
 
-def parts(relation: str) -> tuple[str, str, str]:
-    """What Grew calls 1, 2 and deep; those that are not there are empty."""
-    match = _PARTS.match(relation)
-    assert match is not None  # every part may be empty
-    return match[1], match[2] or "", match[3] or ""
+def part(relation: str, name: str) -> str:
+    """A part of a relation, empty where it is not there."""
+    match = re.match(PARTS[name], relation)
+    return match[1] if match else ""

@@ -16,13 +16,17 @@ from attnbank.queries.patterns.language.checking import Checked, Scope
 from attnbank.queries.patterns.select import values
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal
-from attnbank.sql.relations import parts
+from attnbank.sql.relations import PARTS, part
 from attnbank.sql.runs import Asked
 from attnbank.sql.suggest import did_you_mean, listed
 
 _PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", tree.SURPRISAL}
 """Features that every word can have, whatever is in FEATS and MISC."""
-_OF_EDGES = ("label", "1", "2", "deep", "length", "delta", "weight", "enhanced")
+_OF_EDGES = ("label", *PARTS, "length", "delta", "weight", "enhanced")
+_PARTS = {
+    "1": "the relation ", "2": "a relation with the subtype ",
+    "subsem": "a relation with $", "deep": "a relation with @",
+}  # fmt: skip
 _MOST = 100
 """Of a longer list of forms or lemmas it is not told that no word has any."""
 _LONGEST = 40
@@ -191,21 +195,20 @@ class _Bank:
     def labels(
         self, asked: dict[str, Tests], table: str, column: str, mark: str = ""
     ) -> Iterator[str]:
-        """The relations of the tree or the enhanced graph, whole, and in parts (`1:2@deep`)."""
+        """The relations of the tree or the enhanced graph, whole, and in its parts."""
         for name in asked:
             if name not in _OF_EDGES:
                 yield _message(f"an edge with the feature {name}", name, _OF_EDGES)
         labels = asked.get("label", [])
-        of_parts = [asked.get(each, []) for each in ("1", "2", "deep")]
+        of_parts = [asked.get(each, []) for each in PARTS]
         if not any([*labels, *chain(*of_parts)]):
             return
         within = self._where(f"{table}.sentence", f"{table}.{column} is not null")
         whole = self._values(f"distinct {table}.{column} from {table}{within}")
         marked = [tuple(mark + each.removeprefix(mark) for each in test) for test in labels]
         yield from _absent("the relation ", marked, [mark + each for each in whole])
-        what = ("the relation ", "a relation with the subtype ", "a relation with the feature @")
-        for at, tests in enumerate(of_parts):
-            yield from _absent(what[at], tests, [parts(each)[at] for each in whole])
+        for name, tests in zip(PARTS, of_parts, strict=True):
+            yield from _absent(_PARTS[name], tests, [part(each, name) for each in whole])
 
     def metadata(self, asked: dict[str, Tests]) -> Iterator[str]:
         for name, tests in asked.items():

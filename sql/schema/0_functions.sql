@@ -24,7 +24,7 @@ comment on macro wilson_high is 'Upper end of the 95 % Wilson interval of the sh
 
 -- split_part is not used here, because with it DuckDB 2.0 fails on a filter of a column that is null in every row, as
 -- in text without trees.
-create or replace macro without_subtype(relation) as regexp_replace(relation, '[:@].*', '');
+create or replace macro without_subtype(relation) as regexp_replace(relation, '[:$@].*', '');
 comment on macro without_subtype is 'A relation without its subtype, and without what SUD adds to it: nmod for nmod:poss, comp for comp:aux@lvc; null for null.';
 
 create or replace macro feature(feats, name) as nullif(

@@ -190,7 +190,8 @@ SUD = """# sent_id = a
 # sent_id = b
 1\tdem\t_\tPRON\t_\t_\t2\tsubj\t_\t_
 2\tsee\t_\tVERB\t_\t_\t0\troot\t_\t_
-3\tam\t_\tPRON\t_\t_\t2\tcomp:obj\t_\t_
+3\tam\t_\tPRON\t_\t_\t2\tcomp:obj$purp\t_\t_
+4\tnow\t_\tADV\t_\t_\t2\tmod$time@x\t_\t_
 
 """
 
@@ -208,12 +209,17 @@ def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
             ("pattern { A -[2=aux, !deep]-> B }", []),
             ("pattern { A -[1=comp, !deep]-> B }", [("b", 2, 3)]),
             ("pattern { A -[deep=expl|lvc]-> B }", [("a", 2, 1), ("a", 2, 3)]),
-            ("pattern { A -[deep<>expl]-> B }", [("a", 0, 2), ("a", 2, 3)]),
+            ("pattern { A -[deep<>expl]-> B }", [("a", 0, 2), ("a", 2, 3), ("b", 2, 4)]),
             ("pattern { A -[1=root]-> B }", [("a", 0, 2), ("b", 0, 2)]),
             ("pattern { A -[deep=scrap]-> B }", [("a", 0, 2)]),
             ("pattern { A -[root@scrap]-> B }", [("a", 0, 2)]),
             ('pattern { A -[re".*@scrap"]-> B }', [("a", 0, 2)]),
             ('pattern { A -[re".*scrap"]-> B }', [("a", 0, 2)]),
+            ("pattern { A -[1=comp, 2=obj]-> B }", [("b", 2, 3)]),
+            ("pattern { A -[1=mod]-> B }", [("b", 2, 4)]),
+            ("pattern { A -[1=mod|det|punct]-> B }", [("b", 2, 4)]),
+            ("pattern { A -[subsem=purp]-> B }", [("b", 2, 3)]),
+            ("pattern { A -[subsem=time, deep=x]-> B }", [("b", 2, 4)]),
             ("pattern { e: A -> B; e.deep = lvc }", [("a", 2, 3)]),
             ("pattern { e: A -> B; f: A -> C; e.1 = f.1; e.deep <> f.deep }", []),
         ):
@@ -222,4 +228,4 @@ def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
         with pytest.warns(AttnbankWarning, match="@lcv"):
             assert bank.find("pattern { A -[deep=lcv]-> B }").height == 0
         relations = bank.sql("select without_subtype(deprel) from word order by id")
-        assert [*relations.to_series()] == ["subj", "root", "comp", "subj", "root", "comp"]
+        assert [*relations.to_series()] == ["subj", "root", "comp", "subj", "root", "comp", "mod"]

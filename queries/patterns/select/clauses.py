@@ -27,6 +27,7 @@ from attnbank.queries.patterns.select.scopes import (
 )
 from attnbank.queries.patterns.select.values import every
 from attnbank.sql.quoting import literal, value
+from attnbank.sql.relations import PARTS
 from attnbank.sql.runs import Run
 
 Ends = tuple[Bound, Bound]
@@ -554,7 +555,7 @@ def _add_test(
         found = values.metadata_test(test)
     elif scope.has_node(name) and feature != "__id__" and not reference.others:
         found = values.feature_test(test, planned.bound[name].row)
-    elif isinstance(edge, tree.Edge) and feature in values.PARTS:
+    elif isinstance(edge, tree.Edge) and feature in PARTS:
         found = values.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
         found = values.fits(test, _value(planned, reference))

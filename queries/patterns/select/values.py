@@ -16,6 +16,7 @@ from attnbank.queries.patterns.language.checking import SHAPES, Checked
 from attnbank.queries.patterns.language.regexes import translated
 from attnbank.queries.patterns.language.tree import SURPRISAL
 from attnbank.sql.quoting import literal
+from attnbank.sql.relations import PARTS
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
 """Features that are columns of table `word`."""
@@ -23,9 +24,7 @@ MENTIONS = {"mention": "kind", "entity_type": "type"}
 """Features of the mentions that a word is the head of, and their columns in table `mention`."""
 ANCHOR = "__0__"
 """The form of the node before the first word."""
-PARTS = {"1": "^([^:@]*)", "2": "^[^:@]*:([^@]*)", "deep": "^[^@]*@(.*)$"}
-"""The parts of a relation such as comp:aux@lvc, as Grew calls them, and what extracts each."""
-_MARKS = {"2": ":", "deep": "@"}
+_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
 _MANY = 2
 """Up to so many values of a label's first part are compared; for more, the part is extracted."""
 SENTENCE = "this_sentence"
@@ -156,10 +155,12 @@ def label_test(test: tree.Test, relation: str) -> str:
     """The condition for a test of a label or a part of one; simple tests need no extraction."""
     plain = [each for each in test.values if isinstance(each, str)]
     if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
+        marked = (f"{each}{mark}" for each in plain for mark in _MARKS.values())
         return either(
-            f"({relation} = {literal(each)} or starts_with({relation}, {literal(f'{each}:')})"
-            f" or starts_with({relation}, {literal(f'{each}@')}))"
-            for each in plain
+            [
+                *(f"{relation} = {literal(each)}" for each in plain),
+                *(f"starts_with({relation}, {literal(each)})" for each in marked),
+            ]
         )
     if test.feature in _MARKS and test.kind in ("present", "absent"):
         mark = literal(_MARKS[test.feature])
@@ -168,7 +169,7 @@ def label_test(test: tree.Test, relation: str) -> str:
 
 
 def label_part(feature: str, relation: str) -> str:
-    """The whole relation, or its part 1:2@deep; null for one that is not there."""
+    """The whole relation, or its part 1:2$subsem@deep; null for one that is not there."""
     if feature == tree.WHOLE:
         return relation
     if feature in PARTS:
