@@ -217,7 +217,10 @@ def test_relations_of_sud_have_a_part_behind_an_at_sign(tmp_path: Path) -> None:
             ('pattern { A -[re".*scrap"]-> B }', [("a", 0, 2)]),
             ("pattern { A -[1=comp, 2=obj]-> B }", [("b", 2, 3)]),
             ("pattern { A -[1=mod]-> B }", [("b", 2, 4)]),
-            ("pattern { A -[1=mod|det|punct]-> B }", [("b", 2, 4)]),
+            (
+                "pattern { A -[1=mod|comp|root]-> B }",
+                [("a", 0, 2), ("a", 2, 3), ("b", 0, 2), ("b", 2, 3), ("b", 2, 4)],
+            ),
             ("pattern { A -[subsem=purp]-> B }", [("b", 2, 3)]),
             ("pattern { A -[subsem=time, deep=x]-> B }", [("b", 2, 4)]),
             ("pattern { e: A -> B; e.deep = lvc }", [("a", 2, 3)]),

@@ -16,7 +16,7 @@ from attnbank.queries.patterns.language.checking import SHAPES, Checked
 from attnbank.queries.patterns.language.regexes import translated
 from attnbank.queries.patterns.language.tree import SURPRISAL
 from attnbank.sql.quoting import literal
-from attnbank.sql.relations import PARTS
+from attnbank.sql.relations import PARTS, without_subtype
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
 """Features that are columns of table `word`."""
@@ -189,14 +189,14 @@ def can_be_root(label: Iterable[tree.Test]) -> bool:
     return all(
         test.kind != "equal" or any(map(_fits_root, test.values))
         if test.feature in (tree.WHOLE, "1")
-        else test.feature == "2" or test.kind == "absent"
+        else test.feature in PARTS or test.kind == "absent"
         for test in label
     )
 
 
 def _fits_root(value: str | tree.Regex) -> bool:
     if isinstance(value, str):
-        return value.partition(":")[0].lower() == "root"
+        return without_subtype(value).lower() == "root"
     pattern = translated(value)
     if pattern.literals is not None:
         return any(map(_fits_root, pattern.literals))
