@@ -105,7 +105,7 @@ async function read(asked, { sheet, heads, run, relation, number }) {
   const peaks = await database.rows(manifest.statements["sentences/peaks"], values);
   const saved = manifest.saved.some((each) => each.name === relation)
     ? await database.rows(manifest.statements["sentences/saved_pairs"], { relation, sentences: [number] }) : null;
-  if (relation && !saved && !asked.app.relations().includes(relation.split(":")[0])) {
+  if (relation && !saved && !asked.app.relations().includes(relation.split(/[:$@]/)[0])) {
     throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
   }
   const own = (rows, layer, head) => rows.filter((row) => row.layer === layer && row.head === head);
@@ -129,7 +129,7 @@ function goldPairs({ sheet, relation, number }, saved) {
   return positionsOf(sheet).filter((each) => {
     const known = each.sentence === number && each.word !== null && each.head_word !== null && !seen.has(each.word);
     if (each.word !== null) seen.add(each.word);
-    return known && ["all", each.relation, String(each.relation).split(":")[0]].includes(relation);
+    return known && ["all", each.relation, String(each.relation).split(/[:$@]/)[0]].includes(relation);
   }).map((each) => [each.word, each.head_word]);
 }
 

@@ -266,7 +266,7 @@ export async function head(asked) {
 
 async function atWork(asked, pair, relation, direction, run) {
   const { database, manifest } = asked.app;
-  if (!asked.app.relations().includes(relation.split(":")[0]) && !asked.app.relations().includes(relation)) {
+  if (!asked.app.relations().includes(relation.split(/[:$@]/)[0]) && !asked.app.relations().includes(relation)) {
     throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
   }
   const rows = await database.rows(manifest.statements["examples/at_work"], {
