@@ -13,7 +13,8 @@ import pytest
 import real_text
 
 from attnbank.ingest import IngestOptions, add_text, ingest
-from attnbank.ingest.corpora.document import CorpusError
+from attnbank.ingest.corpora.document import CorpusError, Sentence
+from attnbank.ingest.corpora.sources import find_sources, read
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -141,14 +142,21 @@ def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
     assert _ask(bare, "select count(head_index) as n from word")["n"].to_list() == [0]
 
 
+def test_a_word_without_a_head_is_told_by_row() -> None:
+    frame = SMALL.with_columns(head_index=pl.Series([2, 0, None, 2, 0]))
+    first, _ = read(find_sources([frame], name="small"))
+    assert isinstance(first, Sentence)
+    assert [word.head_index for word in first.words] == [2, 0, None]
+    assert [(each.id, each.line) for each in first.departures] == [("missing-head", 3)]
+
+
 @pytest.mark.usual(4)
 @pytest.mark.parametrize(
     ("column", "values", "fault"),
     [
         ("head_index", [2, 0, 2, 1, 0], "small:4: head-self: word 1 is its own head"),
         ("head_index", [2, 0, 9, 2, 0], "small:3: head-out-of-range: head 9 in a sentence of 3"),
-        ("head_index", [2, None, 2, 2, 0], "small:2: head-not-integer: word 2 has no head"),
-        ("deprel", ["nsubj", None, "punct", "nsubj", "root"], "small:2: empty-deprel"),
+        ("deprel", [None, None, None, "nsubj", "root"], "small:1: empty-deprel"),
         ("upos", ["NOUN", "VERB", "PUNCT", "WORD", "VERB"], "small:4: bad-upos"),
         ("form", ["Rain", "fell", None, "It", "stopped"], "small:3: empty-form"),
         ("form", ["Rain", "fell", "\x00", "It", "stopped"], "small:3: control-character"),
