@@ -332,6 +332,7 @@ class TextReport:
     corpus: str
     problems: list[Problem]
     departures: list[Departures]
+    notes: list[str]
 
 
 @dataclass

@@ -126,7 +126,7 @@ def ingest(
         _print_problems(written.problems, "skipped")
         notify(
             f"The bank has the text of {written.corpus}; no model was run.",
-            *(f"  {line}" for line in _departure_lines(written.departures)),
+            *(f"  {line}" for line in [*_departure_lines(written.departures), *written.notes]),
         )
     elif to is not None:
         with resumable_progress() as display:

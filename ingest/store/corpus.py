@@ -123,7 +123,8 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
     with ingesting(options.bank) as connection:
         id = write(connection, checked.corpus, on_progress)
         departures = departures_of(connection, id)
-    return TextReport(checked.corpus.facts.name, checked.problems, departures)
+    corpus = checked.corpus
+    return TextReport(corpus.facts.name, checked.problems, departures, corpus.notes)
 
 
 def find_checked(

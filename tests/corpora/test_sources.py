@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from attnbank.cli.app import run
 from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.format import recognise
 from attnbank.ingest.corpora.source import Source
@@ -227,6 +228,16 @@ def test_text_is_still_text(tmp_path: Path, text: str) -> None:
 def test_a_folder_of_text(tmp_path: Path) -> None:
     put(tmp_path / "a.txt", "Rain fell.\n")
     assert [source.format for source in find_sources([str(tmp_path)])] == ["lines"]
+
+
+def test_text_that_becomes_lines_unasked_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, bank = put(tmp_path / "a.txt", "Rain fell.\nIt stopped.\n"), tmp_path / "bank.duckdb"
+    told = "read as one sentence per line, without annotation"
+    words = ["-b", str(bank), "ingest", name, "--model", "none"]
+    assert run(words) == 0 and told in capsys.readouterr().err
+    assert run([*words, "--format", "lines"]) == 0 and told not in capsys.readouterr().err
 
 
 def test_files_are_taken_once(tmp_path: Path) -> None:
