@@ -172,6 +172,47 @@ def test_rebuilt_texts_of_treebanks(corpora: Path, name: str) -> None:
     assert same / len(given) > 0.99
 
 
+SPACED = """\
+# sent_id = spaced
+# text = Vámonos, dit-elle ( sans 10 000 mots)
+1-2	Vámonos	_	_	_	_	_	_	_	_
+1	Vamos	ir	VERB	_	_	0	root	_	_
+2	nos	nosotros	PRON	_	_	1	obj	_	_
+3	,	,	PUNCT	_	_	1	punct	_	_
+4	dit	dire	VERB	_	_	1	parataxis	_	_
+5	-elle	elle	PRON	_	_	4	nsubj	_	_
+6	(	(	PUNCT	_	_	9	punct	_	SpaceAfter=No
+7	sans	sans	ADP	_	_	9	case	_	_
+8	10 000	10000	NUM	_	_	9	nummod	_	_
+9	mots	mot	NOUN	_	_	4	obl	_	SpaceAfter=No
+10	)	)	PUNCT	_	_	9	punct	_	SpaceAfter=No
+
+"""
+
+
+def test_words_are_spaced_as_the_text_is() -> None:
+    (sentence,) = _read(SPACED)
+    assert isinstance(sentence, Sentence)
+    after = [word.form for word in sentence.words if not word.space_after]
+    assert after == ["Vamos", "nos", "dit", "mots", ")"]
+    assert sentence.text == "Vámonos, dit-elle ( sans 10 000 mots)"
+    fact = (
+        "# text has no space after 'Vámonos', where SpaceAfter says otherwise (and 2 more differ)"
+    )
+    assert sentence.departures == (Departure("space-mismatch", fact, 2),)
+    (problem,) = _read(SPACED, strict=True)
+    assert isinstance(problem, Problem) and problem.id == "space-mismatch"
+    joined = SPACED.replace("# text = Vámonos, dit-elle", "# text = Va\u0301monos, dit-elle")
+    (other,) = _read(joined)  # accents are written otherwise: what MISC says stays
+    assert isinstance(other, Sentence) and other.departures == ()
+    assert [word.form for word in other.words if not word.space_after] == [
+        "Vamos",
+        "(",
+        "mots",
+        ")",
+    ]
+
+
 def test_a_departure_is_its_place_and_fact() -> None:
     (bad,) = _read(BAD)
     assert isinstance(bad, Sentence)

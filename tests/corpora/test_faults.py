@@ -77,6 +77,7 @@ LINES = {
     "conllu/range-past-end": 8,
     "conllu/repeated-document": 7,
     "conllu/root-deprel": 8,
+    "conllu/space-mismatch": 7,
     "conllu/text-mismatch": 7,
     "conllu/two-roots": 8,
     "conllu/unbalanced-entity": 7,

@@ -200,12 +200,20 @@ class _Reader:
 
     def sentence(self, read: _Rows, comments: _Comments, line: int) -> Sentence:
         text, own = comments.values.get("text"), comments.own
-        words = tuple(read.words)
-        if read.blanks == len(words) and not all(word.upos in _SIGNS for word in words):
+        if read.blanks == len(read.words) and not all(word.upos in _SIGNS for word in read.words):
             raise FaultError("withheld-text", "every word has the form _", read.line)
         spans, zeros = (
             entity_spans(read.entities, read.nodes, self.notation) if read.entities else ([], [])
         )
+        fault: FaultError | None = None
+        spelled = "".join(form for form, _ in read.tokens)
+        if text is not None and (fact := _text_fact(text, spelled)):
+            fault = self.departure("text-mismatch", fact, comments.lines["text"])
+            own["text"] = text  # kept, since the words spell another
+            text = None
+        elif text is not None and (fact := _respace(read, text)):
+            fault = self.departure("space-mismatch", fact, comments.lines["text"])
+        words = tuple(read.words)
         if not self.notation.is_grouped:
             spans = [
                 replace(each, entity=f"{each.entity} {self.mentions + at}")
@@ -213,12 +221,6 @@ class _Reader:
             ]
             self.mentions += len(spans)
         mentions = tuple(mention_of(words, span) for span in spans)
-        fault: FaultError | None = None
-        spelled = "".join(form for form, _ in read.tokens)
-        if text is not None and (fact := _text_fact(text, spelled)):
-            fault = self.departure("text-mismatch", fact, comments.lines["text"])
-            own["text"] = text  # kept, since the words spell another
-            text = None
         name = comments.sent_id
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"
@@ -265,7 +267,7 @@ def _check_shape(rows: list[str], line: int) -> None:
 
 
 def _text_fact(text: str, spelled: str) -> str | None:
-    # Spaces are not part of the check: corpora differ in how SpaceAfter and text treat them.
+    """What differs between # text and the words, spaces aside (see `_respace`)."""
     if text.replace(" ", "") == spelled.replace(" ", ""):
         return None
     if len(text) > _LONGEST_NORMALISED:  # marks without a letter are sorted one by one
@@ -275,6 +277,50 @@ def _text_fact(text: str, spelled: str) -> str | None:
         return None
     at = next(i for i, (a, b) in enumerate(zip_longest(wanted, got)) if a != b)
     return f"# text has ...{wanted[at : at + 12]!r} where the words have {got[at : at + 12]!r}"
+
+
+def _respace(read: _Rows, text: str) -> str | None:
+    """Give the words the spaces that # text has between them, and say what SpaceAfter says else.
+
+    Nothing is changed where the words differ from the text in more than spaces: in how an accent
+    is written, say. What follows the last word is not in the text.
+    """
+    if text == "".join(form + " " * space for form, space in read.tokens).rstrip():
+        return None
+    written = []
+    at = 0
+    for form, _ in read.tokens:
+        for char in form:
+            while at < len(text) and text[at].isspace():
+                at += 1
+            if char.isspace():
+                continue
+            if at == len(text) or text[at] != char:
+                return None
+            at += 1
+        written.append(at < len(text) and text[at].isspace())
+    written[-1] = read.tokens[-1][1]
+    differing = [
+        number
+        for number, ((_, space), is_space) in enumerate(zip(read.tokens, written, strict=True))
+        if space != is_space
+    ]
+    if not differing:
+        return None
+    ends = [
+        index
+        for index, (word, after) in enumerate(zip_longest(read.words, read.words[1:]))
+        if word.token_start is None or after is None or after.token_start != word.token_start
+    ]  # of the tokens, the last word
+    for number in differing:
+        index = ends[number]
+        read.words[index] = replace(read.words[index], space_after=written[number])
+        read.tokens[number] = (read.tokens[number][0], written[number])
+    first = differing[0]
+    has = "a space" if written[first] else "no space"
+    more = f" (and {len(differing) - 1:,} more differ)" if len(differing) > 1 else ""
+    after = f"after {read.tokens[first][0]!r}"
+    return f"# text has {has} {after}, where SpaceAfter says otherwise{more}"
 
 
 @dataclass(slots=True)
