@@ -51,8 +51,8 @@ def tree_ensemble(
     """The heads that find each relation together, as rows of table tree_ensemble.
 
     For each relation and direction the head that finds most, and then, up to `ensemble` heads, the
-    one whose weights, added to theirs, find most, as long as that is more. Chosen on half of the
-    documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
+    other one whose weights, added to theirs, find most, as long as that is more. Chosen on half of
+    the documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
     direction that finds more of the relation (of equals dependent_to_head).
     """
     inputs = _sentences(connection, run)
@@ -113,7 +113,7 @@ def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[
 
 
 def _together(pairs: list[tuple[NDArray[np.float32], int]], most: int) -> Iterator[tuple[int, int]]:
-    """The heads that find most gold places together, each with how many they find up to it.
+    """The heads that find most gold places together, each once, with how many they find up to it.
 
     `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
     """
@@ -123,12 +123,15 @@ def _together(pairs: list[tuple[NDArray[np.float32], int]], most: int) -> Iterat
         every[at, :, : row.shape[1]] = row
     gold = np.array([place for _, place in pairs])
     total, before = np.zeros((len(pairs), 1, width), dtype=np.float32), 0
+    taken: list[int] = []
     for _ in range(most):
         counts = ((total + every).argmax(axis=2) == gold[:, None]).sum(axis=0)
+        counts[taken] = -1
         best = int(counts.argmax())
         if counts[best] <= before:
             return
         before = int(counts[best])
+        taken.append(best)
         total = total + every[:, best : best + 1]
         yield best, before
 

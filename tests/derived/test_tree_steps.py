@@ -93,6 +93,20 @@ def test_a_decoder_has_one_direction_and_leaves_its_first_word_out(bank: Path) -
     assert _asked(bank, first)[0][0] == 1
 
 
+def test_trees_of_a_decoder_have_the_gold_root(bank: Path) -> None:
+    """Of a causal run a root is judged in no direction, and is known to its tree."""
+    compute(bank, "attention_tree", 2, root="gold")
+    roots = _asked(
+        bank,
+        "select position.kind, tree.heads[position.position - tree.first_position + 1] is null"
+        " from main.attention_tree as tree"
+        " join position on position.sequence = tree.sequence"
+        " join word on word.id = position.word and word.sentence = tree.sentence"
+        " where word.head_index = 0 and position.kind = 'word'",
+    )
+    assert len(roots) > 10 * (12 + 3 + 1) and set(roots) == {("word", True)}
+
+
 @pytest.mark.parametrize(
     ("step", "options", "fact"),
     [

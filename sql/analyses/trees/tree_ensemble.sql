@@ -1,8 +1,8 @@
 -- title: The heads that find each relation together, chosen on one half of the documents
 -- paper: Limisiewicz, Mareček and Rosa 2020 (Universal dependencies according to BERT), section 3
 -- grain: one row per (relation, direction, rank)
--- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h), as long
---   as it grows
+-- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h) over the
+--   heads that are not among these, as long as it grows
 -- run: unit=word needs=ensembles usual=sentence
 -- plot: bars x=accuracy y=relation,direction,rank label=layer,head aside=n domain=0,1
 -- empty: no relation has heads (attnbank compute tree_ensemble)

@@ -138,6 +138,8 @@ def ensemble(
                 best, best_count = (0, 0), -1
                 for layer in range(layers):
                     for head in range(heads):
+                        if (layer, head) in taken:
+                            continue
                         count = 0
                         for own, dependent, gold in those:
                             total = np.zeros(len(own.positions), dtype=np.float32)
