@@ -6,6 +6,7 @@ apart, kept as a word, and behind a token that was put before it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import oracle_reference as slow
 import pytest
 import transformers
+from oracle_statistics import interval
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import Report
@@ -238,3 +240,41 @@ def test_encoders_are_judged_in_both_directions(full_bank: Path) -> None:
         assert sides == [("both",)]
         findable = connection.execute("select distinct findable from head_accuracy()").fetchall()
         assert findable == [(1.0,)]
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_a_document_counts_once_in_the_interval_of_a_group(runs: Runs, each: bool) -> None:
+    """Heads may stand on either side, and what is left and right of a document is one."""
+    name = runs[1]["special"].run
+    with open_bank(runs[0]) as bank:
+        groups = bank.score(
+            "pattern { H -> D }", dependent="D", head="H", by="D.upos", each=each, run=name
+        )
+        pairs = bank.sql(
+            "select word.upos, sentence.document, sequence.id, one.position, other.position as to"
+            " from sequence join run on run.id = sequence.run"
+            " join position as one on one.sequence = sequence.id and one.kind = 'word'"
+            " join word on word.id = one.word join sentence on sentence.id = word.sentence"
+            " join word as gold on gold.sentence = sentence.id and gold.index = word.head_index"
+            " join position as other on other.sequence = sequence.id and other.kind = 'word'"
+            " and other.word = gold.id where run.name = $name",
+            {"name": name},
+        ).rows()
+        peaks = {
+            tuple(row[:4]): row[4:]
+            for row in bank.sql(
+                "select layer, head, sequence, position, most_attended, most_attending from peak"
+            ).rows()
+        }
+    judged = [row for row in groups.to_dicts() if row["direction"] == "later_to_earlier"]
+    assert len(judged) > 5
+    for row in judged:
+        outcomes: dict[int, list[bool]] = defaultdict(list)
+        for upos, document, sequence, position, to in pairs:
+            if upos == row["D.upos"]:
+                attended, attending = peaks[row["layer"], row["head"], sequence, position]
+                outcomes[document].append(to == (attended if to < position else attending))
+        assert row["n"] == sum(map(len, outcomes.values()))
+        told = interval(list(outcomes.values()))
+        wanted = (None, None) if told is None else pytest.approx(told[1:], rel=2e-3, abs=1e-12)
+        assert (row["low"], row["high"]) == wanted, row

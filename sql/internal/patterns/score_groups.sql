@@ -75,11 +75,13 @@ per_direction as (
         hit.head,
         judging.direction,
         judged_side(judging.direction, hit.side) as side,
-        hit.n,
-        found_in(judging.direction, hit.side, hit.to_head, hit.to_dependent) as correct
+        sum(hit.n) as n,
+        sum(found_in(judging.direction, hit.side, hit.to_head, hit.to_dependent)) as correct
     from hit
     inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, hit.side)
     where $direction is null or judging.direction = $direction
+    group by
+        hit.number, hit.cluster, hit.layer, hit.head, judging.direction, judged_side(judging.direction, hit.side)
 ),
 
 best as (
