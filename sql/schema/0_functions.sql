@@ -227,18 +227,24 @@ create or replace macro effective_n(n, clusters, effect) as case
 end;
 comment on macro effective_n is 'How many independent cases tell as much as n in so many clusters with that design effect (Korn and Graubard 1998): the interval of a share of n is that of a share of so many. Null for a single cluster.';
 
-create or replace macro clustered_effect(correct, n) as design_effect(
-    sum(correct), sum(n), count(*), sum(correct * correct), sum(correct * n), sum(n * n)
-);
-comment on macro clustered_effect is 'An aggregate over rows that are one cluster (document) each: the design effect of the share sum(correct) / sum(n).';
+-- A document in which there is nothing to count tells nothing of how documents differ.
+create or replace macro clusters_with(n) as count(nullif(n, 0));
+comment on macro clusters_with is 'An aggregate over rows that are one cluster (document) each: how many of them have an n above 0.';
 
-create or replace macro clustered_n(correct, n) as effective_n(sum(n), count(*), clustered_effect(correct, n));
+create or replace macro clustered_effect(correct, n) as design_effect(
+    sum(correct), sum(n), clusters_with(n), sum(correct * correct), sum(correct * n), sum(n * n)
+);
+comment on macro clustered_effect is 'An aggregate over rows that are one cluster (document) each: the design effect of the share sum(correct) / sum(n), over the clusters with an n above 0.';
+
+create or replace macro clustered_n(correct, n) as effective_n(
+    sum(n), clusters_with(n), clustered_effect(correct, n)
+);
 comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much as sum(n).';
 
 create or replace macro clustered_margin(total, n) as case
-    when count(*) > 1 and sum(n) > 0
-        then student_quantile(count(*) - 1) * sqrt(
-            ratio(count(*), count(*) - 1)
+    when clusters_with(n) > 1
+        then student_quantile(clusters_with(n) - 1) * sqrt(
+            ratio(clusters_with(n), clusters_with(n) - 1)
             * greatest(
                 cast(0 as double),
                 sum(total * total)
@@ -247,7 +253,7 @@ create or replace macro clustered_margin(total, n) as case
             )
         ) / sum(n)
 end;
-comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among clusters. Null for a single cluster.';
+comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among the clusters with an n above 0. Null for a single one.';
 
 create or replace macro within_share(number) as case
     when number is not null then least(cast(1 as double), greatest(cast(0 as double), number))

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from oracle_statistics import sign_flips, student_quantile
+from oracle_statistics import interval, sign_flips, student_quantile
 
 from attnbank.sql import registry
 
@@ -35,6 +35,29 @@ def test_students_quantile(functions: duckdb.DuckDBPyConnection) -> None:
         assert found == pytest.approx(
             student_quantile(freedom), rel=1.3e-3 if freedom > 2 else 1e-8
         )
+
+
+@pytest.mark.parametrize(("right", "n"), [((3, 1, 0), (5, 4, 2)), ((4, 0), (9, 1)), ((2,), (3,))])
+def test_documents_without_anything_to_count_are_not_counted(
+    functions: duckdb.DuckDBPyConnection, right: tuple[int, ...], n: tuple[int, ...]
+) -> None:
+    told = interval([[True] * r + [False] * (m - r) for r, m in zip(right, n, strict=True)])
+    for empty in range(3):
+        rows = [*zip(right, n, strict=True), *[(0, 0)] * empty]
+        functions.register("given", pl.DataFrame(rows, ["r", "n"], orient="row").to_arrow())
+        ((effect, low, high, margin),) = functions.execute(
+            "with told as (select sum(r) / sum(n) as p, clustered_n(r, n) as m,"
+            " clustered_effect(r, n) as effect, clustered_margin(r, n) as margin from given)"
+            " select effect, wilson_low(p * m, m), wilson_high(p * m, m), margin from told"
+        ).fetchall()
+        if told is None:
+            assert (effect, low, high, margin) == (None, None, None, None)
+            continue
+        assert (effect, low, high) == pytest.approx(told, rel=1e-3)
+        share = sum(right) / sum(n)
+        apart = sum((r - share * m) ** 2 for r, m in zip(right, n, strict=True))
+        among = len(n) / (len(n) - 1) * apart / sum(n) ** 2
+        assert margin == pytest.approx(student_quantile(len(n) - 1) * among**0.5, rel=1.3e-3)
 
 
 @pytest.mark.slow

@@ -145,6 +145,11 @@ def test_best_tree_scores_on_the_half_that_chose_nothing(case: Case, tmp_path: P
         assert row["uuas"] == pytest.approx(found / n, rel=bounds.sums(4))
         assert row["uas"] == pytest.approx(correct / n, rel=bounds.sums(4))
         assert row["chosen_uuas"] == pytest.approx(chosen_found / chosen_n, rel=bounds.sums(4))
+    ends = [
+        [row[name] is None for name in ("low", "bootstrap_low", "high", "bootstrap_high")]
+        for row in own.query("best_tree", classification="relation")
+    ]
+    assert [True] * 4 in ends and all(len({*each}) == 1 for each in ends)
 
 
 @pytest.mark.slow

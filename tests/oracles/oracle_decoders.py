@@ -137,7 +137,7 @@ def mean(
     """The mean and its interval of (document, sum, number): documents are what is drawn.
 
     Of a run over one document each input is drawn; `documents` are those of the run, if the values
-    may be of some only. The variance is that of the residuals of documents.
+    may be of some only. The variance is that of the residuals of documents that have something.
     """
     whole = sum(number for _, _, number in values)
     if not whole:
@@ -146,7 +146,8 @@ def mean(
     documents = documents or {document for document, _, _ in values}
     of: dict[int, float] = defaultdict(float)
     for at, (document, each, number) in enumerate(values):
-        of[document if len(documents) > 1 else at] += each - middle * number
+        if number:
+            of[document if len(documents) > 1 else at] += each - middle * number
     if len(of) < 2:
         return middle, None, None
     variance = float(np.var(list(of.values()), ddof=1)) * len(of) / whole**2

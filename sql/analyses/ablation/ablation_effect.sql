@@ -16,7 +16,7 @@
 --   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
 --   with such a subject.
 -- note: intervals go by documents, at most 100 groups of them; by sentences where the source marks none or the run
---   reads one, and by pairs where they are from a file. Null where there is one.
+--   reads one, and by pairs where they are from a file. Null where the words of a class are all in one.
 -- param ablation
 -- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each
 --   paradigm
@@ -176,6 +176,7 @@ in_groups as (
         and per_group.number = effect.number
         and per_group.group_number = every_group.group_number
     group by effect.outcome, effect.class, effect.ablation, effect.number
+    having count(per_group.n) > 1
 ),
 
 resampled as (

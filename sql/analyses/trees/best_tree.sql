@@ -214,6 +214,7 @@ in_documents as (
         and own.class = each.class
         and own.cluster = document_place.cluster
     group by each.tree, each.class
+    having count(own.cluster) > 1
 ),
 
 resample as materialized (
