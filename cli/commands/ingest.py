@@ -236,7 +236,7 @@ def print_measured(done: Measured) -> None:
     if done.unasked:
         notify(
             f"{counted(done.unasked, 'pair')} could not be asked for: nothing stands before the"
-            " verb, or the text is too long"
+            " verb, a causal model has not seen its subject yet, or the text is too long"
         )
     if done.outdated:
         notify(

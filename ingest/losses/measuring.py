@@ -59,8 +59,9 @@ class Measured:
     `words` have a surprisal; `first_words` have none because nothing stands before them, and
     `sharing_words` because another word of their position has it. `is_new` is false where the bank
     had all of it. `unasked` counts the pairs that the model cannot be asked for (a verb with
-    nothing before it). `outdated` are ablations beside surprisals that are others now. `ends` are
-    the tokens that end a text, of a causal model whose vocabulary marks spaces.
+    nothing before it, or of a causal model before its subject). `outdated` are ablations beside
+    surprisals that are others now. `ends` are the tokens that end a text, of a causal model whose
+    vocabulary marks spaces.
     """
 
     run: str
@@ -657,7 +658,12 @@ class _Work:
         return nats
 
     def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
-        """The texts of a pair with the spans that are asked for; None if they cannot be."""
+        """The texts of a pair with the spans that are asked for; None if they cannot be.
+
+        A causal model has not seen the subject where that comes after the verb.
+        """
+        if pair.is_inverted and self.model.head == "causal":
+            return None
         good, bad = (self._side(side, pair.at) for side in (pair.good, pair.bad))
         return None if good is None or bad is None else (good, bad)
 

@@ -57,7 +57,8 @@ class Pair:
     relation of the subject, of a file what that says, or its name. `at` is the 0-based index of the
     word that differs and is asked for; where it is None, the whole text is. The others are those of
     agreement: `word` is word.id of the verb, `attractors` counts the nouns between it and its
-    subject that have the other number, `distance` is how many words they are apart.
+    subject that have the other number, `distance` is how many words they are apart, and
+    `is_inverted` says that the subject comes after the verb.
     """
 
     number: int
@@ -68,18 +69,21 @@ class Pair:
     word: int | None = None
     attractors: int | None = None
     distance: int | None = None
+    is_inverted: bool = False
 
 
 def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
     """The pairs of a corpus in the order of its verbs; none where it has no trees or features."""
     pairs = []
     rows = asking(connection)("losses/agreement_pairs", {"corpus": corpus})
-    for number, (word, relation, other, attractors, distance, *columns) in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
+        word, relation, other, attractors, distance, is_inverted, *columns = row
         spans = spans_of(columns, "written")
         at = next(place for place, span in enumerate(spans) if span.first == word)
         good = Side(tuple(each.text for each in spans), tuple(each.space_after for each in spans))
         bad = replace(good, words=(*good.words[:at], other, *good.words[at + 1 :]))
-        pairs.append(Pair(number, relation, good, bad, at, word, attractors, distance))
+        facts = word, attractors, distance, is_inverted
+        pairs.append(Pair(number, relation, good, bad, at, *facts))
     return pairs
 
 

@@ -96,7 +96,7 @@ comment on column minimal_pair.bad is 'The verb in the other number, or the wors
 comment on column minimal_pair.word is 'word.id of the verb; null for a pair of a file.';
 comment on column minimal_pair.attractors is 'Of agreement: nouns of the other number between subject and verb.';
 comment on column minimal_pair.distance is 'Of agreement: words from the subject to the verb.';
-comment on column minimal_pair.good_nats is 'Surprisal of the verb as it is written, in its sentence; of a file the sum over the sentence. Null where a piece of it cannot be asked for: one without context, a word that shares its position.';
+comment on column minimal_pair.good_nats is 'Surprisal of the verb as it is written, in its sentence; of a file the sum over the sentence. Null where a piece of it cannot be asked for: one without context, a word that shares its position; of a causal model a verb before its subject.';
 comment on column minimal_pair.bad_nats is 'The same of the other.';
 
 create table ablated_pair (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,8 @@ import oracle_agreement
 import pytest
 from oracle_agreement import Site
 
-from attnbank.ingest import IngestOptions
+from attnbank.cli.app import run
+from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.losses.pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
 
@@ -478,8 +480,8 @@ def _pairs(bank: Path, corpus: str) -> tuple[list[Pair], list[Site]]:
         assert each.attractors is not None and each.distance is not None
         sentence, index = places[each.word]
         texts = each.good.words, each.bad.words, each.at
-        site = Site(sentence, index, each.paradigm, *texts, each.attractors, each.distance)
-        found.append(site)
+        facts = each.attractors, each.distance, each.is_inverted
+        found.append(Site(sentence, index, each.paradigm, *texts, *facts))
     return pairs, found
 
 
@@ -541,3 +543,39 @@ def test_text_without_trees_has_no_pairs(tmp_path: Path) -> None:
     )
     add_text(options)
     assert _pairs(tmp_path / "bank.duckdb", "rain")[0] == []
+
+
+def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
+    tiny_model: Callable[[str], Path],
+    tiny_masked_lm: Callable[[str], Path],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    inverted = """
+        Here here ADV _ 2 advmod
+        are be AUX P3 0 root
+        cats cat NOUN p 2 nsubj
+
+        Cats cat NOUN p 4 nsubj
+        here here ADV _ 1 advmod
+        are be AUX P3 4 cop
+        old old ADJ _ 0 root"""
+    corpus, bank = tmp_path / "corpus.conllu", tmp_path / "bank.duckdb"
+    _write(f"{PARADIGM}\n\n{inverted.strip()}", corpus)
+    for number, model in enumerate((tiny_model("gpt2"), tiny_masked_lm("bert")), start=1):
+        ingest(IngestOptions((str(corpus),), bank, str(model)))
+        call = ["-b", str(bank), "surprisal", str(number), "--agreement", "--model", str(model)]
+        assert run(call) == 0
+        told = capfd.readouterr().err
+        assert "2 pairs of agreement" in told
+        is_causal = number == 1
+        assert ("1 pair could not be asked for" in told) == is_causal
+        with duckdb.connect(str(bank), read_only=True) as connection:
+            rows = connection.execute(
+                "select good_nats is null, bad_nats is null from minimal_pair where run = ?"
+                " order by number",
+                [number],
+            ).fetchall()
+        assert rows == [(is_causal, is_causal), (False, False)]
+        assert run(["-b", str(bank), "query", "agreement_accuracy", "--run", str(number)]) == 0
+        assert capfd.readouterr().out.splitlines()[3].split()[2] == ("1" if is_causal else "2")

@@ -77,6 +77,7 @@ class Site:
     at: int
     attractors: int
     distance: int
+    is_inverted: bool
 
 
 def sites(path: Path) -> list[Site]:
@@ -229,5 +230,5 @@ def site(sentence: Sentence, subject: Word, verb: Word, other: str) -> Site:
     bad = [*good[:at], other, *good[at + 1 :]]
     return Site(
         sentence.name, verb.index, subject.deprel, tuple(good), tuple(bad), at, attractors,
-        last - first,
+        last - first, subject.index > verb.index,
     )  # fmt: skip

@@ -6,7 +6,8 @@
 -- plot: lines x=attractors y=accuracy color=name low=low high=high rule=chance
 -- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees in
 --   number with its subject, where the corpus has the other number's form of the same lemma.
--- note: a causal model knows what stands before the verb, a masked model the whole sentence.
+-- note: a causal model knows what stands before the verb, a masked model the whole sentence. So a verb before its subject
+--   (here are some articles) is left out of a causal model: its surprisals in table minimal_pair are null.
 -- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by documents.
 -- param ablation
 -- column ablation

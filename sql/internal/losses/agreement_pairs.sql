@@ -207,7 +207,8 @@ site as (
             else other_form.other
         end as other,
         least(plain_subject.index, verb.index) as first_index,
-        greatest(plain_subject.index, verb.index) as last_index
+        greatest(plain_subject.index, verb.index) as last_index,
+        plain_subject.index > verb.index as is_inverted
     from plain_subject
     inner join inflected_verb as verb
         on verb.sentence = plain_subject.sentence
@@ -255,6 +256,7 @@ select
     site.other,
     coalesce(attractor.attractors, 0) as attractors,
     site.last_index - site.first_index as distance,
+    site.is_inverted,
     read_sentence.words,
     read_sentence.forms,
     read_sentence.spaces,
