@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from attnbank.ingest.corpora.bounds import MOST_COVERED
-from attnbank.ingest.corpora.document import FaultError, Mention, Word
+from attnbank.ingest.corpora.document import Departure, FaultError, Mention, Word
 from attnbank.sql import reading, registry
 from attnbank.sql.relations import without_subtype
 
@@ -62,6 +62,29 @@ def check_covered(sizes: Sequence[int], line: int) -> None:
     if sum(sizes) > MOST_COVERED:
         fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
         raise FaultError("too-many-mentions", fact, line)
+
+
+def mentions_of(
+    words: Sequence[Word], spans: Sequence[EntitySpan], line: int, *, strict: bool = False
+) -> tuple[tuple[Mention, ...], tuple[Departure, ...]]:
+    """Make the mentions of a sentence, each once, as scorers of coreference count them.
+
+    Where spans repeat one of the same entity that is a departure; if it is `strict`, a FaultError.
+    """
+    once: dict[tuple[str, tuple[int, ...]], EntitySpan] = {}
+    repeated = []
+    for span in spans:
+        if once.setdefault((span.entity, span.words), span) is not span:
+            repeated.append(span)
+    departures = ()
+    if repeated:
+        first, last = repeated[0].words[0], repeated[0].words[-1]
+        where = f"word {first}" if first == last else f"words {first} to {last}"
+        fact = f"entity {repeated[0].entity} has {where} for a mention more than once"
+        if strict:
+            raise FaultError("repeated-mention", fact, line)
+        departures = (Departure("repeated-mention", fact, line),)
+    return tuple(mention_of(words, span) for span in once.values()), departures
 
 
 def mention_of(words: Sequence[Word], span: EntitySpan) -> Mention:

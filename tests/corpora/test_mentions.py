@@ -8,7 +8,8 @@ from pathlib import Path
 import oracle_coreference
 import pytest
 
-from attnbank.ingest.corpora.document import Sentence, Word
+from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.mentions import EntitySpan, head_of, kind_of, mention_of
 
@@ -76,6 +77,23 @@ def test_of_several_tops_the_one_that_it_is_about(text: str, head: str) -> None:
     words.append(Word("said", upos="VERB", head_index=0, deprel="root"))
     index, rule = head_of(words, range(1, above))
     assert (words[index - 1].form, rule) == (head, "tree")
+
+
+def test_a_span_is_one_mention_of_an_entity() -> None:
+    """As scorers count: the same words of another entity, or other words of it, are others."""
+    rows = ["she  PRP  -  (7)|(7)|(8)", "saw  VBD  -  -", "her  PRP$  -  (9|(7)", "dog  NN  -  9)"]
+    text = "".join(f"d  0  {at}  {row}\n" for at, row in enumerate(rows))
+    lines = f"#begin document (d);\n{text}\n#end document\n".encode().splitlines(True)
+    (sentence,) = read_conll2012(lines)
+    assert isinstance(sentence, Sentence)
+    assert [(each.entity, each.first, each.last) for each in sentence.mentions] == [
+        ("7", 1, 1), ("8", 1, 1), ("9", 3, 4), ("7", 3, 3)
+    ]  # fmt: skip
+    assert [(each.id, each.fact) for each in sentence.departures] == [
+        ("repeated-mention", "entity 7 has word 1 for a mention more than once")
+    ]
+    (problem,) = read_conll2012(lines, strict=True)
+    assert isinstance(problem, Problem) and problem.id == "repeated-mention"
 
 
 def test_the_gap_of_a_discontinuous_mention_is_outside() -> None:

@@ -20,7 +20,7 @@ from attnbank.ingest.corpora.document import (
     Word,
 )
 from attnbank.ingest.corpora.format import Format
-from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mention_of
+from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 from attnbank.ingest.corpora.source import BOM, blocks, decode, rows
 
 # Possessive: what is matched is not given back, or a line of spaces would take for ever.
@@ -43,7 +43,8 @@ def read_conll2012(lines: Iterable[bytes], *, strict: bool = False) -> Iterator[
     Lines are in UTF-8; columns stand between tabs or, if there is none, spaces. Yields a `Sentence`
     for each sound sentence and a `Problem` for each faulty one, in order. The first part of a
     document has its name, part 1 and later ones NAME_1, NAME_2, ... A parse that is not a tree is a
-    departure, and the sentence has no constituents; if it is `strict`, that is a problem.
+    departure, and the sentence has no constituents; so is a mention that is repeated, which is read
+    once. If it is `strict`, these are problems.
     """
     reader = _Reader(strict)
     for line, block in blocks(lines):
@@ -123,14 +124,14 @@ class _Reader:
             words, cells, parse = _words(rows, line)
             spans = _spans(cells, line)
             constituents, departures = self.tree(parse, line)
+            mentions, repeated = mentions_of(words, spans, line, strict=self.strict)
         except FaultError as fault:
             return fault.problem
         start = DocumentStart(self.document) if self.pending else None
         self.pending = False
-        mentions = tuple(mention_of(words, span) for span in spans)
         return Sentence(
-            words, mentions=mentions, document=start, line=line, departures=departures,
-            constituents=constituents,
+            words, mentions=mentions, document=start, line=line,
+            departures=(*departures, *repeated), constituents=constituents,
         )  # fmt: skip
 
     def tree(

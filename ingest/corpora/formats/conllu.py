@@ -28,7 +28,7 @@ from attnbank.ingest.corpora.document import (
 )
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.format import Format, Start
-from attnbank.ingest.corpora.mentions import mention_of
+from attnbank.ingest.corpora.mentions import mentions_of
 from attnbank.ingest.corpora.source import blocks, decode, rows
 from attnbank.sql.relations import without_subtype
 
@@ -65,9 +65,10 @@ def read_conllu(
 
     Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
     `# text` is missing, or is not what the words spell (a departure), the text is rebuilt. The
-    other departures are names that repeat, mentions that belong to no entity, words without a head
-    in a tree, single words whose form is withheld, and tags of UD 1; if it is `strict`, a departure
-    is a problem. Mentions of empty nodes are told as departures, too, and never are problems.
+    other departures are names and mentions that repeat, mentions that belong to no entity, words
+    without a head in a tree, single words whose form is withheld, and tags of UD 1; if it is
+    `strict`, a departure is a problem. Mentions of empty nodes are told as departures, too, and
+    never are problems.
     """
     reader = _Reader(document, strict)
     items = (reader.read(line, block) for line, block in blocks(lines))
@@ -220,7 +221,8 @@ class _Reader:
                 for at, each in enumerate(spans, start=1)
             ]
             self.mentions += len(spans)
-        mentions = tuple(mention_of(words, span) for span in spans)
+        mentions, repeated = mentions_of(words, spans, line, strict=self.strict)
+        self.departures += repeated
         name = comments.sent_id
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"

@@ -19,7 +19,7 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import Format, Start
-from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mention_of
+from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 from attnbank.ingest.corpora.source import CONTROL
 from attnbank.sql.extras import need
 
@@ -41,12 +41,15 @@ _NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 _NAME_KEYS = ("name", "id", "doc_id", "title")
 
 
-def read_docbin(data: bytes, document: str = "document") -> Iterator[Sentence | Problem]:
+def read_docbin(
+    data: bytes, document: str = "document", *, strict: bool = False
+) -> Iterator[Sentence | Problem]:
     """Read a whole DocBin file.
 
     Documents are called after `document`, with their number, unless their user data hold a name,
     id, doc_id or title. Yields a `Sentence` for each sound sentence and a `Problem` for each faulty
-    one, in order. Raises MissingPackageError where spaCy is not installed.
+    one, in order; a mention that is repeated is read once, or, if it is `strict`, a problem. Raises
+    MissingPackageError where spaCy is not installed.
     """
     need("Reading .spacy files", "spacy", "spacy")
     from spacy.tokens import DocBin
@@ -63,7 +66,7 @@ def read_docbin(data: bytes, document: str = "document") -> Iterator[Sentence | 
             if all(is_space(token) for token in doc):
                 yield Problem("empty-document", f"document {start.name} has no words")
             else:
-                yield from doc_sentences(doc, start)
+                yield from doc_sentences(doc, start, strict=strict)
     except Exception as error:  # of zlib, msgpack, numpy or spaCy: a damaged file raises any
         reason = str(error).partition(". ")[0].partition("\n")[0] or type(error).__name__
         yield Problem("bad-docbin", f"spaCy cannot read it: {reason}")
@@ -88,6 +91,8 @@ def doc_sentences(
     start: DocumentStart | None,
     line_at: Callable[[int], int] = lambda offset: 0,
     paragraph: int | None = None,
+    *,
+    strict: bool = False,
 ) -> Iterator[Sentence | Problem]:
     """Yield the sentences of a Doc; a Doc without sentence boundaries is one sentence.
 
@@ -111,12 +116,14 @@ def doc_sentences(
                 raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words(tokens)
             found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
+            mentioned, departures = mentions_of(words, found, line, strict=strict)
         except FaultError as fault:
             yield replace(fault.problem, line=line, sentence=f"{number}{where}")
             continue
-        mentioned = tuple(mention_of(words, entity) for entity in found)
         text = " ".join(span.text.split())
-        yield Sentence(words, None, text, paragraph, mentioned, start, line=line)
+        yield Sentence(
+            words, None, text, paragraph, mentioned, start, line=line, departures=departures
+        )
         start = None
 
 
@@ -276,5 +283,5 @@ def _recognises(start: Start) -> bool:
 
 FORMAT = Format(
     "docbin", "spaCy's DocBin", (".spacy",), 0, _recognises,
-    lambda source, how: read_docbin(source.data(), source.stem),
+    lambda source, how: read_docbin(source.data(), source.stem, strict=how.strict),
 )  # fmt: skip
