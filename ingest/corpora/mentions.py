@@ -76,7 +76,7 @@ def mentions_of(
     for span in spans:
         if once.setdefault((span.entity, span.words), span) is not span:
             repeated.append(span)
-    departures = ()
+    departures: tuple[Departure, ...] = ()
     if repeated:
         first, last = repeated[0].words[0], repeated[0].words[-1]
         where = f"word {first}" if first == last else f"words {first} to {last}"
