@@ -81,6 +81,12 @@ comment on macro counted_as is 'The relations that a dependent counts in: its ow
 create or replace macro ratio(part, whole) as cast(part as double) / cast(whole as double);
 comment on macro ratio is 'The part divided by the whole, as a number with a fraction.';
 
+-- 6/10 - 3/10 and 4/10 - 1/10 are not the same number where each share is rounded by itself.
+create or replace macro share_above(part, whole, other_part, other_whole) as ratio(
+    part * other_whole - other_part * whole, whole * other_whole
+);
+comment on macro share_above is 'By how much part / whole is above other_part / other_whole, which are whole numbers: rounded once, so that equal differences are one number.';
+
 create or replace macro share_of(condition) as avg(
     case when condition then cast(1 as double) when not condition then cast(0 as double) end
 );

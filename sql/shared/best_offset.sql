@@ -2,8 +2,8 @@
 -- grain: one row per (run, relation, side)
 -- param runs, subtypes, possessive, saved, offsets, clamped
 -- column run integer: run.id of the run
--- column relation, side, offset, accuracy
-select hit.run, hit.relation, hit.side, hit."offset", hit.accuracy
+-- column relation, side, offset, accuracy, correct, n
+select hit.run, hit.relation, hit.side, hit."offset", hit.accuracy, hit.correct, hit.n
 from offset_hit(
     runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, offsets := $offsets,
     clamped := $clamped

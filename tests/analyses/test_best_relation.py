@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import new_banks
@@ -31,16 +32,17 @@ def test_every_gain(
         offsets = bank.query("offset_baseline").rows(named=True)
         every = bank.query("best_relation", most=1000, min_count=5).rows(named=True)
         best = bank.query("best_relation", min_count=5).rows(named=True)
-    gains: dict[tuple[int, int], list[tuple[float, str, str]]] = {}
+    gains: dict[tuple[int, int], list[tuple[Fraction, str, str]]] = {}
     for row in scores:
         if row["n"] < 5 or row["relation"] == "all":
             continue
         beside = [
-            each["accuracy"]
+            Fraction(each["correct"], each["n"])
             for each in offsets
             if each["relation"] == row["relation"] and each["side"] in SIDES[row["direction"]]
         ]
-        found = (row["accuracy"] - max(beside), row["relation"], row["direction"])
+        gain = Fraction(row["correct"], row["n"]) - max(beside)
+        found = (gain, row["relation"], row["direction"])
         gains.setdefault((row["layer"], row["head"]), []).append(found)
     for rows in gains.values():
         rows.sort(key=lambda row: (-row[0], *row[1:]))
@@ -49,7 +51,9 @@ def test_every_gain(
         found = (row["gain"], row["relation"], row["direction"])
         told.setdefault((row["layer"], row["head"]), []).append(found)
         assert row["rank"] == len(told[row["layer"], row["head"]])
-    assert told == gains
+    assert told == {
+        head: [(float(gain), *names) for gain, *names in rows] for head, rows in gains.items()
+    }
     assert {(row["layer"], row["head"]): row["relation"] for row in best} == {
         head: rows[0][1] for head, rows in gains.items()
     }

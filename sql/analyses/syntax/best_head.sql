@@ -46,7 +46,7 @@ select
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
-    best.accuracy - baseline.accuracy as gain,
+    share_above(best.correct, best.n, baseline.correct, baseline.n) as gain,
     best.findable,
     best.overall,
     (select chosen_run.name from chosen_run) as run

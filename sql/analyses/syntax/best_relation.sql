@@ -30,7 +30,7 @@ judged as (
         hit.findable,
         baseline."offset",
         baseline.accuracy as offset_accuracy,
-        hit.accuracy - baseline.accuracy as gain
+        share_above(hit.correct, hit.n, baseline.correct, baseline.n) as gain
     from pair_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive
     ) as hit

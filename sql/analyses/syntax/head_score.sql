@@ -32,7 +32,7 @@
 with
 
 baseline as (
-    select best.side, best."offset", best.accuracy
+    select best.side, best."offset", best.accuracy, best.correct, best.n
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), offsets := $offsets
@@ -158,7 +158,7 @@ select
     ratio(most_correct.n, tested.n) as ceiling,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
-    tested.accuracy - baseline.accuracy as gain,
+    share_above(tested.correct, tested.n, baseline.correct, baseline.n) as gain,
     tested.only_head,
     tested.only_offset,
     tested.p_value,
