@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import new_banks
 import oracle_surface as slow
@@ -13,9 +14,10 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.sql.bank.opening import open_to_read
 
 
-@pytest.mark.usual("bert-*")
+@pytest.mark.usual("bert-word", "gpt2-*")
 @pytest.mark.parametrize(
-    ("model", "unit"), [("minilm", "token"), ("bert", "token"), ("bert", "word")]
+    ("model", "unit"),
+    [("minilm", "token"), ("bert", "token"), ("bert", "word"), ("gpt2", "word")],
 )
 def test_received_and_given(
     tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], model: str, unit: str
@@ -23,20 +25,24 @@ def test_received_and_given(
     path = new_banks.put(tmp_path / "bank.duckdb")
     name = model if model == "minilm" else str(tiny_model(model))
     corpus = str(sample / "conversations.conllu")
-    ingest(IngestOptions((corpus,), path, name, unit="token" if unit == "token" else "word"))
+    is_causal = model == "gpt2"
+    options: dict[str, Any] = {"unit": unit, "first_word": "word" if is_causal else None}
+    ingest(IngestOptions((corpus,), path, name, **options))
     with open_to_read(path) as connection:
         rows = connection.execute(
             "select classification, class, layer, head, received, given, chance"
             " from attention_by_class()"
         ).fetchall()
-        expected = slow.by_class(slow.inputs(connection), slow.words(connection))
+        inputs, words = slow.inputs(connection), slow.words(connection)
+        expected = slow.by_class(inputs, words, is_causal=is_causal)
     found: dict[slow.Key, float] = {}
     for row in rows:
         for which, value in zip(("received", "given", "chance"), row[4:], strict=True):
             if value is not None:
                 found[*row[:4], which] = value
     named = {row[1] for row in rows if row[0] == "class"}
-    assert named == {"cls", "negation", "noun", "object", "pronoun", "sep", "subject", "verb"}
+    special = set() if is_causal else {"cls", "sep"}
+    assert named == {"negation", "noun", "object", "pronoun", "subject", "verb"} | special
     slow.assert_close(found, expected)
 
 

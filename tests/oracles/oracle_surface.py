@@ -210,7 +210,9 @@ def classes(one: Input, at: int, known: dict[int, Word]) -> set[tuple[str, str]]
     return found
 
 
-def by_class(found: Iterable[Input], known: dict[int, Word]) -> dict[Key, float]:
+def by_class(
+    found: Iterable[Input], known: dict[int, Word], *, is_causal: bool = False
+) -> dict[Key, float]:
     """Mean weight received and given by (classification, class, layer, head, which)."""
     per_input = []
     for one in found:
@@ -226,11 +228,13 @@ def by_class(found: Iterable[Input], known: dict[int, Word]) -> dict[Key, float]
                 key = (classification, name, layer, head)
                 on = [weights[i, j] for i in range(n) for j in places]
                 values[*key, "received"] = float(np.mean(on))
-                values[*key, "chance"] = 1 / n
+                even = [[1 / (i + 1) if j <= i else 0 for i in range(n)] for j in places]
+                values[*key, "chance"] = float(np.mean(even)) if is_causal else 1 / n
+                others = [[j for j in real if j < i or (j > i and not is_causal)] for i in places]
                 given = [
-                    np.mean([weights[i, j] for j in real if j != i])
-                    for i in places
-                    if any(j != i for j in real)
+                    np.mean([weights[i, j] for j in own])
+                    for i, own in zip(places, others, strict=True)
+                    if own
                 ]
                 if given:
                     values[*key, "given"] = float(np.mean(given))

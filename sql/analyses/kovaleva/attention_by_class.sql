@@ -2,10 +2,10 @@
 -- paper: Kovaleva et al. 2019, section 4.4 (attention to linguistic features)
 -- grain: one row per (classification, class, layer, head)
 -- formula: received(c) = mean over inputs of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_i α(i, j)
--- formula: given(c) = mean over inputs of 1/|P_c| Σ_{i ∈ P_c} 1/|W − {i}| Σ_{j ∈ W − {i}} α(i, j)
+-- formula: given(c) = mean over inputs of 1/|O_c| Σ_{i ∈ O_c} 1/|W_i| Σ_{j ∈ W_i} α(i, j)
 -- formula: chance(c) = mean over inputs of 1/n, or of a causal model of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_{i ≥ j} 1/i
--- formula: P_c are the positions of class c, W those of words (tokens); the means are over the inputs where P_c is
---   not empty
+-- formula: P_c are the positions of class c, W_i those of the other words (tokens), of a causal model of those before i,
+--   and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
 -- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
@@ -154,13 +154,16 @@ share as materialized (
         counted.number,
         counted.share / counted.length as received,
         counted.share / counted.length * counted.even as chance,
-        case when counted.others > 0 then counted.share / counted.others end as given,
-        case when counted.others > 0 then counted.share end as with_others
+        case when counted.others > 0 then cast(1 as double) / counted.others end
+        / sum(case when counted.others > 0 then 1 else 0 end) over (
+            partition by counted.sequence, counted.number
+        ) as given,
+        case when counted.others > 0 then counted.sequence end as sequence_with_others
     from counted
 ),
 
 class_total as (
-    select share.number, sum(share.chance) as chance, sum(share.with_others) as sequences_with_others
+    select share.number, sum(share.chance) as chance, count(distinct share.sequence_with_others) as sequences_with_others
     from share
     group by share.number
 ),
