@@ -108,15 +108,18 @@ def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tested(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
-    """The best head on the pairs; warns of pairs that the run cannot judge."""
+    """The best head on the pairs; warns of pairs of its corpus that the run cannot judge."""
     found = bank.query("best_head_test", relation=RELATION, run=run)
-    whole = pairs.select("word", "head_word").n_unique()
+    chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
+    assert chosen is not None
+    ((whole, inside),) = bank.connection.execute(
+        registry.statement("patterns/pairs_of_run"), {"relation": RELATION, "run": chosen.name}
+    ).fetchall()
     judged = found["n"][0] if found.height else 0
-    if judged < whole:
-        named = found["run"][0] if found.height else run
-        inside = bank.connection.execute(
-            registry.statement("patterns/pairs_inside"), {"relation": RELATION, "run": named}
-        ).fetchall()[0][0]
+    if not whole:
+        told = f"None of the pairs is in the corpus of the run {chosen.name}."
+        warnings.warn(told, AttnbankWarning, stacklevel=5)
+    elif judged < whole:
         unseen = round(judged / found["findable"][0]) - judged if judged else 0
         counts = {
             "are not within one input of the run": whole - judged - inside - unseen,

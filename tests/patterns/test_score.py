@@ -263,6 +263,31 @@ def test_pairs_that_no_input_has_are_told(own: Path, sample: Path) -> None:
             assert bank.score("pattern { V -[objj]-> O }", dependent="O", head="V").is_empty()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error")
+def test_pairs_of_another_corpus_are_not_missed(own: Path, sample: Path, tmp_path: Path) -> None:
+    with open_bank(own) as bank:
+        before = bank.score(OBJECTS, dependent="O", head="V")
+    text = tmp_path / "more.conllu"
+    text.write_bytes((sample / "press.conllu").read_bytes())
+    ingest(IngestOptions((str(text),), own, "minilm", limit=10))
+    with open_bank(own) as bank:
+        assert bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm").equals(before)
+        with pytest.warns(AttnbankWarning) as told:
+            found = bank.score(OBJECTS, dependent="O", head="V", run="more/minilm/limit10")
+        whole = bank.count(OBJECTS, corpus="more")["n"][0]
+        lost = whole - found["n"][0]
+        assert str(told[0].message) == (
+            f"{lost} of the {whole} pairs are not within one input of the run; the others are"
+            " judged."
+        )
+        with pytest.warns(AttnbankWarning, match="None of the pairs is in the corpus of the run"):
+            lacking = bank.score(
+                OBJECTS, dependent="O", head="V", corpus="more", run="sample/minilm"
+            )
+        assert lacking.is_empty()
+
+
 @pytest.mark.parametrize(
     ("dependent", "head", "told"),
     [("O", "X", "no node X"), ("O", "O", "name the same node"), ("o", "V", "no node o")],
