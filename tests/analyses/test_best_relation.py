@@ -48,8 +48,8 @@ def test_every_gain(
         rows.sort(key=lambda row: (-row[0], *row[1:]))
     told: dict[tuple[int, int], list[tuple[float, str, str]]] = {}
     for row in every:
-        found = (row["gain"], row["relation"], row["direction"])
-        told.setdefault((row["layer"], row["head"]), []).append(found)
+        named = (row["gain"], row["relation"], row["direction"])
+        told.setdefault((row["layer"], row["head"]), []).append(named)
         assert row["rank"] == len(told[row["layer"], row["head"]])
     assert told == {
         head: [(float(gain), *names) for gain, *names in rows] for head, rows in gains.items()

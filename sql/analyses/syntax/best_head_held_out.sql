@@ -14,7 +14,8 @@
 -- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never
 --   negative.
 -- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
---   in_sample_accuracy is the best of that direction.
+--   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs
+--   min_count dependents in both halves together.
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
@@ -37,12 +38,12 @@ ranked as (
             partition by hit.relation, hit.is_chosen_on, hit.side
             order by hit.correct desc, hit.layer, hit.head, hit.direction
         ) as place_on_side
-    from pair_hit(
+    from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := $choose, by_documents := true
+        saved := as_saved($relation), choose := $choose, min_count := $min_count
     ) as hit
-    where hit.n >= $min_count
-        and ($relation is null or hit.relation = $relation)
+    where $relation is null
+        or hit.relation = $relation
 )
 
 select

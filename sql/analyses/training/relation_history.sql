@@ -31,13 +31,13 @@ checkpoint as materialized (
 
 hit as materialized (
     select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, each.*
-    from pair_hit(
+    from held_out_hit(
         runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
-        saved := as_saved($relation), choose := 'half', by_documents := true
+        saved := as_saved($relation), choose := 'half', min_count := $min_count
     ) as each
     inner join checkpoint on checkpoint.id = each.run
-    where each.n >= $min_count
-        and ($relation is null or each.relation = $relation)
+    where $relation is null
+        or each.relation = $relation
 ),
 
 chosen as (
