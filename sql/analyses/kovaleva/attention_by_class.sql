@@ -163,7 +163,10 @@ share as materialized (
 ),
 
 class_total as (
-    select share.number, sum(share.chance) as chance, count(distinct share.sequence_with_others) as sequences_with_others
+    select
+        share.number,
+        sum(share.chance) as chance,
+        count(distinct share.sequence_with_others) as sequences_with_others
     from share
     group by share.number
 ),
