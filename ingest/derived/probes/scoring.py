@@ -44,7 +44,8 @@ def scores(
 ) -> pl.DataFrame:
     """The rows of `probe_score`, without the column `probe`: `all`, then the most frequent first.
 
-    `predicted` is as in `judge`. Intervals are percentiles over resamples of the sentences.
+    `predicted` is as in `judge`. Intervals are percentiles over resamples of the sentences, and
+    null where all that is counted is in one.
     """
     count = len(sentences.relations)
     sentence = np.repeat(np.arange(len(sentences.lengths)), sentences.lengths)
@@ -67,7 +68,8 @@ def scores(
         for share, names, at in (("uas", ("n", "correct"), 0), ("uuas", ("edges", "found"), 2)):
             columns |= {name: totals[at + k].astype(np.int64) for k, name in enumerate(names)}
             columns[share] = totals[at + 1] / totals[at]
-            low, high = np.nanpercentile(drawn[at + 1] / drawn[at], (2.5, 97.5), axis=0)
+            ends = np.nanpercentile(drawn[at + 1] / drawn[at], (2.5, 97.5), axis=0)
+            low, high = np.where((tables[at] > 0).sum(0) > 1, ends, np.nan)
             columns |= {f"{share}_low": low, f"{share}_high": high}
     return (
         pl.DataFrame(columns)
