@@ -92,8 +92,8 @@ pair as (
         dependent.position,
         gold_head.position as head_position
     from saved_pair
-    -- Not an equality: where there is no saved relation, DuckDB 2.0.0 would push a filter on the relation (split_part in
-    -- gold_dependency() where ...) down to a column of nulls, and fail.
+    -- Not an equality: where there is no saved relation, DuckDB 2.0.0 would push a filter on the relation, split_part
+    -- in the where of a reader, down to a column of nulls, and fail.
     inner join asked on list_contains([asked.relation], saved_pair.relation)
     inner join placed_word as dependent on dependent.word = saved_pair.word
     inner join placed_word as gold_head
