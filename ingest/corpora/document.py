@@ -50,9 +50,9 @@ class Mention:
     first: int  # index of its first word
     last: int  # index of its last word (of the hull, if it is discontinuous)
     head: int  # index of its head word
-    head_rule: str  # head, tree, minspan or surface: how it was found
+    head_rule: str  # head, tree, minspan, phrase or surface: how it was found
     kind: str  # pronoun, proper or nominal
-    kind_rule: str  # tag (from UPOS or XPOS) or form (no tags: pronoun list and capitals)
+    kind_rule: str  # tag (UPOS or XPOS), form (no tags: pronoun list and capitals) or unknown
     type: str | None = None  # the source's entity type: person, place, ...
     parts: int = 1  # more than 1: discontinuous
     identity: str | None = None  # a name in the world: GUM links to Wikipedia

@@ -167,9 +167,9 @@ comment on column mention.entity_name is 'The name of the entity in the source, 
 comment on column mention.first_word is 'word.id of its first word.';
 comment on column mention.last_word is 'word.id of its last word.';
 comment on column mention.head_word is 'word.id of its head word.';
-comment on column mention.head_rule is 'How the head was found: head (the field in which the source names it), else tree (its syntactic head lies outside the span), else minspan (a field of the source), else surface.';
+comment on column mention.head_rule is 'How the head was found: head (the field in which the source names it), else tree (its syntactic head lies outside the span), else minspan (a field of the source), else phrase (the phrases of a bracketed parse), else surface.';
 comment on column mention.kind is 'pronoun, proper or nominal, by its head word.';
-comment on column mention.kind_rule is 'How the kind was found: tag (part of speech) or form (pronoun list and capitals).';
+comment on column mention.kind_rule is 'How the kind was found: tag (part of speech; also those of the Penn, Chinese and Arabic treebanks and of CGN), form (no tags: pronoun list and capitals), or unknown (a tag of another set: nominal).';
 comment on column mention.type is 'The entity type that the source gives (person, place, ...).';
 comment on column mention.identity is 'A name in the world that the source links to (GUM: a Wikipedia article).';
 comment on column mention.parts is 'How many parts it has; more than 1 where it is discontinuous.';

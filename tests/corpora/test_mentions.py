@@ -8,10 +8,17 @@ from pathlib import Path
 import oracle_coreference
 import pytest
 
-from attnbank.ingest.corpora.document import Problem, Sentence, Word
+from attnbank.ingest.corpora.document import Constituent, Problem, Sentence, Word
 from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
 from attnbank.ingest.corpora.formats.conllu import read_conllu
-from attnbank.ingest.corpora.mentions import EntitySpan, head_of, kind_of, mention_of
+from attnbank.ingest.corpora.mentions import (
+    EntitySpan,
+    Phrases,
+    head_of,
+    kind_of,
+    mention_of,
+    mentions_of,
+)
 
 
 def plain(text: str) -> list[Word]:
@@ -232,3 +239,72 @@ def test_rules_agree_mostly_in_gum(corpora: Path) -> None:
             kinds[kind_of(forms.words, span, head)[0] == mention.kind] += 1
     shares = [round(100 * right / (wrong + right)) for wrong, right in (minspan, surface, kinds)]
     assert (several, shares) == (173, [94, 83, 96])
+
+
+PARSED = (
+    ("The/DT book/NN of/IN the/DT boys/NNS", "NP:1-5 NP:1-2 PP:3-5 NP:4-5", 2),
+    ("Mary/NNP 's/POS big/JJ dog/NN", "NP:1-4 NP:1-2", 4),
+    ("the/DT man/NN who/WP saw/VBD us/PRP", "NP:1-5 NP:1-2 SBAR:3-5 VP:4-5", 2),
+    ("the/DT poor/JJ", "NP:1-2", 2),
+    ("De/LID[bep] vrouw/N[soort,ev] van/VZ[init] de/LID[bep] dokter/N[soort,ev]",
+     "NP:1-5 PP:3-5 NP:4-5", 2),
+    ("burgemeester/N(soort,ev) van/SPEC(deeleigen) der/SPEC(deeleigen) Laan/SPEC(deeleigen)",
+     "NP:1-4 MWU:2-4", 1),
+    ("中国/NR 的/DEG 新/JJ 政府/NN", "NP:1-4 DNP:1-2 NP:3-4", 4),
+    ("上海/NR 浦东/NR 开发/NN 区/NN", "NP:1-4 NP:1-2 NP:3-4", 4),
+    ("ra}iys/NOUN+CASE_DEF_NOM Al/DET+NOUN+CASE_DEF_GEN jumhuwr/DET+NOUN", "NP:1-3 NP:2-3", 1),
+)  # fmt: skip
+"""Words with tags, the phrases of a parse, and the head of the whole."""
+
+
+@pytest.mark.parametrize(("tagged", "parse", "head"), PARSED)
+def test_the_head_of_a_mention_by_the_phrases_of_a_parse(
+    tagged: str, parse: str, head: int
+) -> None:
+    pairs = [each.rsplit("/", 1) for each in tagged.split()]
+    words = [Word(form, xpos=tag) for form, tag in pairs]
+    constituents = []
+    for each in parse.split():
+        label, extent = each.split(":")
+        first, last = map(int, extent.split("-"))
+        constituents.append(Constituent(label, first, last, None))
+    span = range(1, len(words) + 1)
+    assert head_of(words, span, phrases=Phrases(constituents)) == (head, "phrase")
+    assert head_of(words, span)[1] == "surface"
+
+
+def test_prepositions_of_other_languages_are_told_by_their_tags() -> None:
+    dutch = [
+        Word("de", xpos="LID[bep]"), Word("over", xpos="ADJ[nom]"), Word("man", xpos="N[soort,ev]"),
+        Word("uit", xpos="VZ[init]"), Word("Gent", xpos="N[eigen,ev]"),
+    ]  # fmt: skip
+    assert head_of(dutch, range(1, 6)) == (3, "surface")
+    universal = [replace(word, xpos=None, upos="X") for word in dutch]
+    universal[3] = replace(universal[3], upos="ADP")
+    assert head_of(universal, range(1, 6)) == (3, "surface")
+    assert head_of(plain("the man over there"), range(1, 5)) == (2, "surface")
+
+
+KINDS = {
+    "pronoun": "PRP PRP$ WP PN VNW[pers,pron] VNW(bez,det) PRON_3MS POSS_PRON_3MP DEM_PRON_F",
+    "proper": "NNP NNPS NR N[eigen,ev] SPEC(deeleigen) NOUN_PROP DET+NOUN_PROP+CASE_DEF_GEN",
+    "nominal": "NN NNS NT N(soort,mv) WW[pv] VV NOUN+NSUFF_FEM_SG DET+ADJ IN CD XX",
+}
+
+
+def test_tags_of_the_sets_that_are_known_tell_the_kind() -> None:
+    for kind, tags in KINDS.items():
+        for tag in tags.split():
+            assert kind_of([Word("x", xpos=tag)], [1], 1) == (kind, "tag"), tag
+    for tag in ("PPER", "NE", "noun", "VNW", "N[", "Nombre"):
+        assert kind_of([Word("x", xpos=tag)], [1], 1) == ("nominal", "unknown"), tag
+    assert kind_of([Word("dit", xpos="LID[bep]"), Word("x")], [1], 1) == ("pronoun", "tag")
+
+
+def test_a_deep_parse_takes_no_time() -> None:
+    """Of 2,000 mentions in 5,000 nested phrases, each is looked at to a bounded depth."""
+    words = [Word("a", xpos="IN")] * 5000
+    constituents = [Constituent("NP", 1, last, None) for last in range(2, 5001)]
+    spans = [EntitySpan(str(last), tuple(range(1, last + 1))) for last in range(4000, 4020)]
+    mentions, _ = mentions_of(words, spans, 1, constituents)
+    assert [mention.head for mention in mentions] == [last - 100 for last in range(4000, 4020)]

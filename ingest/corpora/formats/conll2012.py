@@ -124,7 +124,7 @@ class _Reader:
             words, cells, parse = _words(rows, line)
             spans = _spans(cells, line)
             constituents, departures = self.tree(parse, line)
-            mentions, repeated = mentions_of(words, spans, line, strict=self.strict)
+            mentions, repeated = mentions_of(words, spans, line, constituents, strict=self.strict)
         except FaultError as fault:
             return fault.problem
         start = DocumentStart(self.document) if self.pending else None
