@@ -188,7 +188,8 @@ def head_of(
     smaller phrase; where there is none, the head of the first noun phrase in it (in Chinese, whose
     phrases end with their head, of the last).
     surface: the last word before the first preposition (by the tag, where it tells; else English),
-    relative word, comma or the like (the span's first word aside); closing punctuation and 's do not count.
+    relative word, comma or the like (the span's first word aside); closing punctuation and 's do
+    not count.
 
     Of the 13,959 mentions of 48 GUM documents 173 have several heads outside. Of the first hundred
     of such mentions in gum-dev and gum-train, read by people, the tree finds the head of 99 (the
