@@ -28,7 +28,8 @@ class Measure:
     """What a grid can be coloured by: a column of an analysis that is drawn as a grid of heads.
 
     Its scale is that of the picture: the fixed `domain`, or what the `columns` of the picture
-    reach. Values from 0 to 1 are shares.
+    reach. Values from 0 to 1 are shares. A relation is chosen where the analysis takes one
+    (`has_relation`), a direction where it has a row for each (`has_direction`).
     """
 
     title: str
@@ -36,6 +37,8 @@ class Measure:
     column: str
     columns: tuple[str, ...] = ()
     domain: tuple[float, float] | None = None
+    has_relation: bool = False
+    has_direction: bool = False
 
     @property
     def is_share(self) -> bool:
@@ -83,9 +86,16 @@ def measures() -> dict[str, Measure]:
 
 
 def _scaled(measure: Measure) -> Measure:
-    plot = analyses()[measure.analysis].plot
+    analysis = analyses()[measure.analysis]
+    plot = analysis.plot
     assert plot is not None, "a measure is one that is drawn"
-    return replace(measure, columns=plot.color, domain=plot.domain)
+    return replace(
+        measure,
+        columns=plot.color,
+        domain=plot.domain,
+        has_relation=any(parameter.name == "relation" for parameter in analysis.parameters),
+        has_direction=any(column.name == "direction" for column in analysis.columns),
+    )
 
 
 def _titles() -> dict[str, str]:
@@ -115,17 +125,23 @@ class Colouring:
         )
 
     @property
+    def measure(self) -> Measure:
+        """What heads are coloured by."""
+        return measures()[self.by]
+
+    @property
     def caption(self) -> str:
         """What stands above a grid."""
-        if self.by == "relation":
-            return f"Accuracy for {self.relation}, {self.direction.replace('_', ' ')}"
-        return measures()[self.by].title
+        of = f" for {self.relation}" if self.measure.has_relation else ""
+        direction = f", {self.direction.replace('_', ' ')}" if self.measure.has_direction else ""
+        title = "Accuracy" if self.by == "relation" else self.measure.title
+        return f"{title}{of}{direction}"
 
     def to_head(self, run: str | None) -> Callable[[str], str]:
         """The address of a head's page by its name, for the same relation if there is one."""
         asked = {"relation": self.relation, "direction": self.direction}
         return lambda name: link(
-            f"/head/{name}", run=run, **(asked if self.by == "relation" else {})
+            f"/head/{name}", run=run, **(asked if self.measure.has_relation else {})
         )
 
 
@@ -151,15 +167,17 @@ def ends(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
         shown = [value for each in grids for _, row in each.layers for value in row]
         return ends_of([each for each in shown if each is not None], None, stretch=True)
     amounts = [value for each in grids for value in each.amounts]
-    return ends_of(amounts, measures()[colouring.by].domain)
+    return ends_of(amounts, colouring.measure.domain)
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
     """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
-    measure = measures()[colouring.by]
+    measure = colouring.measure
     given = {"kind": "all"} if colouring.by == "coreference" else {}
     if colouring.by != "probe" and run is not None:
         given["run"] = run
+    if measure.has_relation and colouring.by != "relation" and colouring.relation != "all":
+        given["relation"] = colouring.relation
     answer = context.ask(measure.analysis, **given)
     frame = answer.frame
     if colouring.by == "relation":
@@ -216,7 +234,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         context,
         made.measure.analysis,
         run=made.run,
-        relation=colouring.relation if colouring.by == "relation" else None,
+        relation=colouring.relation if made.measure.has_relation else None,
         stretch=colouring.stretch,
     )
     shown |= _steps(context, made.run)

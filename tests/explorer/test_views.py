@@ -30,6 +30,8 @@ REQUEST = "pattern { V -[obj]-> O }"
         ("previous", "relative_position", "previous", {}),
         ("sep", "special_tokens", "sep", {}),
         ("entropy", "entropy", "entropy", {}),
+        ("head_score.gain", "head_score", "gain", {"relation": "obj"}),
+        ("universal_head.accuracy", "universal_head", "accuracy", {"relation": "obj"}),
     ],
 )
 def test_the_grid_has_the_rows_of_the_analysis(
@@ -39,7 +41,8 @@ def test_the_grid_has_the_rows_of_the_analysis(
     told = {
         found[1]: float(found[2])
         for tag, given_ in page.tags
-        if tag == "a" and (found := re.fullmatch(r"(\d+-\d+): ([\d.]+)", given_.get("title") or ""))
+        if tag == "a"
+        and (found := re.fullmatch(r"(\d+-\d+): (-?[\d.]+)", given_.get("title") or ""))
     }
     with open_bank(explored) as bank:
         frame = bank.query(analysis, **given)
@@ -50,6 +53,17 @@ def test_the_grid_has_the_rows_of_the_analysis(
     assert all(told[name] == pytest.approx(expected[name], abs=5e-4) for name in told)
     assert f"Run: {frame['run'][0]}" in page.text
     assert sum(link.startswith("/head/") for link in page.links) == len(told) + 1
+    boxes = {given_["name"] for tag, given_ in page.tags if tag == "select"}
+    assert ("relation" in boxes) == ("obj" in given.values())
+    assert ("for obj, dependent to head" in page.text) == ("relation" in boxes)
+    assert ("direction" in boxes) == ("direction" in frame.columns)
+
+
+def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: TestClient) -> None:
+    page = seen(client, "/", by="entropy", relation="obj")
+    kept = [given for tag, given in page.tags if tag == "input" and given["name"] == "relation"]
+    assert kept == [{"type": "hidden", "name": "relation", "value": "obj"}]
+    assert " obj" not in page.text.split("Entropy in nats")[-1]
 
 
 @pytest.mark.usual(4)

@@ -18,8 +18,7 @@ export function step(value, ends) {
 }
 
 // The ends of one scale of colours for grids, as queries/pictures/encodings.py has them.
-function endsOf(grids, { by, stretch }, asked) {
-  const domain = asked.app.measures.find((each) => each.key === by).domain;
+function endsOf(grids, { measure: { domain }, stretch }) {
   if (!stretch && domain) return domain;
   const found = stretch
     ? grids.flatMap((each) => each.layers.flatMap(([, row]) => row)).filter((value) => value !== null)
@@ -120,22 +119,27 @@ function colouringOf(asked) {
     direction: asked.chosen("direction", DIRECTIONS),
     stretch: asked.flag("stretch"),
   };
-  made.caption = made.by === "relation"
-    ? `Accuracy for ${made.relation}, ${made.direction.replaceAll("_", " ")}` : measureOf(asked, made).title;
-  return made;
+  return measuredBy(asked, made, made.by);
 }
 
-const measureOf = (asked, colouring) => asked.app.measures.find((each) => each.key === colouring.by);
+// A colouring by a measure, with what stands above its grid.
+function measuredBy(asked, colouring, by) {
+  const measure = asked.app.measures.find((each) => each.key === by);
+  const of = measure.has_relation ? ` for ${colouring.relation}` : "";
+  const direction = measure.has_direction ? `, ${colouring.direction.replaceAll("_", " ")}` : "";
+  return { ...colouring, by, measure, caption: `${by === "relation" ? "Accuracy" : measure.title}${of}${direction}` };
+}
 
 function toHead(colouring, run) {
-  const more = colouring.by === "relation" ? { relation: colouring.relation, direction: colouring.direction } : {};
+  const more = colouring.measure.has_relation ? { relation: colouring.relation, direction: colouring.direction } : {};
   return (name) => link(`/head/${name}`, { run, ...more });
 }
 
 async function grid(asked, run, colouring) {
-  const measure = measureOf(asked, colouring);
+  const { measure } = colouring;
   const given = colouring.by === "coreference" ? { kind: "all" } : {};
   if (colouring.by !== "probe" && run) given.run = run;
+  if (measure.has_relation && colouring.by !== "relation" && colouring.relation !== "all") given.relation = colouring.relation;
   let answer;
   if (colouring.by === "coreference") {
     answer = await ask(asked, measure.analysis, { run: given.run });
@@ -186,12 +190,12 @@ export async function heads(asked) {
     made = await grid(asked, asked.run, colouring);
   } catch (error) {
     if (!(error instanceof Fault) || "by" in asked.given || "relation" in asked.given) return { ...shown, error };
-    colouring = { ...colouring, by: "previous", caption: asked.app.measures.find((each) => each.key === "previous").title };
+    colouring = measuredBy(asked, colouring, "previous");
     made = await grid(asked, asked.run, colouring);
   }
   const measure = made.measure;
   asked.command = commandOf(asked, `query ${measure.analysis}`, { run: asked.run });
-  return { ...shown, ...stepsOf(asked, made.run), ends: endsOf([made], colouring, asked), colouring, grid: made, to_head: toHead(colouring, asked.run) };
+  return { ...shown, ...stepsOf(asked, made.run), ends: endsOf([made], colouring), colouring, grid: made, to_head: toHead(colouring, asked.run) };
 }
 
 // The checkpoints of the training that a run is of, and the place of its own among them.
@@ -367,7 +371,7 @@ export async function compare(asked) {
     }
   }
   asked.frame = frame ?? asked.frame;
-  shown.ends = endsOf(shown.sides.map((each) => each.grid).filter(Boolean), colouring, asked);
+  shown.ends = endsOf(shown.sides.map((each) => each.grid).filter(Boolean), colouring);
   return shown;
 }
 
