@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -17,6 +18,7 @@ from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
+from attnbank.sql.quoting import literal, quoted
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
@@ -74,12 +76,10 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         "disabled": _disabled(context, name),
         "missing": missing,
     }
-    shown["command"] = context.command(
-        f"query {_COUNTED_AS}", run=shown["answered"], head=name,
-        relation=shown["relation"], direction=direction,
-    )  # fmt: skip
     if best is not None:
         shown["rows"] = best.frame
+        shown["statement"] = statement = _statement(best.run, pair)
+        shown["command"] = context.command(f"sql {shlex.quote(statement)}")
         shown["best"] = context.table(
             best.frame,
             {
@@ -117,10 +117,17 @@ def _line(value: Any, every: pl.Series) -> tuple[str, str, str]:
     return every.name.replace("_", " "), "" if value is None else str(value), mean
 
 
+_COLUMNS = (
+    "relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain", "p_corrected",
+)  # fmt: skip
+_MIN_COUNT = 10
+"""Dependents of a relation that the page of a head names, as in best_head."""
+
+
 def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
     """Relations by gain over the offset; held out where it was chosen on the other half."""
     keys = ["relation", "direction"]
-    scores = context.ask("best_relation", run=context.run, most=_BEST)
+    scores = context.ask("best_relation", run=context.run, most=_BEST, min_count=_MIN_COUNT)
     held_out = (
         context.ask("best_head_held_out", run=scores.run)
         .frame.filter(layer=pair[0], head=pair[1])
@@ -129,10 +136,23 @@ def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
     found = (
         _of(scores.frame, pair)
         .join(held_out, on=keys, how="left", maintain_order="left")
-        .select(*keys, "n", "accuracy", "offset", "offset_accuracy", "gain", "held_out",
-                "findable", "run")
-    )  # fmt: skip
+        .select(*_COLUMNS, "held_out", "findable", "run")
+    )
     return Answer(found, scores.notes)
+
+
+def _statement(run: str | None, pair: tuple[int, int]) -> str:
+    """What gives the rows of `_relations`: both analyses are functions of the bank."""
+    layer, head = pair
+    columns = ", ".join(f"best.{quoted(name)}" for name in _COLUMNS)
+    return (
+        f"select {columns}, held.accuracy as held_out, best.findable, best.run"
+        f" from best_relation(most := {_BEST}, min_count := {_MIN_COUNT}, run := {literal(run)})"
+        " as best"
+        f" left join best_head_held_out(run := {literal(run)}) as held"
+        " using (relation, direction, layer, head)"
+        f" where layer = {layer} and head = {head} order by best.rank"
+    )
 
 
 def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
@@ -263,10 +283,7 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
              "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},
         )  # fmt: skip
     total = found["total"][0] if found.height else 0
-    command = context.command(
-        f"query {_COUNTED_AS}", run=of.name, head=name, relation=relation, direction=direction
-    )
-    shown |= {"answered": of.name, "rows": found.drop("total"), "command": command}
+    shown |= {"answered": of.name, "rows": found.drop("total")}
     shown["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
     hits = found.select("sent_id", "sentence", "dependent",
                         pl.coalesce("target", "gold").alias("found"))  # fmt: skip

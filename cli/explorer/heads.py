@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -13,6 +13,7 @@ from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
+from attnbank.queries.pictures.parts import is_significant
 from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -149,7 +150,8 @@ class Colouring:
 class Grid:
     """A row a layer (number, a value a head); `best` is the head of the highest value, `top`.
 
-    `amounts` are what the scale of the picture has to hold.
+    `amounts` are what the scale of the picture has to hold. The `rows` are those of the analysis
+    for what was `given`, of one direction where it has several.
     """
 
     measure: Measure
@@ -159,6 +161,7 @@ class Grid:
     top: float
     amounts: list[float]
     rows: pl.DataFrame
+    given: dict[str, str | None]
 
 
 def ends(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
@@ -173,7 +176,7 @@ def ends(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
     """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
     measure = colouring.measure
-    given = {"kind": "all"} if colouring.by == "coreference" else {}
+    given: dict[str, str | None] = {"kind": "all"} if colouring.by == "coreference" else {}
     if colouring.by != "probe" and run is not None:
         given["run"] = run
     if measure.has_relation and colouring.by != "relation" and colouring.relation != "all":
@@ -181,10 +184,11 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     answer = context.ask(measure.analysis, **given)
     frame = answer.frame
     if colouring.by == "relation":
+        given["relation"] = colouring.relation
         # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
         frame = frame.filter(pl.col("relation") == colouring.relation)
         if not frame.height:
-            answer = context.ask(measure.analysis, **given, relation=colouring.relation)
+            answer = context.ask(measure.analysis, **given)
             frame = answer.frame
     amounts = [
         value
@@ -211,6 +215,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         best["value"][0] or 0.0,
         amounts,
         answer_rows,
+        given,
     )
 
 
@@ -226,30 +231,25 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
         # Nobody asked for trees: without them, what every run has is shown.
         colouring = replace(colouring, by="previous")
         made = grid(context, context.run, colouring)
-    asked = f"query {made.measure.analysis}"
     shown |= {"ends": ends([made], colouring), "rows": made.rows}
-    shown |= {"command": context.command(asked, run=context.run)}
     shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
-    shown["figure"] = _figure(
-        context,
-        made.measure.analysis,
-        run=made.run,
-        relation=colouring.relation if made.measure.has_relation else None,
-        stretch=colouring.stretch,
-    )
+    name, measure = made.measure.analysis, made.measure
+    given = made.given | ({} if colouring.by == "probe" else {"run": made.run})
+    direction = colouring.direction if measure.has_direction else None
+    shown["command"] = context.rows_command(name, given, direction=direction)
+    shown |= _figure(context, name, given, stretch=colouring.stretch)
     shown |= _steps(context, made.run)
 
 
 def _figure(
-    context: RequestContext, name: str, *, stretch: bool = False, **given: str | None
-) -> Callable[[str], bytes]:
-    """What makes a file of the picture of an analysis, of the values that it takes."""
-    taken = {each.name for each in analyses()[name].parameters}
-    values: dict[str, Any] = {
-        key: value for key, value in given.items() if value is not None and key in taken
-    }
+    context: RequestContext, name: str, given: Mapping[str, Any], *, stretch: bool = False
+) -> dict[str, Any]:
+    """What makes a file of the picture of an analysis, and the command that does."""
     look = Look(stretch=stretch)
-    return lambda ending: context.bank.picture(name, look=look, **values).as_bytes(ending)
+    return {
+        "figure": lambda ending: context.bank.picture(name, look=look, **given).as_bytes(ending),
+        "plot_command": context.plot_command(name, given, stretch=stretch),
+    }
 
 
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
@@ -268,7 +268,8 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the map of figure 6, on which each head is a link."""
     shown |= {"wide": _WIDE, "high": _HIGH, "points": []}
     answer = context.ask("figure_6", run=context.run)
-    shown |= {"rows": answer.frame, "command": context.command("query figure_6", run=context.run)}
+    given = {"run": answer.run}
+    shown |= {"rows": answer.frame, "command": context.rows_command("figure_6", given)}
     rows = answer.frame.to_dicts()
     found = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
     marks = {kind: (colours.kind(look), look.shape) for kind, look in found.items()}
@@ -279,9 +280,9 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
         "mark": _MARK,
         "table": context.table(answer.frame),
         "to_head": lambda name: link(f"/head/{name}", run=context.run),
-        "figure": _figure(context, "figure_6", run=context.run),
         "rows_of_layers": _by_layer(rows, marks),
     }
+    shown |= _figure(context, "figure_6", given)
 
 
 def _by_layer(
@@ -296,58 +297,50 @@ def _by_layer(
     return list(found.items())
 
 
-_CELL, _AXIS, _LARGEST, _SMALLEST = 44, 30, 19.0, 2.5
-"""Pixels of a head's place in the overview, of the axes, and of the largest and smallest marks."""
-
-
 def overview(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show each head by the relation that it finds most above the best fixed offset."""
-    command = context.command("plot best_relation", run=context.run, output="best_relation.svg")
-    shown |= {"cells": [], "command": command}
-    found = context.ask("best_relation", run=context.run)
-    frame = found.frame
+    shown |= {"layers": [], "min_count": context.number("min_count", 100, 1, 1_000_000_000)}
+    given: dict[str, Any] = {"run": context.run}
+    if "min_count" in context.given:
+        given["min_count"] = shown["min_count"]
+    found = context.ask("best_relation", **given)
+    frame, given = found.frame, given | {"run": found.run}
     shown |= {"rows": frame, "answered": found.run}
+    shown["command"] = context.rows_command("best_relation", given)
+    shown["is_empty"] = not frame.height
     if not frame.height:
         return
     rows = frame.to_dicts()
-    best = [row["relation"] if (row["gain"] or 0.0) > 0 else "other" for row in rows]
-    styles = encodings(in_order(sorted(set(best))))
-    most = max([row["gain"] or 0.0 for row in rows] + [1e-9])
-    numbers = sorted({row["layer"] for row in rows})
-    heads = max(row["head"] for row in rows)
-    cells = []
-    for row, relation in zip(rows, best, strict=True):
-        gain = max(row["gain"] or 0.0, 0.0)
-        told = "nothing better than an offset"
-        if gain:
-            told = f"{relation}, {row['accuracy']:.3f}, {gain:.3f} above offset {row['offset']}"
-        cells.append(
+    certain = [row for row in rows if is_significant(row["p_corrected"])]
+    ends = ends_of([row["gain"] for row in certain], None)
+    layers: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        told, relation = "no relation significantly above an offset", None
+        if is_significant(row["p_corrected"]):
+            relation = row["relation"]
+            told = (
+                f"{relation}, {row['accuracy']:.3f}, {row['gain']:.3f} above offset {row['offset']}"
+            )
+        layers.setdefault(row["layer"], []).append(
             {
-                "name": f"{row['layer']}-{row['head']}", "told": told,
+                "name": f"{row['layer']}-{row['head']}", "told": told, "label": relation,
                 "relation": row["relation"], "direction": row["direction"],
-                "x": _AXIS + (row["head"] - 0.5) * _CELL,
-                "y": _AXIS + (numbers.index(row["layer"]) + 0.5) * _CELL,
-                "size": max(_LARGEST * (gain / most) ** 0.5, _SMALLEST),
-                "colour": colours.kind(styles[relation]), "shape": styles[relation].shape,
+                "value": None if relation is None else row["gain"],
             }
         )  # fmt: skip
-    names = [(head, _AXIS + (head - 0.5) * _CELL, _AXIS * 0.6) for head in range(1, heads + 1)]
-    names += [(layer, _AXIS * 0.5, _AXIS + (at + 0.6) * _CELL) for at, layer in enumerate(numbers)]
     run = context.run
     shown |= {
-        "wide": _AXIS + heads * _CELL,
-        "high": _AXIS + len(numbers) * _CELL,
-        "names": names,
-        "cells": cells,
-        "kinds": [
-            (colours.kind(each), each.shape, label_of(kind)) for kind, each in styles.items()
-        ],
-        "to_head": lambda each: link(
-            f"/head/{each['name']}", run=run, relation=each["relation"], direction=each["direction"]
+        "layers": list(layers.items()),
+        "ends": ends,
+        "certain": len(certain),
+        "heads": len(rows),
+        "tried": rows[0]["tried"],
+        "to_head": lambda cell: link(
+            f"/head/{cell['name']}", run=run, relation=cell["relation"], direction=cell["direction"]
         ),
         "table": context.table(frame),
-        "figure": _figure(context, "best_relation", run=found.run),
     }
+    shown |= _figure(context, "best_relation", given)
 
 
 def _points(
@@ -380,7 +373,6 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         "run_a": runs[0],
         "run_b": runs[1],
         "colouring": colouring,
-        "command": context.command("query compare_runs", run_a=runs[0], run_b=runs[1]),
         "measures": [name for name in measures() if not name.startswith("probe")],
         "titles": _titles(),
     }
@@ -389,7 +381,9 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         if frame.height:
             runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
         shown |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
-        shown["figure"] = _figure(context, "compare_runs", run_a=runs[0], run_b=runs[1])
+        given = {"run_a": runs[0], "run_b": runs[1]}
+        shown["command"] = context.rows_command("compare_runs", given)
+        shown |= _figure(context, "compare_runs", given)
     except AttnbankError as error:
         shown["error"] = error
     shown["sides"] = sides = [_side(context, run, colouring) for run in runs]

@@ -14,6 +14,8 @@ from attnbank.cli.explorer.bank_cache import Answer, BankCache, BankHandle
 from attnbank.queries import Bank
 from attnbank.queries.formats import Column, columns_as_text
 from attnbank.sql.errors import CallError
+from attnbank.sql.quoting import value as value_of
+from attnbank.sql.registry import find
 
 _LONGEST_VALUE = 20_000
 _LONGEST_CELL = 2000
@@ -91,6 +93,24 @@ class RequestContext:
             elif value not in (None, False, ""):
                 parts.append(f"{flag} {shlex.quote(str(value))}")
         return " ".join(parts)
+
+    def rows_command(self, name: str, given: Mapping[str, Any], **kept: Any) -> str:
+        """The command that gives the rows of an analysis, or those of them that have some values.
+
+        `given` are its parameters, as `Bank.query` or the address has them; the values that rows
+        are `kept` by are those of a column each.
+        """
+        if not any(value is not None for value in kept.values()):
+            return self.command(f"query {name}", **_as_options(name, given))
+        asked = (f"{key} := {value_of(each)}" for key, each in given.items() if each is not None)
+        those = (f"{key} = {value_of(each)}" for key, each in kept.items())
+        statement = f"from {name}({', '.join(asked)}) where {' and '.join(those)}"
+        return self.command(f"sql {shlex.quote(statement)}")
+
+    def plot_command(self, name: str, given: Mapping[str, Any], **options: Any) -> str:
+        """The command that draws the picture of an analysis; its parameters are `given`."""
+        asked = _as_options(name, given) | options
+        return self.command(f"plot {name}", **asked, output=f"{name}.svg")
 
     def text(self, name: str, default: str = "") -> str:
         """A parameter. Raises CallError if it has more characters than anyone types."""
@@ -190,6 +210,18 @@ class RequestContext:
                 ]
             )
         return Table(columns, list(zip(*cells, strict=True)), part)
+
+
+def _as_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an analysis as options of the command; a switch has no value."""
+    switches = {each.name for each in find(name).parameters if each.type == "boolean"}
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in switches and value is not None:
+            made[key if str(value).lower() == "true" else f"no_{key}"] = True
+        else:
+            made[key] = value
+    return made
 
 
 def link(path: str, **values: Any) -> str:

@@ -13,8 +13,8 @@ import markupsafe
 import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
-from attnbank.queries.formats import can_be_crossed, crossed
-from attnbank.queries.patterns import HitOptions, listing
+from attnbank.queries.formats import can_be_crossed, columns_as_text, crossed
+from attnbank.queries.patterns import HitOptions, head_keys, listing
 from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.sentences.choosing import SentenceNotReadError, called, held, run_over
@@ -47,35 +47,55 @@ def find(context: RequestContext, shown: dict[str, Any]) -> None:
     }
     if not request:
         return
-    shown["command"] = context.command(
-        f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, run=context.run,
-        corpus=context.text("corpus"),
-    )  # fmt: skip
-    run = context.bank.run_of_request(request, context.run, "sentence", by)
+    heads = "" if by else context.text("head").strip()
+    keys = by or _keys_of(request, heads)
+    run = context.bank.run_of_request(request, context.run, "sentence", keys)
     choice = HitOptions(context.text("corpus") or None, run=run)
-    shown |= _counts(context, request, choice, by) if by else _hits(context, request, choice, limit)
+    if by:
+        shown |= _counts(context, request, choice, by)
+    else:
+        shown |= _hits(context, request, choice, keys, limit)
     shown["answered"] = run and run.name
+    shown["command"] = context.command(
+        f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, head=heads if keys else "",
+        run=shown["answered"], corpus=choice.corpus, limit=shown.pop("most", None),
+        sample=limit if context.flag("sample") and not by else None,
+    )  # fmt: skip
 
 
-def _hits(context: RequestContext, request: str, choice: HitOptions, limit: int) -> dict[str, Any]:
+def _keys_of(request: str, heads: str) -> str:
+    """The keys that say what heads look at in the hits; none for a request that has no edge."""
+    if not heads:
+        return ""
+    try:
+        return head_keys(request, heads, None, None)
+    except CallError:  # the heads are shown on the sentences alone
+        return ""
+
+
+def _hits(
+    context: RequestContext, request: str, choice: HitOptions, keys: str, limit: int
+) -> dict[str, Any]:
     """A page of the hits, found once and kept for the other pages, or some hits at random."""
     most, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
     choice = replace(choice, limit=most, sample=sample, keys=True)
     found = context.handle.rows(
-        ("hits", request, choice),
+        ("hits", request, keys, choice),
         lambda: context.bank.hits(
-            request, choice, timeout=context.cache.seconds, memory=context.cache.memory
+            request, choice, keys, timeout=context.cache.seconds, memory=context.cache.memory
         ),
     ).frame
-    kept = found.drop("sentence", "run", strict=False)
+    kept = found.drop("sentence").head(MOST_HITS)
+    is_cut = found.height > MOST_HITS
     total = min(found.height, MOST_HITS)
-    part = context.paging(total, size=limit, has_more=found.height > MOST_HITS)
+    part = context.paging(total, size=limit, has_more=is_cut)
     found = part.slice(found)
     lines = context.bank.concordance(found.drop("run", strict=False), _CONTEXT)
+    more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
     nodes = nodes_of(found)
     default, unread = _unread(context, found["sentence"].to_list())
     hits = []
-    for line, row in zip(lines.to_dicts(), found.to_dicts(), strict=True):
+    for at, (line, row) in enumerate(zip(lines.to_dicts(), found.to_dicts(), strict=True)):
         href = link(
             "/sentence",
             sentence=row["sentence"],
@@ -84,9 +104,14 @@ def _hits(context: RequestContext, request: str, choice: HitOptions, limit: int)
             run=context.run,
             head=context.text("head"),
         )
-        hits.append({**line, "href": href, "is_unread": row["sentence"] in unread})
+        cells = [column.cells[at] for column in more]
+        is_unread = row["sentence"] in unread
+        hits.append({**line, "href": href, "is_unread": is_unread, "more": cells})
     count = sum(each["is_unread"] for each in hits)
-    return {"hits": hits, "part": part, "default": default, "unread": count, "rows": kept}
+    return {
+        "hits": hits, "part": part, "default": default, "unread": count, "rows": kept,
+        "most": MOST_HITS if is_cut else None, "more": more,
+    }  # fmt: skip
 
 
 def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
@@ -113,8 +138,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     ).frame
     keys = [name for name in found.columns if name not in ("n", "share", "run")]
     if can_be_crossed(found, keys):
-        found = crossed(found, *keys)
-        return {"table": context.table(found), "rows": found}
+        return {"table": context.table(crossed(found, *keys)), "rows": found}
 
     def hits(row: Mapping[str, Any]) -> str | None:
         """The sentences that a count is of."""
@@ -179,9 +203,9 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
         "words": _words(context, one.id, []),
         "around": _around(context, one.id),
         "rows": pl.concat(each.rows for each in found),
-        "command": context.command(
-            f"show {shlex.quote(name)}", layer=run.numbers[0], run=run.name, output="layer.svg"
-        ),
+        # Of more heads than one command shows there is none.
+        "command": len(found) == 1
+        and context.command(f"show {shlex.quote(name)}", head=",".join(heads), run=run.name),
     }
 
 
@@ -224,6 +248,12 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
         shown["unread"] = error
     else:
         number, marked = next(iter(found.marked.items()))
+        rows = {
+            "head": ",".join(heads.split(",")[:_MOST_PANELS]),
+            "run": found.run.name, "corpus": context.text("corpus"), "relation": relation,
+            "direction": asked["direction"] if relation else None,
+            "mean": asked["mean"], "no_special": not asked["special"],
+        }  # fmt: skip
         shown |= {
             # The picture escapes every word itself, since it is written to files as it is. Styles
             # within its tree are refused by the browser; those of the page take their place.
@@ -232,21 +262,13 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
             "answered": found.run.name,
             "rows": found.rows,
             "figure": found.as_bytes,
-            "command": context.command(
-                f"show {shlex.quote(name)}",
-                head=heads,
-                run=found.run.name,
-                relation=relation,
-                **{
-                    key: value
-                    for key, value in asked.items()
-                    if key not in ("special", "direction")
-                },
-                no_special=not asked["special"],
-                direction=asked["direction"] if relation else None,
-                output="sentence.svg",
+            "command": context.command(f"show {shlex.quote(name)}", **rows),
+            "plot_command": context.command(
+                f"show {shlex.quote(name)}", **rows,
+                coreference=asked["coreference"], tree=asked["tree"], decoded=asked["decoded"],
+                before=asked["before"], output="sentence.svg",
             ),
-        }
+        }  # fmt: skip
     shown |= {"words": _words(context, number, marked), "around": _around(context, number)}
 
 

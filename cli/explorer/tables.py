@@ -31,12 +31,13 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     found = find(context.parts["name"])
     shown |= {"analysis": found, "title": found.name}
     own = {key: value for key, value in context.given.items() if key not in _OWN}
-    shown["command"] = context.command(f"query {found.name}", **own)
-    answer = context.ask(found.name, **_values(context, found))
+    values = _values(context, found)
+    shown["command"] = context.rows_command(found.name, own)
+    answer = context.ask(found.name, **values)
     shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
     if found.plot is not None and answer.frame.height:
-        values = _values(context, found)
         shown["figure"] = lambda ending: context.bank.picture(found.name, **values).as_bytes(ending)
+        shown["plot_command"] = context.plot_command(found.name, own)
         shown["picture"] = {
             theme: link(f"/pictures/{found.name}", **own, theme=theme) for theme in SCREENS
         }

@@ -131,6 +131,8 @@ def _write_view(file: Path, view: Any, context: RequestContext) -> None:
             view(context, shown)
         except AttnbankError as error:
             shown["error"] = {"fact": error.fact, "remedy": error.remedy}
+    for name in ("command", "plot_command"):  # of the file here; the page has its address
+        shown.pop(name, None)
     write_json(file, _plain(shown) | {"notes": notes})
 
 

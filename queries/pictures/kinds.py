@@ -12,6 +12,7 @@ from attnbank.queries.pictures.parts import (
     MARK,
     NAME,
     PLACE,
+    SIGNIFICANT,
     VALUE,
     Drawn,
     Scene,
@@ -32,25 +33,33 @@ _CELL: Spec = {"type": "rect"}
 
 
 def grid(scene: Scene) -> Drawn:
-    """Draw cells in the colours of one or several columns, each of which has a panel of its own."""
+    """Draw cells in the colours of one or several columns, each of which has a panel of its own.
+
+    The names of `text` stand in the cells of the only column, else in a panel of their own.
+    """
     plot, size = scene.plot, scene.size
     across, down = scene.mark(plot.x, plot.y)
     columns = plot.color
     kinds = not is_amount(scene.rows, columns[0])
+    is_named = plot.text is not None and not columns[1:]
     wide = (size.width or 300) / len(across)
     step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
+    if is_named and not size.width:
+        step = _step_of_names(scene, step, len(across))
     if plot.panel and len(down) > _MANY and not size.width:
         step = min(step, round(1.5 * scene.look.font))
     here = [label(row, plot.y) for row in scene.here]
     if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
         down = [each for each in down if each in set(here)]
     high = size.height / len(down) if size.height else _height(scene, step, across, down)
+    if is_named and not size.height:
+        high = min(high, 26.0)
     axes = {
         "x": scene.names_axis(across, scene.caption(plot.x), X, step),
         "y": scene.names_axis(down, scene.caption(plot.y), Y, high),
     }
     panels = []
-    has_several = bool(columns[1:] or plot.text)
+    has_several = bool(columns[1:])
     for column in columns:
         title = scene.caption((column,), 72 if has_several else 44)
         if kinds:
@@ -60,19 +69,70 @@ def grid(scene: Scene) -> Drawn:
                 columns, column, None if has_several else scene.wrapped(title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
+        if is_named:
+            cells = {"layer": [cells, *_names(scene, axes, step, high, column)]}
         unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
         if has_several:
             unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
         panels.append(unit)
-    if plot.text and any(row[plot.text] for row in scene.rows):
+    if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
         panels.append(_of_names(scene, axes, step, high, step * len(across)))
     # Each combination of the two axes that a panel does not have is grey, as is each null.
     has_gaps = any(row[each] is None for row in scene.rows for each in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
+    if plot.significant:
+        notes.append(_significant(scene))
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
     return Drawn(panels, min(beside, size.beside or beside), step * len(across), notes)
+
+
+def _significant(scene: Scene) -> str:
+    """How many cells are coloured, of how many that were tested."""
+    tried = scene.rows[0].get("tried")
+    after = f", corrected for {tried:,} tests" if tried else ""
+    return (
+        f"Coloured: {len(scene.coloured)} of {len(scene.rows):,} with p < {SIGNIFICANT:g}"
+        f"{after}; the others are grey"
+    )
+
+
+def _step_of_names(scene: Scene, step: float, columns: int) -> float:
+    """How wide a cell is that has room for its name, as far as a page has."""
+    column = scene.plot.text
+    assert column is not None, "the header names it"
+    longest = max((len(_first(row[column])) for row in scene.coloured if row[column]), default=0)
+    room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
+    return max(step, min(room, _WIDEST_GRID / columns, 64.0))
+
+
+_WIDEST_GRID = 1000.0
+"""Pixels of a grid whose cells have names in them."""
+
+
+def _first(names: Any) -> str:
+    return str(names).partition(", ")[0]
+
+
+def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
+    """The names in the cells of a column of amounts; nothing where cells are too small for them."""
+    text, theme = scene.plot.text, scene.theme
+    assert text is not None, "the header names it"
+    font = min(scene.look.at_least(0.72), high * 0.7)
+    room = int(step / (0.54 * font))
+    if room < _NAMED:
+        return []
+    for row in scene.rows:
+        name = _first(row[text])
+        row[MARK] = name if len(name) <= room else f"{name[: room - 1]}."
+    ends = scene.ends((column,))
+    least = ends[0] if len(ends) == 2 else 0.0
+    strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"
+    color = {"condition": {"test": strong, "value": theme.background}, "value": theme.ink}
+    mark = {"type": "text", "fontSize": font, "baseline": "middle"}
+    shown = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
+    return [layer(mark, shown, {"filter": f"datum['{text}'] !== null"})]
 
 
 def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:

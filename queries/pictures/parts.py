@@ -26,6 +26,9 @@ LONGEST_LABEL = 34
 NO_VALUE = "\u2013"
 """What stands for a null among the labels of an axis."""
 
+SIGNIFICANT = 0.05
+"""Below it, a p value is that of what is shown as found."""
+
 Row = dict[str, Any]
 
 
@@ -129,6 +132,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_significant(p: float | None) -> bool:
+    """Whether what has this p value is shown as found."""
+    return p is not None and p < SIGNIFICANT
+
+
 def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
     """Return the numbers of some columns, without nulls and texts."""
     names = tuple(columns)
@@ -215,11 +223,19 @@ class Scene:
         """The ground of cells, which is seen where there is no value."""
         return {"fill": self.theme.missing, "stroke": self.theme.faint}
 
+    @property
+    def coloured(self) -> list[Row]:
+        """The rows whose amounts are coloured: all, or those that are significant."""
+        column = self.plot.significant
+        return [row for row in self.rows if column is None or is_significant(row[column])]
+
     def unit(self, width: Any, height: Any, **body: Any) -> Spec:
         """A panel of Vega-Lite with its rows alone; sizes are pixels, or those of a step."""
-        chosen = [
+        chosen: list[Spec] = [
             {"filter": {"field": name, "equal": value}} for name, value in self.chosen.items()
         ]
+        if self.plot.significant is not None:
+            chosen.append({"filter": {"field": self.plot.significant, "lt": SIGNIFICANT}})
         return {"transform": chosen, "width": width, "height": height, **body}
 
     def column(self, name: str) -> Column:
@@ -306,7 +322,7 @@ class Scene:
 
     def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
         """An axis of amounts, of the field `source`, that has room for some columns."""
-        ends = self._ends(columns)
+        ends = self.ends(columns)
         return {
             "field": source,
             "type": "quantitative",
@@ -316,7 +332,7 @@ class Scene:
 
     def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
         """Amounts as colours, read from the field `source`, on one scale for some columns."""
-        ends = self._ends(columns)
+        ends = self.ends(columns)
         colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
         steps = [at / (len(colors) - 1) for at in range(len(colors))]
         is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
@@ -334,8 +350,9 @@ class Scene:
             "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
         }
 
-    def _ends(self, columns: Sequence[str]) -> list[float]:
-        found = finite(self.rows, columns)
+    def ends(self, columns: Sequence[str]) -> list[float]:
+        """The ends of the scale of some columns, as `ends_of` has them."""
+        found = finite(self.coloured, columns)
         return ends_of(found, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(

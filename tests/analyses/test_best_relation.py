@@ -8,6 +8,7 @@ from pathlib import Path
 
 import new_banks
 import pytest
+from oracle_heads import mcnemar_better
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
@@ -58,3 +59,50 @@ def test_every_gain(
         head: rows[0][1] for head, rows in gains.items()
     }
     assert (len(best), len({row["direction"] for row in every})) == (12, 3 if kind == "gpt2" else 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("clamped", [False, True])
+def test_every_p_value_is_that_of_the_pairs(
+    kind: str, clamped: bool, tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """Counted apart, dependent by dependent: those that the head alone finds, and the offset."""
+    path = new_banks.put(tmp_path / "bank.duckdb")
+    ingest(IngestOptions((str(sample / "stories.conllu"),), path, str(tiny_model(kind))))
+    with open_bank(path) as bank:
+        told = bank.query("best_relation", most=1000, min_count=5, clamped=clamped).to_dicts()
+        gold = bank.query("gold_dependency").to_dicts()
+        peaks = bank.sql(
+            "select sequence, position, layer, head, most_attended, most_attending from peak"
+        ).rows()
+        ends = bank.sql(
+            "select sequence, max(position) from position where word is not null group by sequence"
+        ).rows()
+    last, found = dict(ends), {tuple(row[:4]): row[4:] for row in peaks}
+    assert len({row["tried"] for row in told}) == 1 and told[0]["tried"] == len(told)
+    for row in told:
+        only_head = only_offset = n = 0
+        for pair in gold:
+            if pair["relation"] != row["relation"] or pair["is_root"] or pair["side"] is None:
+                continue
+            place, head_place, offset = pair["position"], pair["head_position"], row["offset"]
+            attended, attending = found[pair["sequence"], place, row["layer"], row["head"]]
+            if row["direction"] == "later_to_earlier":
+                looked, by_offset = (
+                    attended if pair["side"] == "left" else attending,
+                    abs(head_place - place) == -offset,
+                )
+            elif pair["side"] not in SIDES[row["direction"]]:
+                continue
+            else:
+                looked = attended if row["direction"] == "dependent_to_head" else attending
+                guess = place + offset
+                by_offset = (min(guess, last[pair["sequence"]]) if clamped else guess) == head_place
+            n += 1
+            only_head += looked == head_place and not by_offset
+            only_offset += looked != head_place and by_offset
+        assert n == row["n"]
+        assert row["p_value"] == pytest.approx(mcnemar_better(only_head, only_offset), rel=1e-9)
+        assert row["p_corrected"] == pytest.approx(min(1.0, row["p_value"] * len(told)), rel=1e-9)
+        assert only_head - only_offset == pytest.approx(row["gain"] * n, abs=1e-6)

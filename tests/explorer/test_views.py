@@ -70,35 +70,71 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Tes
 @pytest.mark.parametrize(
     ("path", "given", "command"),
     [
-        ("/", {}, "query"),
-        ("/", {"by": "relation", "relation": "obj"}, "query"),
+        ("/", {"relation": "obj", "direction": "head_to_dependent"}, "sql"),
+        ("/", {}, "sql"),
+        ("/", {"by": "head_score.gain", "relation": "obj"}, "sql"),
+        ("/", {"by": "entropy"}, "query"),
         ("/map", {}, "query"),
-        ("/head/1-1", {}, "query"),
-        ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}, "query"),
+        ("/overview", {"min_count": 10}, "query"),
+        ("/head/1-1", {}, "sql"),
+        ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}, "sql"),
         ("/sentences", {"pattern": REQUEST}, "find"),
+        ("/sentences", {"pattern": REQUEST, "head": "1-1,2-3"}, "find"),
+        ("/sentences", {"pattern": "pattern { A []; B [] }", "head": "1-1", "limit": 7}, "find"),
+        ("/sentences", {"pattern": REQUEST, "sample": 1, "limit": 7}, "find"),
+        ("/sentences", {"pattern": f"{REQUEST} with {{ O =[1-1]=> V }}"}, "find"),
         ("/sentences", {"pattern": REQUEST, "by": "O.upos, V.upos"}, "count"),
         ("/sentence", {"sentence": 4, "head": "1-1,2-1", "relation": "all", "tree": 1}, "show"),
-        ("/tables/best_head", {"min_count": 2}, "query"),
-        ("/sql", {"statement": "select upos, count(*) as n from word group by all"}, "sql"),
-        ("/bank", {}, "info"),
+        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "mean": 1, "plain": 1}, "show"),
+        ("/model", {"sentence": 5}, "show"),
+        ("/compare", {}, "query"),
+        ("/tables/best_head", {"min_count": 2, "subtypes": "true", "offsets": "-2,-1"}, "query"),
+        ("/sql", {"statement": "select upos, count(*) as n from word group by all order by 1"},
+         "sql"),
+    ],
+)  # fmt: skip
+def test_the_command_of_a_view_gives_its_rows(
+    client: TestClient, path: str, given: dict[str, object], command: str, tmp_path: Path
+) -> None:
+    name, *words = shlex.split(_commands(client, path, **given)["gives this"])
+    assert (name, words[2]) == ("attnbank", command)
+    file = tmp_path / "rows.csv"
+    assert run_command([*words, "-o", str(file)]) == 0, words
+    rows = client.get(f"{path}?{urlencode(given | {'as': 'csv'})}").text
+    assert file.read_text(encoding="utf-8").splitlines() == rows.splitlines()
+    assert len(rows.splitlines()) > 1
+
+
+@pytest.mark.usual(3)
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/", {"relation": "obj", "direction": "head_to_dependent", "stretch": 1}),
+        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "relation": "all", "tree": 1}),
+        ("/sentence", {"sentence": 5, "head": "1-1", "mean": 1, "plain": 1}),
+        ("/map", {}),
+        ("/overview", {"min_count": 10}),
+        ("/compare", {}),
+        ("/tables/best_head", {"min_count": 2, "subtypes": "true"}),
+        ("/tables/figure_5", {"min_count": 2, "p_below": 2}),
     ],
 )
-def test_the_command_of_a_view_runs(
-    client: TestClient,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    path: str,
-    given: dict[str, object],
-    command: str,
+def test_the_other_command_of_a_view_draws_its_file(
+    client: TestClient, path: str, given: dict[str, object], tmp_path: Path
 ) -> None:
-    text = " ".join(seen(client, path, **given).text.split())
-    told = text.split("The command that gives this: ")[1].split(" Copy")[0]
-    name, *words = shlex.split(told)
-    assert (name, words[2]) == ("attnbank", command)
-    monkeypatch.chdir(tmp_path)
+    name, *words = shlex.split(_commands(client, path, **given)["draws it"])
+    assert (name, words[2]) == ("attnbank", "show" if path == "/sentence" else "plot")
+    words[-1] = str(tmp_path / words[-1])
     assert run_command(words) == 0, words
-    assert capsys.readouterr().out or any(tmp_path.iterdir())
+    drawn = client.get(f"{path}?{urlencode(given | {'as': 'svg'})}")
+    assert Path(words[-1]).read_text(encoding="utf-8") == drawn.text
+
+
+def _commands(client: TestClient, path: str, **given: object) -> dict[str, str]:
+    """The commands below a view, by what they are told to do."""
+    text = " ".join(seen(client, path, **given).text.split())
+    parts = (part.split(" Copy")[0].split(": ", 1) for part in text.split("The command that ")[1:])
+    return dict(parts)
 
 
 def test_a_run_of_a_training_has_a_slider_over_its_steps(
@@ -140,9 +176,9 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
         held_out = bank.query("best_head_held_out")
     one = held_out.row(0, named=True)
     page = seen(client, f"/head/{one['layer']}-{one['head']}")
-    rows = [row for row in page.rows if len(row) == 9 and row[1] in set(scores["direction"])]
+    rows = [row for row in page.rows if len(row) == 10 and row[1] in set(scores["direction"])]
     assert rows
-    for relation, direction, n, accuracy, _, offset_accuracy, _, held, findable in rows:
+    for relation, direction, n, accuracy, _, offset_accuracy, _, _, held, findable in rows:
         own = scores.filter(
             (scores["relation"] == relation)
             & (scores["direction"] == direction)

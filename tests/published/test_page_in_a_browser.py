@@ -5,6 +5,8 @@ They need playwright, a Chromium or Chrome of the system and `make web`, and are
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -117,16 +119,26 @@ def test_the_command_of_a_view_gives_what_it_shows(
     monkeypatch.chdir(tmp_path)
     for path, values in _views(runs):
         page = visitor.see(path, **values)
-        command = page.locator(".tools code")
-        if not command.count():
+        commands = page.locator(".tools code").all_inner_texts()
+        if not commands:
             assert path == "/tables" or not values, path
             continue
-        name, *words = shlex.split(command.inner_text())
-        assert (name, words[:2]) == ("attnbank", ["-b", f"{visitor.base}bank.duckdb"])
-        seen.add(words[2])
-        assert run(["-b", str(published), *words[2:]]) == 0, words
-        capsys.readouterr()
-    assert seen == {"query", "find", "count", "show", "sql", "info"}
+        saving = page.locator("[data-save=csv]")
+        for typed in commands:
+            name, *words = shlex.split(typed)
+            assert (name, words[:2]) == ("attnbank", ["-b", f"{visitor.base}bank.duckdb"])
+            seen.add(words[2])
+            given = ["-b", str(published), *words[2:]]
+            gives_rows = saving.count() and "--output" not in words
+            assert run([*given, "-f", "csv"] if gives_rows else given) == 0, words
+            rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+            if not gives_rows:
+                continue
+            with page.expect_download() as download:
+                saving.click()
+            saved = list(csv.reader(io.StringIO(Path(download.value.path()).read_text())))
+            assert saved[0] == rows[0] and len(saved) == len(rows) > 1, words
+    assert seen == {"query", "find", "count", "show", "sql", "info", "plot"}
     told = visitor.page.locator("footer code").all_inner_texts()
     assert f"attnbank -b {visitor.base}bank.duckdb info" in told
 

@@ -54,11 +54,11 @@ def test_each_relation_has_its_best_head_on_a_sentence_that_has_it(
 ) -> None:
     name = run_names[run]
     with open_bank(shown_bank) as bank:
-        frame = bank.query("figure_5", run=name, min_count=1, most=4)
+        frame = bank.query("figure_5", run=name, min_count=1, most=4, p_below=2)
         best = bank.query("best_head", run=name, min_count=1).filter(pl.col("relation") != "all")
         gold = bank.query("gold_dependency", run=name).select("relation", "dependent", "sentence")
         lengths = dict(bank.sql("select id, words from sentence").rows())
-        figure = bank.picture("figure_5", run=name, min_count=1, most=4)
+        figure = bank.picture("figure_5", run=name, min_count=1, most=4, p_below=2)
         panels = [
             bank.show(row["sentence"], f"{row['layer']}-{row['head']}", run=name,
                       relation=row["relation"], direction=row["direction"]).panels[0]

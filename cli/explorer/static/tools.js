@@ -69,7 +69,7 @@
       button.hidden = false;
       button.addEventListener("click", () => copy(
         button, button.dataset.copy === "link" ? new URL(button.dataset.address ?? location.href, location.href).href
-          : document.querySelector(".tools code").textContent));
+          : button.parentElement.querySelector("code").textContent));
     }
     for (const [kind, make] of [["svg", saveSvg], ["png", savePng]]) {
       const button = document.querySelector(`.tools [data-save=${kind}]`);

@@ -35,6 +35,7 @@ export class Asked {
     this.notes = [];
     this.frame = null; // the one that Download CSV gives
     this.command = "";
+    this.plotCommand = "";
   }
 
   get run() {

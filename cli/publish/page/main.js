@@ -123,6 +123,7 @@ class App {
     if (turn !== this.shownAt) return; // somebody went on meanwhile
     shown.notes = asked.notes;
     shown.command = asked.command;
+    shown.plot_command = asked.plotCommand;
     shown.has_rows = asked.frame !== null;
     const answered = shown.answered ?? shown.grid?.run;
     if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) shown.permalink = link(path, { ...given, run: answered });

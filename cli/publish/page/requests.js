@@ -20,7 +20,7 @@ export async function find(asked) {
   };
   if (!request) return shown;
   const corpus = asked.text("corpus") || null;
-  asked.command = commandOf(asked, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: asked.run });
+  asked.command = commandOf(asked, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: asked.run, sample: sample && !by ? limit : null });
   try {
     const made = await app.compiler.compiled({
       request, by: by || null, corpus, run: asked.run,
@@ -40,7 +40,7 @@ async function hits(asked, made, limit, sample) {
   let rows = await app.database.rows(made.statement);
   const total = Math.min(rows.length, MOST_HITS);
   if (sample) rows.sort((a, b) => a.sentence - b.sentence);
-  asked.frame = rows.length ? frameOf(rows, Object.keys(rows[0]).filter((each) => each !== "run").map((each) => [each, typeof rows[0][each] === "number" ? "integer" : "text"])) : null;
+  asked.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((each) => each !== "sentence").map((each) => [each, typeof rows[0][each] === "number" ? "integer" : "text"])) : null;
   const part = asked.paging(total, { size: limit, more: rows.length > MOST_HITS });
   rows = rows.slice(Math.max(0, part.first - 1), part.last);
   const lines = await concordance(asked, rows.map((row) => ({
@@ -78,6 +78,7 @@ async function counts(asked, made) {
   const frame = frameOf(rows, found.columns.map(({ name, kind }) => [name, kind]));
   const names = found.columns.map((each) => each.name).filter((each) => !["n", "share", "run"].includes(each));
   const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
+  asked.frame = frame;
   return { table: table(asked, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
 }
 

@@ -32,10 +32,13 @@ export async function sentence(asked) {
     const heads = headsOf(shown.heads, run).slice(0, MOST_PANELS);
     const asking = { ...shown, sheet, run, heads, relation, number };
     const found = await read(asked, asking);
-    asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, {
+    const rows = {
       head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
-      direction: relation && shown.direction !== DIRECTIONS[0] ? shown.direction : null,
-      coreference: shown.coreference, tree: shown.tree, no_special: !shown.special, output: "sentence.svg",
+      direction: relation && shown.direction !== DIRECTIONS[0] ? shown.direction : null, no_special: !shown.special,
+    };
+    asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, rows);
+    asked.plotCommand = commandOf(asked, `show ${app.shell(sheet.name)}`, {
+      ...rows, coreference: shown.coreference, tree: shown.tree, output: "sentence.svg",
     });
     Object.assign(shown, {
       answered: run.name,

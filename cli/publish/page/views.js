@@ -154,6 +154,8 @@ async function grid(asked, run, colouring) {
     if (!heightOf(answer)) answer = await ask(asked, measure.analysis, { ...given, relation: colouring.relation });
   }
   const { run: name } = answer;
+  if (colouring.by !== "probe") given.run = name;
+  if (colouring.by === "relation") given.relation = colouring.relation;
   const amounts = rowsOf(answer).flatMap((row) => measure.columns.map((each) => row[each]))
     .filter((value) => typeof value === "number");
   if (answer.columns.some((each) => each.name === "direction")) {
@@ -174,7 +176,7 @@ async function grid(asked, run, colouring) {
   const layers = [...new Set(inOrder.map((row) => row.layer))].map((layer) => [
     layer, Array.from({ length: heads }, (_, at) => values.get(`${layer}-${at + 1}`) ?? null),
   ]);
-  return { measure, layers, run: name, best, top: top ?? 0, amounts };
+  return { measure, layers, run: name, best, top: top ?? 0, amounts, given };
 }
 
 const measuresOf = (asked) => ({
@@ -193,8 +195,9 @@ export async function heads(asked) {
     colouring = measuredBy(asked, colouring, "previous");
     made = await grid(asked, asked.run, colouring);
   }
-  const measure = made.measure;
-  asked.command = commandOf(asked, `query ${measure.analysis}`, { run: asked.run });
+  const { measure: { analysis: name, has_direction }, given } = made;
+  asked.command = rowsCommand(asked, name, given, has_direction ? { direction: colouring.direction } : {});
+  asked.plotCommand = plotCommand(asked, name, given, { stretch: colouring.stretch });
   return { ...shown, ...stepsOf(asked, made.run), ends: endsOf([made], colouring), colouring, grid: made, to_head: toHead(colouring, asked.run) };
 }
 
@@ -218,21 +221,45 @@ export function commandOf(asked, what, options = {}) {
   return parts.join(" ");
 }
 
+// The commands of an analysis, as the explorer's RequestContext.rows_command and plot_command.
+function rowsCommand(asked, name, given, kept = {}) {
+  const those = Object.entries(kept).map(([key, value]) => `${key} = ${literal(value)}`);
+  if (!those.length) return commandOf(asked, `query ${name}`, asOptions(asked, name, given));
+  const values = Object.entries(given).map(([key, value]) => `${key} := ${literal(value)}`);
+  const statement = `from ${name}(${values.join(", ")}) where ${those.join(" and ")}`;
+  return commandOf(asked, `sql ${asked.app.shell(statement)}`);
+}
+
+function plotCommand(asked, name, given, options = {}) {
+  return commandOf(asked, `plot ${name}`, { ...asOptions(asked, name, given), ...options, output: `${name}.svg` });
+}
+
+function asOptions(asked, name, given) {
+  const switches = new Set(asked.app.analyses[name].parameters.filter((each) => each.type === "boolean").map((each) => each.name));
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => (
+    switches.has(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
+}
+
 export async function map(asked) {
   const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.figure_6;
   const found = run === null ? null : await asked.app.file(`answers/${run}/map.json`);
-  asked.command = commandOf(asked, "query figure_6", { run: asked.run });
   if (found === null) throw new Fault("The bank has no map of its heads.", "Type: attnbank compute head_embedding");
   if (found.table) asked.frame = await ask(asked, "figure_6", { run: asked.run });
+  const given = { run: found.answered };
+  asked.command = rowsCommand(asked, "figure_6", given);
+  asked.plotCommand = plotCommand(asked, "figure_6", given);
   found.notes.forEach((each) => asked.note(each));
   return { ...found, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: asked.run }) };
 }
 
 export async function overview(asked) {
-  const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.head_accuracy;
+  const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.best_relation;
   const found = run === null || run === undefined ? null : await asked.app.file(`answers/${run}/overview.json`);
-  asked.command = commandOf(asked, "query head_accuracy", { run: asked.run });
   if (found === null) throw new Fault("The bank has no overview of its heads.");
+  const given = { run: found.answered };
+  if (found.table) asked.frame = await ask(asked, "best_relation", given);
+  asked.command = rowsCommand(asked, "best_relation", given);
+  asked.plotCommand = plotCommand(asked, "best_relation", given);
   found.notes.forEach((each) => asked.note(each));
   const to_head = (each) => link(`/head/${each.name}`, { run: asked.run, relation: each.relation, direction: each.direction });
   return { ...found, notes: undefined, to_head };
@@ -251,7 +278,7 @@ export async function head(asked) {
   delete shown.notes;
   const direction = asked.chosen("direction", DIRECTIONS);
   const relation = asked.text("relation");
-  asked.command = commandOf(asked, "query head_error", { run: run.name, head: name, relation: relation || shown.relation, direction: relation ? direction : shown.direction });
+  if (found.statement) asked.command = commandOf(asked, `sql ${asked.app.shell(found.statement)}`);
   const isUsual = !relation || (relation === shown.relation && direction === shown.direction);
   if (!isUsual && found.answered) {
     Object.assign(shown, { relation, direction });
@@ -260,6 +287,7 @@ export async function head(asked) {
     delete shown.errors;
     try {
       Object.assign(shown, await atWork(asked, pair, relation, direction, found.answered));
+      asked.frame = null; // the rows of the page are those of its relations, which are not here
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       shown.missing = [...shown.missing, ["Examples", `${error.fact} ${error.remedy}`.trim()]];
@@ -343,7 +371,6 @@ export async function compare(asked) {
   const colouring = colouringOf(asked);
   const all = measuresOf(asked);
   const shown = { ...all, measures: all.measures.filter((each) => !each.startsWith("probe")), run_a: runs[0] ?? "", run_b: runs[1] ?? "", colouring };
-  asked.command = commandOf(asked, "query compare_runs", { run_a: runs[0], run_b: runs[1] });
   try {
     const frame = await ask(asked, "compare_runs", { run_a: runs[0], run_b: runs[1] });
     if (heightOf(frame)) {
@@ -351,6 +378,9 @@ export async function compare(asked) {
       runs[0] ??= first.run_a;
       runs[1] ??= first.run_b;
     }
+    const given = { run_a: runs[0], run_b: runs[1] };
+    asked.command = rowsCommand(asked, "compare_runs", given);
+    asked.plotCommand = plotCommand(asked, "compare_runs", given);
     shown.table = table(asked, frame, { hides: ["run_a", "run_b"] });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -389,15 +419,15 @@ export async function analysis(asked) {
   const given = Object.fromEntries(Object.entries(asked.given).filter(([each]) => each !== "page"));
   const known = found.parameters.map((each) => each.name);
   const unknown = Object.keys(given).find((each) => !known.includes(each));
-  asked.command = commandOf(asked, `query ${found.name}`, given);
   if (unknown) return { ...shown, error: new Fault(`${found.name} has no parameter ${unknown.slice(0, 60)}.`, `It takes: ${known.join(", ") || "none"}.`) };
+  asked.command = rowsCommand(asked, name, given);
   try {
     const answer = await ask(asked, name, given);
     Object.assign(shown, { answered: answer.run, table: table(asked, answer) });
     if (found.plot && heightOf(answer)) {
+      asked.plotCommand = plotCommand(asked, name, given);
       if (answer.file === null) {
-        const words = Object.entries(given).filter(([each]) => each !== "run").map(([each, value]) => `${each}=${asked.app.shell(value)}`);
-        asked.note(`Pictures are drawn for the usual values; for these: ${commandOf(asked, `plot ${found.name} ${words.join(" ")}`.trim(), { run: given.run })}`);
+        asked.note("The picture is published for the default values only; the command below draws it for these.");
       } else if (asked.app.manifest.pictures.includes(`${answer.file}/${name}`)) {
         shown.picture = Object.fromEntries(["light", "dark"].map((theme) => [theme, `answers/${answer.file}/${name}.${theme}.svg`]));
       }
