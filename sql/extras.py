@@ -24,5 +24,5 @@ def need(what: str, extra: str, *modules: str) -> None:
         those = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else missing[0]
         raise MissingPackageError(
             f"{what} needs {those}, which {'are' if missing[1:] else 'is'} not installed.",
-            f"Type: pip install 'attnbank[{extra}]'",
+            f"In a clone of attnbank, type: pip install '.[{extra}]'",
         )

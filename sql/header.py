@@ -182,12 +182,13 @@ class Plot:
     `y` along `x`; `scatter`: a map of points, each with the columns of `label` beside it; `matrix`:
     every pair of `x` and `y`, similar ones next to each other; `sentences`: what the head of each
     row (layer, head) looks at in its sentence, with the gold arcs of its relation and direction if
-    it has these, and the columns of `label` above it. There is a panel per value of `panel`. Of a
-    grid with a column `significant`, of p values, only cells where that is below 0.05 are coloured
-    and have the name of `text`. Each of several columns of `color` (or of `y`, for lines and
-    points) is drawn, `rule` as a dashed line. `domain` is the first and the last value of the scale
-    (None for the range of the rows), of which sqrt shows small amounts better. Lines go `along` the
-    values of `x`, one beside the other, or (log) along a logarithmic axis of amounts, on which 0 has its place.
+    it has these, and the columns of `label` above it. There is a panel per value of `panel`. The
+    cells of a grid of one column have the name of `text`, or the columns of `label`, in them; with
+    a column `significant`, of p values, only those where that is below 0.05 are coloured. Each of
+    several columns of `color` (or of `y`, for lines and points) is drawn, `rule` as a dashed line.
+    `domain` is the first and the last value of the scale (None for the range of the rows), of which
+    sqrt shows small amounts better. Lines go `along` the values of `x`, one beside the other, or
+    (log) along a logarithmic axis of amounts, on which 0 has its place.
     """
 
     kind: str

@@ -12,6 +12,7 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
+from attnbank.queries.pictures.drawing import of_one_corpus
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.pictures.parts import is_significant
 from attnbank.queries.sentences.reading import DIRECTIONS
@@ -237,7 +238,8 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
     given = made.given | ({} if colouring.by == "probe" else {"run": made.run})
     direction = colouring.direction if measure.has_direction else None
     shown["command"] = context.rows_command(name, given, direction=direction)
-    shown |= _figure(context, name, given, stretch=colouring.stretch)
+    if of_one_corpus(analyses()[name], made.rows) is None:
+        shown |= _figure(context, name, given, stretch=colouring.stretch)
     shown |= _steps(context, made.run)
 
 

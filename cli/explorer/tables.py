@@ -13,6 +13,7 @@ from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.pictures import SCREENS
+from attnbank.queries.pictures.drawing import of_one_corpus
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find
@@ -35,7 +36,10 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     shown["command"] = context.rows_command(found.name, own)
     answer = context.ask(found.name, **values)
     shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
-    if found.plot is not None and answer.frame.height:
+    why = of_one_corpus(found, answer.frame)
+    if why is not None:
+        shown["error"] = why
+    elif found.plot is not None and answer.frame.height:
         shown["figure"] = lambda ending: context.bank.picture(found.name, **values).as_bytes(ending)
         shown["plot_command"] = context.plot_command(found.name, own)
         shown["picture"] = {

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import as_bytes, width_of
+from attnbank.queries.pictures.formats import as_bytes, size_of, warn_if_long
 from attnbank.queries.pictures.kinds import bars, grid, lines, matrix, points, scatter
 from attnbank.queries.pictures.parts import (
     Drawn,
@@ -175,6 +175,8 @@ def specification(
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
+    if (error := of_one_corpus(analysis, frame)) is not None:
+        raise error
     if frame.height > MOST_ROWS:
         raise CallError(
             f"{analysis.name} has {frame.height:,} rows; a picture can show at most {MOST_ROWS:,}.",
@@ -183,6 +185,8 @@ def specification(
     rows, notes = _drawable(plot, rows_of(frame))
     if plot.kind == "bars":
         rows = _first_bars(plot, rows, notes)
+    if plot.kind == "lines":
+        rows = _until_nothing(plot, rows, notes)
     if plot.panel and any(each.name == plot.panel[0] for each in analysis.parameters):
         rows = _first_panels(plot, rows, notes)
     if not rows:
@@ -240,6 +244,22 @@ def specification(
     }
 
 
+def of_one_corpus(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
+    """Why a picture that compares corpora is not drawn: its rows are of one; None for others."""
+    if not any(each.name == "corpora" for each in analysis.parameters) or not frame.height:
+        return None
+    several = frame["corpora"].max() if "corpora" in frame.columns else None
+    if "corpus" in frame.columns:
+        several = frame["corpus"].n_unique()
+    if several != 1:
+        return None
+    return QueryError(
+        f"The picture of {analysis.name} compares corpora, and its rows are of one.",
+        "Read another corpus with the same model, or draw: attnbank plot best_head -o"
+        " best_head.svg",
+    )
+
+
 def no_specification(name: str) -> CallError:
     """The error of asking an analysis that is drawn over sentences for a specification."""
     return CallError(
@@ -273,8 +293,9 @@ def fitted(analysis: Analysis, frame: pl.DataFrame, facts: Facts, theme: str, lo
         for _ in range(_TRIES):
             size = Size(panel, beside=beside)
             made = specification(analysis, frame, facts, theme, size, look)
-            found = width_of(made)
+            found, high = size_of(made)
             if abs(found - wide) < 0.5:
+                warn_if_long(high, _shorter(analysis))
                 return made
             panel += (wide - found) / made.get("columns", 1)
             if panel < 2 * look.font:  # what stands beside the panels is too wide
@@ -285,14 +306,36 @@ def fitted(analysis: Analysis, frame: pl.DataFrame, facts: Facts, theme: str, lo
     )
 
 
+_SHORTER = (
+    ("relation", "--relation obj"), ("min_count", "--min-count 100"), ("most", "--most 3"),
+    ("direction", "--direction dependent_to_head"), ("head", "--head 3-1"),
+)  # fmt: skip
+"""Options that leave out rows of a picture."""
+
+
+def _shorter(analysis: Analysis) -> str:
+    """The options of an analysis that make its picture shorter."""
+    taken = {parameter.name for parameter in analysis.parameters}
+    return " or ".join(typed for name, typed in _SHORTER if name in taken)
+
+
 _ROOM = 14
 """How wide a panel with its labels is at least, in letters' heights."""
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
-    """What all rows are about and no axis says: their relation, their direction, their kind."""
+    """What all rows are about and no axis says: their head, relation, direction, their kind."""
     drawn = {*plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside}
-    found = {}
+    found: dict[str, Any] = {}
+    columns = {column.name for column in analysis.columns}
+    if {"layer", "head"} <= columns - drawn:
+        heads = {(row["layer"], row["head"]) for row in rows}
+        if len(heads) == 1 and None not in (*heads,)[0]:
+            found["head"] = "{}-{}".format(*heads.pop())
+    for parameter in analysis.parameters:  # a row does not say of which relation it is
+        is_all = parameter.default == "null" and "by default all" in parameter.help
+        if parameter.name == "relation" and is_all and "relation" not in columns:
+            found["relation"] = "all"
     for column in analysis.columns:
         name = column.name
         if column.type != "varchar" or name not in rows[0]:
@@ -355,6 +398,31 @@ def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     if len(kept) < len(rows):
         each_panel = " of each panel" if len(counts) > 1 else ""
         notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(kept):,}")
+    return kept
+
+
+_TAIL = 0.01
+"""Share of the largest amount below which the end of a line is nothing."""
+_PLACES = 5
+"""Places of a line that are drawn, whatever they have."""
+
+
+def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+    """The rows of one line along whole numbers, without the places at its end where it is at 0."""
+    (x, *more), (y, *others) = plot.x, plot.y
+    places = [row[x] for row in rows]
+    if more or others or plot.color or plot.panel or not all(isinstance(at, int) for at in places):
+        return rows
+    most = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
+    seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * most]
+    last = max(max(seen, default=0), (sorted(places)[:_PLACES] or [0])[-1])
+    kept = [row for row in rows if row[x] <= last]
+    rest = [row[y] or 0.0 for row in rows if row[x] > last]
+    if rest:
+        notes.append(
+            f"Omitted: {x.replace('_', ' ')} {min(at for at in places if at > last)} to"
+            f" {max(places)}, where it is at most {max(rest):.3g}"
+        )
     return kept
 
 

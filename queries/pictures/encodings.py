@@ -45,10 +45,10 @@ _OF_HEADS = (
 _MAPS = ("vertical", "diagonal", "vertical_diagonal", "heterogeneous", "block")
 """The patterns of Kovaleva et al. (2019)."""
 _REFERENCES = (
-    "accuracy", "offset_accuracy", "held_out_accuracy", "within_layer", "in_sample_accuracy",
-    "between_layers", "common_accuracy", "", "", "rule_based",
+    "accuracy", "offset_accuracy", "held_out_accuracy", "", "in_sample_accuracy",
+    "within_layer", "common_accuracy", "", "", "rule_based",
     "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
-    "control_mean", "", "chance",
+    "control_mean", "", "chance", "", "", "", "", "between_layers",
 )  # fmt: skip
 """Columns that are drawn beside each other: a figure, and what it is to be held against, whose
 marks stand on bars of the first colour and so never have it."""
@@ -67,6 +67,48 @@ _SAME = {
 }  # fmt: skip
 """Other names of the same things: as figures write them, and of Stanford Dependencies."""
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". and ,"}
+
+
+_CAPTIONS = {
+    "accuracy": "Accuracy",
+    "gain": "Accuracy above the best offset",
+    "uuas": "UUAS",
+    "uas": "UAS",
+    "cls": "Weight on [CLS]",
+    "sep": "Weight on [SEP]",
+    "punctuation": "Weight on . and ,",
+    "other": "Weight on other tokens",
+    "previous": "Weight on previous token",
+    "self": "Weight on the token itself",
+    "next": "Weight on next token",
+    "offset": "Offset (key \u2212 query)",
+    "rare_word": "Inputs where the head looks at the rarest word",
+    "positional": "Maxima at the commonest offset",
+    "confidence": "Largest weight of a position, mean",
+    "received": "Weight that a word of the class receives",
+    "given": "Weight that a word of the class gives",
+    "missing": "Weight on no position",
+    "sink": "Share of inputs in which the head rests there",
+    "syntactic": "Relation found (+ others)",
+    "entropy_from_cls": "Entropy from [CLS], in nats",
+    "attention_sink.sink": "Share of heads that rest there",
+    "offset_baseline.offset": "Fixed offset",
+    "head_embedding.x": "MDS dimension 1 (nats per token)",
+    "head_embedding.y": "MDS dimension 2 (nats per token)",
+    "figure_6.x": "MDS dimension 1 (nats per token)",
+    "figure_6.y": "MDS dimension 2 (nats per token)",
+    "attention_sink.position": "Position in the input, from 0",
+    "head_error.value": "",
+    "head_error.share": "Share of the errors",
+}
+"""What a column is called beside an axis or a scale, where its meaning is longer than that.
+
+Some are those of one analysis."""
+
+
+def caption_of(analysis: str, column: str) -> str | None:
+    """What a column is called beside an axis or a scale; None to say its meaning there."""
+    return _CAPTIONS.get(f"{analysis}.{column}", _CAPTIONS.get(column))
 
 
 @dataclass(frozen=True)

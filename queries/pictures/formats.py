@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import unicodedata
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from attnbank.queries.pictures.theme import FONT
+from attnbank.queries.pictures.theme import FONT, POINTS
+from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.extras import need
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
@@ -73,9 +75,27 @@ def _svg_of(specification: Mapping[str, Any]) -> ElementTree.Element:
     return read_svg(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[]))
 
 
-def width_of(specification: Mapping[str, Any]) -> float:
-    """How many pixels wide a picture is, once it is drawn."""
-    return float(_svg_of(specification).attrib["width"])
+def size_of(specification: Mapping[str, Any]) -> tuple[float, float]:
+    """How many pixels wide and high a picture is, once it is drawn."""
+    drawn = _svg_of(specification).attrib
+    return float(drawn["width"]), float(drawn["height"])
+
+
+_LONGEST = 9.0
+"""Inches of the column of a page."""
+
+
+def warn_if_long(high: float, options: str) -> None:
+    """Warn of a picture for a column that is longer than a page, `high` points."""
+    if high <= _LONGEST * POINTS:
+        return
+    remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
+    warnings.warn(
+        f"The picture is {high / POINTS:.1f} inches long; a page has about {_LONGEST:g}."
+        f" {remedy}: --column 6.75in.",
+        AttnbankWarning,
+        stacklevel=3,
+    )
 
 
 def converted(

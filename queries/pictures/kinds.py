@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnbank.queries.pictures.encodings import OTHER
 from attnbank.queries.pictures.parts import (
     MARK,
     NAME,
@@ -15,6 +17,7 @@ from attnbank.queries.pictures.parts import (
     SIGNIFICANT,
     VALUE,
     Drawn,
+    Row,
     Scene,
     Spec,
     X,
@@ -41,7 +44,7 @@ def grid(scene: Scene) -> Drawn:
     across, down = scene.mark(plot.x, plot.y)
     columns = plot.color
     kinds = not is_amount(scene.rows, columns[0])
-    is_named = plot.text is not None and not columns[1:]
+    is_named = bool(plot.text or plot.label) and not columns[1:]
     wide = (size.width or 300) / len(across)
     step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
     if is_named and not size.width:
@@ -82,10 +85,38 @@ def grid(scene: Scene) -> Drawn:
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.significant:
         notes.append(_significant(scene))
+    notes += [] if kinds else [told for column in columns for told in _pale(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
     return Drawn(panels, min(beside, size.beside or beside), step * len(across), notes)
+
+
+_PALE = 0.1
+"""Share of a fixed scale below which all colours are nearly that of its low end."""
+_NOTHING = 1e-6
+"""Below it, shares are what rounding leaves."""
+_HIGHEST = 3
+"""Cells that are named where colours do not tell them."""
+
+
+def _pale(scene: Scene, column: str) -> list[str]:
+    """What is said of a column whose cells all have the colour of 0, or nearly so."""
+    found = [row for row in scene.here if row[column] is not None]
+    amounts = [row[column] for row in found]
+    if not amounts or min(amounts) < 0:
+        return []
+    ends, called = scene.ends((column,)), scene.caption((column,), 72)
+    if max(amounts) < _NOTHING:
+        return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_NOTHING:g}"]
+    if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE * (ends[-1] - ends[0]):
+        return []
+    highest = sorted(found, key=lambda row: -row[column])[:_HIGHEST]
+    named = ", ".join(
+        f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
+        for row in highest
+    )
+    return [f"{called}: the highest are {named} (--stretch spreads the colours)"]
 
 
 def _significant(scene: Scene) -> str:
@@ -100,31 +131,31 @@ def _significant(scene: Scene) -> str:
 
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """How wide a cell is that has room for its name, as far as a page has."""
-    column = scene.plot.text
-    assert column is not None, "the header names it"
-    longest = max((len(_first(row[column])) for row in scene.coloured if row[column]), default=0)
+    longest = max((len(_name(scene, row)) for row in scene.coloured), default=0)
     room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
     return max(step, min(room, _WIDEST_GRID / columns, 64.0))
+
+
+def _name(scene: Scene, row: Row) -> str:
+    """The first name of a cell; its columns of `label` if the header names no other."""
+    if scene.plot.text is None:
+        return label(row, scene.plot.label)
+    return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
 _WIDEST_GRID = 1000.0
 """Pixels of a grid whose cells have names in them."""
 
 
-def _first(names: Any) -> str:
-    return str(names).partition(", ")[0]
-
-
 def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
     """The names in the cells of a column of amounts; nothing where cells are too small for them."""
-    text, theme = scene.plot.text, scene.theme
-    assert text is not None, "the header names it"
+    theme = scene.theme
     font = min(scene.look.at_least(0.72), high * 0.7)
     room = int(step / (0.54 * font))
     if room < _NAMED:
         return []
     for row in scene.rows:
-        name = _first(row[text])
+        name = _name(scene, row)
         row[MARK] = name if len(name) <= room else f"{name[: room - 1]}."
     ends = scene.ends((column,))
     least = ends[0] if len(ends) == 2 else 0.0
@@ -132,7 +163,7 @@ def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> l
     color = {"condition": {"test": strong, "value": theme.background}, "value": theme.ink}
     mark = {"type": "text", "fontSize": font, "baseline": "middle"}
     shown = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
-    return [layer(mark, shown, {"filter": f"datum['{text}'] !== null"})]
+    return [layer(mark, shown)]
 
 
 def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
@@ -169,8 +200,9 @@ def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) 
             "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
     layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
     title = scene.caption((column,), 60)
+    if not has_several:
+        title = title.removesuffix(" (+ others)")
     if room >= _NAMED:
-        title += ": the first, and how many more" if has_several else ""
         layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
     unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
@@ -390,6 +422,8 @@ def bars(scene: Scene) -> Drawn:
         if plot.label and all(row[each] is not None for each in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
     here = list(dict.fromkeys(row[MARK] for row in scene.here))
+    if all(map(_is_whole, here)):  # distances
+        here.sort(key=int)
     step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
     down = scene.names_axis(here, scene.caption(plot.y), MARK, step)
     if plot.label:
@@ -397,7 +431,7 @@ def bars(scene: Scene) -> Drawn:
     shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     title = scene.wrapped(scene.caption(plot.x), scene.size.width or _BAR)
     across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
-    bar: Spec = {"type": "bar", "color": theme.palette[0], "opacity": 0.6, "height": {"band": 0.7}}
+    bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
     notes = [f"Bars: {scene.called(plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
@@ -424,10 +458,12 @@ def bars(scene: Scene) -> Drawn:
             )
         )
     width = scene.size.width or _BAR
-    if plot.aside:
+    # In the column of a paper the bars need the room.
+    aside = plot.aside[: 1 if scene.look.width else None]
+    if aside:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
-                f"{each} {row[each]:,}".replace("-", "\u2212") for each in plot.aside
+                f"{each} {row[each]:,}".replace("-", "\u2212") for each in aside
                 if row[each] is not None
             )  # fmt: skip
         text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
@@ -435,6 +471,10 @@ def bars(scene: Scene) -> Drawn:
         at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
         layers.append(layer(text, at))
     return Drawn([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"-?\d+", text) is not None
 
 
 _BAR = 380
@@ -476,7 +516,12 @@ def scatter(scene: Scene) -> Drawn:
         if plot.label:
             font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
-            layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}))
+            named = [row for row in scene.rows if str(row[column]) not in OTHER]
+            # A column has no room for the names of all heads.
+            is_full = scene.look.width is not None and 0 < len(named) < len(scene.rows)
+            those = [{"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}]
+            shown = {**axes, "text": {"field": MARK, "type": "nominal"}}
+            layers.append(layer(text, shown, *(those if is_full else [])))
         unit = scene.unit(width, height, layer=layers)
         if len(plot.color) > 1:
             unit["title"] = panel_title(

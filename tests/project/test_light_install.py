@@ -222,7 +222,7 @@ def test_what_needs_more_says_what_to_install(
         fact, typed = error.strip().split("\n")[-2:]
         assert status in (1, 2) and not out, command
         assert fact.startswith("Error: ") and fact.endswith("not installed."), command
-        assert typed == f"Type: pip install 'attnbank[{extra}]'", command
+        assert typed == f"In a clone of attnbank, type: pip install '.[{extra}]'", command
     assert not (tmp_path / "new.duckdb").exists() and not (tmp_path / "a.svg").exists()
     with open_bank(bank) as opened:  # the distances were not computed before it asked
         assert opened.sql("from head_distance where smoothing = 0.5").height == 0
@@ -233,10 +233,11 @@ def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None
     printed = _python(light, "-c", FROM_PYTHON, str(full_bank)).strip().split("\n")
     assert printed == [
         "A picture needs altair and vl-convert-python, which are not installed."
-        " Type: pip install 'attnbank[plot]'",
+        " In a clone of attnbank, type: pip install '.[plot]'",
         "Filling a bank needs torch, transformers, tokenizers and tqdm, which are not installed."
-        " Type: pip install 'attnbank[ingest]'",
-        "A probe needs torch, which is not installed. Type: pip install 'attnbank[ingest]'",
+        " In a clone of attnbank, type: pip install '.[ingest]'",
+        "A probe needs torch, which is not installed. In a clone of attnbank, type: pip install"
+        " '.[ingest]'",
     ]
 
 

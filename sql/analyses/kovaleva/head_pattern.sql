@@ -1,4 +1,4 @@
--- title: What the attention maps of each head look like: vertical, diagonal, both, blocks, or none of these
+-- title: What the attention maps of each head look like: vertical, diagonal, vertical + diagonal, block or heterogeneous
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
 -- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first

@@ -4,7 +4,7 @@
 -- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h) over the
 --   heads that are not among these, as long as it grows
 -- run: unit=word needs=ensembles usual=sentence
--- plot: bars x=accuracy y=relation,direction,rank label=layer,head aside=n domain=0,1
+-- plot: grid x=rank y=relation color=accuracy label=layer,head panel=direction domain=0,1
 -- empty: no relation has heads (attnbank compute tree_ensemble)
 -- note: accuracy is on the dependents that the heads were chosen on (at most 1,000 sentences of every second
 --   document), so it flatters them. best_tree scores the trees of the ensemble on the other half.
