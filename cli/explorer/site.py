@@ -76,6 +76,7 @@ NAV = (
 FILTERS: dict[str, Callable[..., str]] = {
     "thousands": lambda number: f"{number:,}",
     "fixed": lambda number, decimals: f"{number:.{decimals}f}",
+    "sentence": lambda text: text[:1].upper() + text[1:],
     "unquoted": lambda text: text.strip("'"),
     "start": lambda text, most: text[:most],
     "begins": lambda text, start: "1" if text.startswith(start) else "",

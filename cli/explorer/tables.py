@@ -83,7 +83,7 @@ def contents(context: RequestContext, shown: dict[str, Any]) -> None:
         "tables": [
             (title, context.table(frame, name=name))
             for title, name, frame in (
-                ("Which run answers by default", "choices", context.bank.choices()),
+                ("Default run", "choices", context.bank.choices()),
                 ("Corpora", "corpora", found.corpora),
                 ("Models", "models", found.models),
                 ("Skipped", "left_out", found.skipped),

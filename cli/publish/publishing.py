@@ -193,9 +193,9 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
     for name, licence in rows:
         if name in of_runs and not may and (why := forbids(licence)) is not None:
             raise CallError(
-                f"The text of the corpus {name} may not be published: {why}.",
-                "If you may, say so: --i-may. Its licence is what the README beside it says, or"
-                " attnbank ingest ... --licence TEXT.",
+                f"Refusing to publish the text of {name}: {why}.",
+                "If you have permission, add --i-may. Its licence is what the README beside it"
+                " says, or attnbank ingest ... --licence TEXT.",
             )
 
 

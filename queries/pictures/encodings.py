@@ -66,7 +66,7 @@ _SAME = {
     "p": "punct", "accuracy_b": "offset_accuracy",
 }  # fmt: skip
 """Other names of the same things: as figures write them, and of Stanford Dependencies."""
-_LABELS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". and ,"}
+_LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
 
 
 _CAPTIONS = {

@@ -242,7 +242,10 @@ class Scene:
             {"filter": {"field": name, "equal": value}} for name, value in self.chosen.items()
         ]
         if self.plot.significant is not None:
-            chosen.append({"filter": {"field": self.plot.significant, "lt": SIGNIFICANT}})
+            column = self.plot.significant
+            # A null is less than any number to Vega.
+            chosen.append({"filter": {"field": column, "valid": True}})
+            chosen.append({"filter": {"field": column, "lt": SIGNIFICANT}})
         return {"transform": chosen, "width": width, "height": height, **body}
 
     def column(self, name: str) -> Column:

@@ -364,16 +364,13 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     yield f"Run {facts.run}: model {facts.model}, corpus {facts.corpus}."
     what = facts.figure
-    drawn = f"The stronger a line, the larger the {what}, from the left word to the right one"
+    drawn = f"Line width = attention {what} (left attends to right)"
     least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
-    yield f"{drawn}; {what}s under {least} are not drawn." if facts.least else f"{drawn}."
+    yield f"{drawn}; below {least} hidden." if facts.least else f"{drawn}."
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
-        yield (
-            f"Gold arcs are dotted, whatever their {what} is; the ring at the end is full where"
-            " that word is looked at most."
-        )
+        yield "Dotted: gold arcs. Ring filled = found (attended to most), hollow = missed."
     if facts.coreference:
         if any(each.mentions.height for each in panels):
             yield (
@@ -383,7 +380,7 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
         else:
             yield "No entity is mentioned twice here."
     if any(panel.words["is_matched"].any() for panel in panels):
-        yield "The words that the request matched have a coloured ground."
+        yield "Matched words are highlighted."
     yield from facts.notes
 
 
@@ -425,8 +422,8 @@ def _key(
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation)}"
         arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
         for is_found, told in (
-            (True, f"{arcs}: the word that is looked at most"),
-            (False, "another word is looked at more"),
+            (True, f"{arcs}: found"),
+            (False, "missed"),
         ):
             drawn = _mark(
                 (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
@@ -645,7 +642,7 @@ def page(
         ".drawn{overflow-x:auto}#looks{position:sticky;top:0;margin:0;padding:.5em 16px;"
         f"min-height:1.4em;background:{colours.ground};border-bottom:1px solid {colours.faint}}}"
         f"{LIVE}</style></head><body>\n"
-        '<p id="looks" aria-live="polite">Point at a word to see what it looks at; click to hold'
-        f' it.</p>\n<div class="drawn">\n{draw(panels, facts, theme, look)}</div>\n'
+        '<p id="looks" aria-live="polite">Hover or tap a word to see its attention; click to'
+        f' pin.</p>\n<div class="drawn">\n{draw(panels, facts, theme, look)}</div>\n'
         f"<script>{live}</script></body></html>\n"
     )

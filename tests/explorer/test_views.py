@@ -229,7 +229,7 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
     lines = [link for link in page.links if link.startswith("/sentence?") and "hit=" in link]
     right, wrong = min(of_head["correct"], 12), min(of_head["n"] - of_head["correct"], 12)
     assert len(lines) == right + wrong
-    assert page.text.count("finds: ") == wrong
+    assert page.text.count("attends to ") == wrong
     with open_bank(explored) as bank:
         forms = set(bank.sql("select '[' || form || ']' from word").to_series())
     marked = {each for each in forms if each in page.text}

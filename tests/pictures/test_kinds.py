@@ -258,11 +258,68 @@ def test_cells_say_the_first_of_their_names() -> None:
     frame = frame_of_heads().with_columns(
         group=pl.when(pl.col("head") == 1).then(pl.lit("obj, nsubj, det"))
     )
-    made = specification(heads("grid color=share text=group"), frame)
+    made = specification(heads("grid color=share,other text=group"), frame)
     assert [each for each in words_of(made) if each.startswith("obj")] == ["obj\n+2", "obj\n+2"]
-    none = specification(heads("grid color=share text=group"),
+    none = specification(heads("grid color=share,other text=group"),
                          frame.with_columns(group=pl.lit(None, pl.String)))  # fmt: skip
-    assert "concat" not in none
+    assert len(none["concat"]) == 2
+    inside = specification(heads("grid color=share text=group"), frame)
+    assert "concat" not in inside and words_of(inside).count("obj") == 2
+    named = specification(heads("grid color=share label=layer,head"), frame)
+    assert "1-1" in words_of(named) and "1-1" not in words_of(inside)
+
+
+def test_what_is_not_significant_is_grey_and_has_no_name() -> None:
+    plot = heads("grid color=share text=group significant=other")
+    frame = frame_of_heads().with_columns(
+        other=pl.when(pl.col("head") == 1).then(0.01).when(pl.col("head") == 2).then(0.05),
+        group=pl.lit("obj"),
+        share=pl.when(pl.col("head") == 1).then(0.2).otherwise(-0.9),
+    )
+    made = specification(plot, frame)
+    assert words_of(made).count("obj") == len(marks_of(made, "rect")) == 2
+    assert made["usermeta"]["notes"] == "Coloured: 2 of 6 with p < 0.05; the others are grey."
+    assert "-0.9" not in words_of(made), "the scale is that of what is coloured"
+
+
+def test_colours_that_do_not_tell_are_told() -> None:
+    def notes(share: pl.Expr, plot: str = "grid color=share domain=0,1") -> str:
+        told: str = specification(heads(plot), frame_of_heads().with_columns(share=share))[
+            "usermeta"
+        ]["notes"]
+        return told
+
+    assert "all 0" in notes(pl.lit(0.0)) and "all 0" in notes(pl.lit(0.0), "grid color=share")
+    assert "all below 1e-06" in notes(pl.lit(1e-9))
+    told = notes(pl.col("head") / 100)
+    assert "the highest are 1-3 0.03, 2-3 0.03, 1-2 0.02 (--stretch" in told
+    assert notes(pl.col("head") / 10) == "" == notes(-pl.col("head") / 100, "grid color=share")
+
+
+def test_the_end_of_a_line_that_is_at_nothing_is_left_out() -> None:
+    frame = pl.DataFrame({"layer": range(20), "head": range(20),
+                          "share": [1.0, 0.5, *[0.001] * 18], "other": [0.0] * 20,
+                          "group": ["a"] * 20})  # fmt: skip
+    made = specification(heads("lines x=head y=share"), frame)
+    assert len(made["datasets"]["rows"]) == 5
+    assert "Omitted: head 5 to 19, where it is at most 0.001" in made["usermeta"]["notes"]
+    several = specification(heads("lines x=head y=share color=group"), frame)
+    assert len(several["datasets"]["rows"]) == 20
+
+
+def test_bars_of_numbers_stand_in_their_order() -> None:
+    frame = frame_of_heads(1, 3).with_columns(group=pl.Series(["2", "-10", "-1"]))
+    assert [each for each in words_of(specification(heads("bars x=share y=group"), frame))
+            if each in ("2", "-10", "-1")] == ["-10", "-1", "2"]  # fmt: skip
+
+
+def test_print_is_black_on_white() -> None:
+    theme = THEMES["print"]
+    told = (theme.background, theme.ink, theme.bar, *theme.palette, theme.other, *theme.sequence,
+            *theme.diverging, theme.sentence.gold, theme.sentence.mark,
+            *theme.sentence.entities)  # fmt: skip
+    assert all(colour[1:3] == colour[3:5] == colour[5:7] for colour in told)
+    assert (theme.background, theme.ink) == ("#ffffff", "#000000")
 
 
 def test_the_header_line_is_read() -> None:

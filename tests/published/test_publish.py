@@ -64,8 +64,8 @@ def test_a_text_that_may_not_be_passed_on_stays(
     bank = _with_licence(two_runs, tmp_path / "closed.duckdb", licence)
     assert _publish(bank, tmp_path / "site") == 2
     told = capsys.readouterr().err.splitlines()
-    assert told[0] == f"Error: The text of the corpus stories may not be published: {why}."
-    assert told[1].startswith("If you may, say so: --i-may.")
+    assert told[0] == f"Error: Refusing to publish the text of stories: {why}."
+    assert told[1].startswith("If you have permission, add --i-may.")
     assert not (tmp_path / "site").exists()
 
 

@@ -171,9 +171,7 @@ def test_letters_have_their_usual_size_unless_another_is_asked_for(
     page = tmp_path / "figure.html"
     _type(capsys, shown_bank, "show", "sample_story-1", "--head", "1-1", "--no-title",
           "-o", str(page))  # fmt: skip
-    assert "The stronger a line" not in re.sub(
-        r"<desc>.*?</desc>", "", page.read_text(encoding="utf-8")
-    )
+    assert "Line width" not in re.sub(r"<desc>.*?</desc>", "", page.read_text(encoding="utf-8"))
 
 
 def test_letters_of_a_script_are_of_its_own_font(

@@ -59,7 +59,7 @@ def test_every_line_is_a_weight(
         assert each.weights == pytest.approx(expected, abs=1e-8)
         total += len(expected)
     assert 30 < total < possible
-    assert f"weights under {least:g} are not drawn" in " ".join(texts(shown.svg))
+    assert f"below {least:g} hidden" in " ".join(texts(shown.svg))
     if run == "decoder":
         assert all(int(a) >= int(b) for each in drawn for a, b in each.lines)
 
@@ -183,7 +183,7 @@ def test_heads_of_a_layer_and_hits_of_a_request(shown_bank: Path) -> None:
         marked = panel.words.filter(panel.words["is_matched"])["index"]
         assert set(marked) == words[panel.sentence]
     svg = hits.svg
-    assert "The words that the request matched have a coloured ground." in " ".join(texts(svg))
+    assert "Matched words are highlighted." in " ".join(texts(svg))
     assert "Head 3-1 on 3 sentences" in texts(svg)
 
 

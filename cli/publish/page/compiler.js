@@ -27,7 +27,7 @@ export class Compiler {
   }
 
   async #load() {
-    this.tell("Loading the compiler of requests…");
+    this.tell("Loading the query engine…");
     const home = `${this.pages}pyodide/`;
     const { loadPyodide } = await import(`${home}pyodide.mjs`);
     const python = await loadPyodide({ indexURL: home });

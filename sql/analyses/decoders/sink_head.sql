@@ -1,4 +1,4 @@
--- title: How often each head rests on a position: the sinks of attention_sink, head by head
+-- title: Attention sinks, per head
 -- paper: Gu et al. 2025 (When attention sink emerges in language models), equation 7
 -- grain: one row per (layer, head)
 -- formula: sink = mean over inputs of 1(α(k) > epsilon); weight = mean over inputs of α(k), with α(k) as in

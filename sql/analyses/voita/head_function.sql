@@ -1,4 +1,4 @@
--- title: What the heads are for: how sure they are, and whether they look at an offset, a relation or the rarest word
+-- title: Head functions: how sure they are, and whether they look at an offset, a relation or the rarest word
 -- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
 -- grain: one row per (layer, head)
 -- formula: to(i) = argmax_{j ∉ SEP} α(i, j), for every position i ∉ SEP
