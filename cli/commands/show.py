@@ -249,7 +249,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     choices=["dependent_to_head", "head_to_dependent", "later_to_earlier"],
 )
 @option("--coreference", "Show the mentions of each entity.", False)
-@option("--tree", "Add the tree to a picture (by spaCy's displaCy).", False)
+@option("--tree", "Add the tree to a picture.", False)
 @option(
     "--decoded",
     "Add the tree to a picture, and the ones that attnbank compute attention_tree decoded from each"

@@ -93,8 +93,8 @@ def find_shell() -> str:
     if found is None:
         raise AttnbankError(
             "The DuckDB shell is not installed.",
-            "In a clone of attnbank, type: pip install '.[shell]' (or take it from duckdb.org, 1.5 or"
-            " newer).",
+            "In a clone of attnbank, type: pip install '.[shell]' (or take it from duckdb.org, 1.5"
+            " or newer).",
         )
     return found
 

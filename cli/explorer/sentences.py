@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -210,7 +209,6 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
 
 
 _MOST_PANELS = 16
-_STYLE = re.compile(r' style="[^"]*"')
 
 
 def show(context: RequestContext, shown: dict[str, Any]) -> None:
@@ -257,7 +255,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
         shown |= {
             # The picture escapes every word itself, since it is written to files as it is. Styles
             # within its tree are refused by the browser; those of the page take their place.
-            "drawn": markupsafe.Markup(_STYLE.sub("", found.draw("light"))),
+            "drawn": markupsafe.Markup(found.draw("light")),
             "table": context.table(found.rows, {"sent_id": lambda row: None}),
             "answered": found.run.name,
             "rows": found.rows,

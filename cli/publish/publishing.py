@@ -132,8 +132,6 @@ def publish(
     )
     programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
     notes: list[str] = []
-    if (error := sheets.can_draw_trees()) is not None:
-        notes.append(f"Sentences are published without their trees. {error}")
     with output_folder(home, owns=_owns) as part:
         made = part.path / BANK
         excerpt = take(asked.bank, made, [*chosen.values()], keep=asked.keep, inputs=asked.inputs)

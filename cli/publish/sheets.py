@@ -6,7 +6,6 @@ asks the bank.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +23,10 @@ from attnbank.queries.pictures.tree import drawn_tree
 from attnbank.queries.sentences.choosing import Chosen
 from attnbank.queries.sentences.reading import Sheet, ShowOptions, sheet
 from attnbank.sql import registry
-from attnbank.sql.errors import AttnbankError, MissingPackageError
 from attnbank.sql.runs import Run
 
 IN_A_FILE = 4
 """Sentences of one file: that of a sentence is its number divided by this."""
-_STYLE = re.compile(r' style="[^"]*"')
 _NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
                                  "weight": pl.Float64})  # fmt: skip
 _NO_ARCS = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
@@ -91,26 +88,12 @@ def _tree(found: Sheet) -> str | None:
     if found.tree is None:
         return None
     colours = THEMES["light"].sentence
-    try:
-        drawn, high = drawn_tree(found.tree, 0.0, 0.0, _ROOM, colours)
-    except MissingPackageError:  # said when the bank is published
-        return None
+    drawn, high = drawn_tree(found.tree, 0.0, 0.0, _ROOM, colours)
     return element(
-        "svg", _STYLE.sub("", drawn), xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
+        "svg", drawn, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
         height=f"{high:.0f}", viewBox=f"0 0 {_ROOM:.0f} {high:.0f}",
     )  # fmt: skip
 
 
 _ROOM = 1208.0
 """Pixels that a tree may take from left to right."""
-
-
-def can_draw_trees() -> AttnbankError | None:
-    """The error of drawing trees where what draws them is not installed."""
-    from attnbank.sql.extras import need
-
-    try:
-        need("A tree", "spacy", "spacy")
-    except MissingPackageError as error:
-        return error
-    return None

@@ -265,7 +265,6 @@ class Sheet:
     title: float = 17.0
     note: float = 12.0
     thin: float = 0.5
-    tree: float = 0.55
 
     @classmethod
     def of(cls, look: Look | None) -> Sheet:
@@ -276,7 +275,7 @@ class Sheet:
         if look.width is None:
             return cls(unit=unit)
         note = max(12.0, look.least / unit)
-        return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit, 0.97)
+        return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit)
 
 
 def draw(
@@ -290,7 +289,7 @@ def draw(
     margin, note = sheet.margin, sheet.note
     edge = max(place.x + place.width for place in places(panels, 0.0, sheet.room))
     if sheet.room is None:
-        trees = [tree_width(tree) + 2 * margin for tree in facts.trees.values()]
+        trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
         wide = max(edge + margin, _NARROWEST, *trees)
     else:
         wide = sheet.room
@@ -320,7 +319,7 @@ def draw(
                 y += note * 1.4
                 parts.append(_text(line, margin, y, note, colours.faint))
             y += note * 0.5
-        drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, sheet.tree)
+        drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
         parts.append(drawn)
         y += height + GUTTER * 0.5
     placed = places(panels, y, sheet.room)

@@ -1,28 +1,24 @@
-"""Trees above a sentence, drawn by spaCy's displaCy: in rows if they are long, from the right."""
+"""Trees above a sentence, as arcs with their labels on them: in rows if they are long."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from attnbank.queries.directions import is_right_to_left
-from attnbank.queries.pictures.svg import element, isolated, written
+from attnbank.queries.pictures.svg import element, isolated, width, written
 from attnbank.queries.pictures.theme import Palette
-from attnbank.sql.extras import need
 
 DASHED = "5 3"
-_ARC, _LINE = '<g class="displacy-arrow">', '<path class="displacy-arc"'
-LEAST = 0.55
-"""A tree is made no smaller than this share of displaCy's size, so that it can be read."""
 _WIDEST = 1208.0
 """Pixels from which on a tree goes on in another row."""
-_STYLE = r' style="[^"]*"'
-_BETWEEN = 14.0
-"""Pixels between two rows."""
+_LETTERS = 14.0
+_GAP = 12.0
+"""Pixels between two words, and between two rows."""
+_APART = 7.0
+"""Pixels between the ends of two arcs at one word."""
+_CORNER = 5.0
 
 
 @dataclass(frozen=True)
@@ -45,135 +41,207 @@ class Tree:
         letters = [each for each in self.words if any(map(str.isalpha, each))]
         return 2 * sum(map(is_right_to_left, letters)) > len(letters)
 
+    @property
+    def arcs(self) -> list[_Arc]:
+        """An arc for each word that has its head here, in the order of the words."""
+        return [
+            _Arc(at, head, written(self.relations[at] or ""), at in self.wrong)
+            for at, head in enumerate(self.heads)
+            if head is not None and head != at
+        ]
 
-def tree_width(tree: Tree) -> float:
+
+@dataclass(frozen=True)
+class _Arc:
+    dependent: int
+    head: int
+    label: str
+    is_wrong: bool
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return min(self.dependent, self.head), max(self.dependent, self.head)
+
+    @property
+    def length(self) -> int:
+        return abs(self.dependent - self.head)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Words from `first` to `last`, whose middles stand at `middles`, `wide` pixels together."""
+
+    first: int
+    last: int
+    middles: dict[int, float]
+    wide: float
+
+
+def tree_width(tree: Tree, note: float = 12.0) -> float:
     """Return how many pixels wide a picture must be for a tree, margins left out."""
-    start, distance = _sizes(tree)
-    return min(LEAST * (start + len(tree.words) * distance), _WIDEST)
-
-
-def _sizes(tree: Tree, *, is_tight: bool = False) -> tuple[int, int]:
-    longest = max((len(written(word)) for word in tree.words), default=1)
-    if is_tight:
-        labels = [each or "" for each in (*tree.relations, *tree.tags)]
-        longest = max(longest, *map(len, map(written, labels)))
-        return max(28, 5 * longest), max(48, 9 * longest)
-    return max(60, 6 * longest), min(190, max(95, 11 * longest))
+    return min(sum(_steps(tree, note)), _WIDEST)
 
 
 def drawn_tree(
-    tree: Tree, x: float, y: float, room: float, colours: Palette, least: float = LEAST
+    tree: Tree, x: float, y: float, room: float, colours: Palette, note: float = 12.0
 ) -> tuple[str, float]:
-    """The tree as SVG within the room, and its height in pixels. Raises MissingPackageError.
+    """The tree as SVG within the room, and its height in pixels; labels are `note` pixels high.
 
-    It is made no smaller than `least`. Where it has no room it goes on in another row, as music
-    does: an arc that leaves a row at its end comes into the next one.
+    Where it has no room it goes on in another row, as music does: an arc that leaves a row at its
+    end comes into the next one, and has its label wherever that has room.
     """
-    sizes = _sizes(tree, is_tight=least > LEAST)  # a paper has little room
-    drawn = _by_displacy(tree, sizes, f"tree{y:.0f}", colours)
-    size = re.search(r'width="([\d.]+)" height="([\d.]+)"', drawn)
-    assert size is not None, "displaCy gives an SVG with its size"
-    wide, bottom = float(size[1]), float(size[2])
-    heights = re.findall(r'd="M[\d.-]+,([\d.-]+) L?[\d.-]+,([\d.-]+)', drawn)
-    top = min((float(each) for pair in heights for each in pair), default=bottom - 100) - 12
-    high = bottom - top
-    parts = [*_parts(tree, sizes, wide, room / least)]
-    scale = min(1.0 if least == LEAST else least, room / max(end - start for start, end in parts))
+    rows, high, made = _rows(tree, room, note), 0.0, []
+    wide = max(row.wide for row in rows)
+    readable = {
+        arc
+        for row in rows
+        for arc, (start, end) in _pieces(tree, row).items()
+        if end - start >= _label_width(arc, note)
+    }
+    for row in rows:
+        drawn, taken = _drawn(tree, row, colours, note, wide, readable)
+        made.append(element("g", drawn, class_="row", transform=f"translate(0 {high:.1f})"))
+        high += taken + _GAP
+    given = {"transform": f"translate({x:.1f} {y:.1f})", "stroke_linecap": "round"}
+    return element("g", *made, class_="tree", **given), high - _GAP
 
-    def placed(start: float, end: float, row: int, **more: Any) -> str:
-        left = x + room - (end - start) * scale if tree.runs_left and len(parts) > 1 else x
-        given = {
-            "x": left, "y": y + row * (high * scale + _BETWEEN),
-            "width": (end - start) * scale, "height": high * scale,
-            "viewBox": f"{start:.0f} {top:.0f} {end - start:.0f} {high:.0f}",
-        }  # fmt: skip
-        return " ".join(
-            f'{name}="{value:.1f}"' if isinstance(value, float) else f'{name}="{value}"'
-            for name, value in (given | more).items()
-        )
 
-    if len(parts) == 1:
-        return drawn.replace(size[0], placed(*parts[0], 0), 1), high * scale
-    # Every row shows a part of one drawing, which stands in the first.
-    name = f"tree{y:.0f}"
-    inner = drawn[drawn.index(">") + 1 : drawn.rindex("</svg>")]
-    opening = drawn[: drawn.index(">")]
-    made = [
-        f"{opening.replace(size[0], placed(*parts[0], 0, overflow='hidden'), 1)}>"
-        f'<g id="{name}">{inner}</g></svg>'
+def _steps(tree: Tree, note: float) -> list[float]:
+    """How wide the place of each word is: for it, its arcs and the labels to its neighbours."""
+    ends = [0] * len(tree.words)
+    for arc in tree.arcs:
+        ends[arc.dependent] += 1
+        ends[arc.head] += 1
+    steps = [
+        max(width(written(word), _LETTERS), width(written(tag), note), _APART * count) + _GAP
+        for word, tag, count in zip(tree.words, tree.tags, ends, strict=True)
     ]
-    style = re.search(_STYLE, opening)
-    for row, part in enumerate(parts[1:], 1):
-        made.append(
-            f"<svg {placed(*part, row, overflow='hidden')}{style[0] if style else ''}"
-            f' class="displacy">{element("use", href=f"#{name}")}</svg>'
+    for arc in sorted(tree.arcs, key=lambda arc: arc.length):
+        first, last = arc.ends
+        between = sum(steps[first : last + 1]) - (steps[first] + steps[last]) / 2
+        # The ends of arcs stand beside the middles of their words.
+        beside = _APART * (ends[first] + ends[last] - 2) / 2
+        missing = _label_width(arc, note) + 2 * _CORNER + beside - between
+        if missing > 0:
+            steps[first] += missing
+            steps[last] += missing
+    return steps
+
+
+def _rows(tree: Tree, room: float, note: float) -> list[_Row]:
+    """The words in rows that have room, a word that is wider in one of its own."""
+    rows: list[_Row] = []
+    first, taken = 0, 0.0
+    middles: dict[int, float] = {}
+    for at, step in enumerate(_steps(tree, note)):
+        if middles and taken + step > room:
+            rows.append(_Row(first, at - 1, middles, taken))
+            first, taken, middles = at, 0.0, {}
+        middles[at] = taken + step / 2
+        taken += step
+    return [*rows, _Row(first, len(tree.words) - 1, middles, taken)]
+
+
+def _levels(arcs: Sequence[_Arc]) -> dict[_Arc, int]:
+    """How high each arc is: above all that it spans, or crosses; the lowest is 1."""
+    found: dict[_Arc, int] = {}
+    for arc in sorted(arcs, key=lambda arc: (arc.length, arc.ends)):
+        first, last = arc.ends
+        below = (
+            level for other, level in found.items() if other.ends[0] < last > first < other.ends[1]
         )
-    return "".join(made), len(parts) * (high * scale + _BETWEEN) - _BETWEEN
+        found[arc] = 1 + max(below, default=0)
+    return found
 
 
-def _parts(
-    tree: Tree, sizes: tuple[int, int], wide: float, room: float
-) -> Iterator[tuple[float, float]]:
-    """From where to where each row goes, in pixels of displaCy: about as many words in each."""
-    if wide <= room:
-        yield 0.0, wide
-        return
-    start, distance = sizes
-    fit = max(1, int((room - start) / distance))
-    rows = math.ceil(len(tree.words) / fit)
-    each = math.ceil(len(tree.words) / rows)
-    edges = [start + (at - 0.5) * distance for at in range(each, len(tree.words), each)]
-    if tree.runs_left:  # whole rows from the right
-        edges = [start + (len(tree.words) - at - 0.5) * distance
-                 for at in range(each, len(tree.words), each)][::-1]  # fmt: skip
-    found = [*zip([0.0, *edges], [*edges, wide], strict=True)]
-    yield from reversed(found) if tree.runs_left else found
+def _places(row: _Row, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
+    """Where the arcs end at each word: those to the left stand left, and long ones inside."""
+    found = {}
+    for at, middle in row.middles.items():
+        here = [arc for arc in arcs if at in arc.ends]
+        lefts = sorted((arc for arc in here if arc.ends[1] == at), key=lambda arc: arc.length)
+        rights = sorted((arc for arc in here if arc.ends[0] == at), key=lambda arc: -arc.length)
+        for place, arc in enumerate([*lefts, *rights]):
+            found[arc, at] = middle + (place - (len(here) - 1) / 2) * _APART
+    return found
 
 
-def _by_displacy(tree: Tree, sizes: tuple[int, int], name: str, colours: Palette) -> str:
-    need("A tree", "spacy", "spacy")
-    from spacy import displacy
-
-    last = len(tree.words) - 1
-    order = range(last, -1, -1) if tree.runs_left else range(last + 1)
-    arcs, drawn_words = [], []
-    for at, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
-        if head is not None and head != at:
-            one, other = (last - at, last - head) if tree.runs_left else (at, head)
-            label = escape(written(relation or ""))
-            arcs.append({"start": min(one, other), "end": max(one, other), "label": label,
-                         "dir": "left" if one < other else "right"})  # fmt: skip
-            drawn_words.append(at)
-    start, distance = sizes
-    options: dict[str, Any] = {
-        "compact": True, "distance": distance, "word_spacing": 34,
-        "arrow_spacing": 12, "offset_x": start,
-        "color": colours.text, "bg": colours.ground,
-        "font": "Liberation Sans, Arial, sans-serif",
-    }  # fmt: skip
-    words = [
-        {"text": isolated(written(tree.words[at])), "tag": escape(written(tree.tags[at]))}
-        for at in order
-    ]
-    drawn = displacy.render(
-        {"words": words, "arcs": arcs}, style="dep", manual=True, jupyter=False, options=options
-    )
-    drawn = re.sub(r"[0-9a-f]{32}(?=-)", name, drawn)  # the same picture every time
-    # The height within its style would be stronger than that of the place it gets here.
-    look = f' style="color: {colours.text}; font-family: {options["font"]}"'
-    drawn = re.sub(_STYLE, look, drawn, count=1)
-    return _dashed(drawn, [at in tree.wrong for at in drawn_words], colours)
+def _pieces(tree: Tree, row: _Row) -> dict[_Arc, tuple[float, float]]:
+    """From where to where each arc goes that is seen in a row."""
+    arcs = [arc for arc in tree.arcs if arc.ends[0] <= row.last and arc.ends[1] >= row.first]
+    places = _places(row, arcs)
+    return {
+        arc: (places.get((arc, arc.ends[0]), 0.0), places.get((arc, arc.ends[1]), row.wide))
+        for arc in arcs
+    }
 
 
-def _dashed(drawn: str, wrong: Sequence[bool], colours: Palette) -> str:
-    """What displaCy drew, with the wrong ones of its arcs, which are in order, faint and dashed."""
-    before, *arcs = drawn.split(_ARC)
-    marked = [
-        each.replace(_LINE, f'{_LINE} stroke-dasharray="{DASHED}"').replace(
-            "currentColor", colours.faint
-        )
-        if is_wrong
-        else each
-        for each, is_wrong in zip(arcs, wrong, strict=True)
-    ]
-    return _ARC.join([before, *marked])
+def _label_width(arc: _Arc, note: float) -> float:
+    return width(arc.label, note) + 4
+
+
+def _drawn(
+    tree: Tree, row: _Row, colours: Palette, note: float, wide: float, readable: Set[_Arc]
+) -> tuple[str, float]:
+    """A row, and its height: arcs, then their labels on the ground that they stand on, words.
+
+    What has no room for its label is left without, if the arc is `readable` in another row.
+    """
+    pieces = _pieces(tree, row)
+    levels = _levels([*pieces])
+    step = note * 1.35
+    bottom = (max(levels.values(), default=0) + 0.9) * step
+
+    def turned(at: float) -> float:
+        return wide - at if tree.runs_left else at
+
+    paths, labels = [], []
+    for arc, (start, end) in pieces.items():
+        colour = colours.faint if arc.is_wrong else colours.text
+        top = bottom - levels[arc] * step - 0.25 * step
+        first, last = arc.ends
+        legs = (first in row.middles, last in row.middles)
+        line = "".join(_path(turned(start), turned(end), top, bottom - 3, legs))
+        dashes = DASHED if arc.is_wrong else None
+        paths.append(element("path", d=line, fill="none", stroke=colour, stroke_width="1.2",
+                             stroke_dasharray=dashes, class_="tree-arc"))  # fmt: skip
+        if arc.dependent in row.middles:
+            at = turned(end if arc.dependent == last else start)
+            paths.append(element("path", d=f"M{at:.1f} {bottom:.1f}l-3 -6h6Z", fill=colour))
+        taken = _label_width(arc, note)
+        if taken > end - start and (arc in readable or arc.dependent not in row.middles):
+            continue
+        middle = turned(min(max((start + end) / 2, taken / 2), row.wide - taken / 2))
+        labels.append(element("rect", x=middle - taken / 2, y=top - note * 0.6, width=taken,
+                              height=note * 1.2, fill=colours.ground))  # fmt: skip
+        labels.append(_text(arc.label, middle, top + note * 0.35, note, colour, "tree-label"))
+    words = []
+    for at, middle in row.middles.items():
+        down = bottom + _LETTERS * 1.1
+        words.append(_text(tree.words[at], turned(middle), down, _LETTERS, colours.text,
+                           "tree-word"))  # fmt: skip
+        words.append(_text(tree.tags[at], turned(middle), down + note * 1.25, note, colours.faint,
+                           "tree-tag"))  # fmt: skip
+    return "".join([*paths, *labels, *words]), bottom + _LETTERS * 1.1 + note * 1.6
+
+
+def _path(
+    start: float, end: float, top: float, bottom: float, legs: tuple[bool, bool]
+) -> Iterator[str]:
+    """A line with round corners; without a leg where it comes from another row, or goes there."""
+    turn = _CORNER if start < end else -_CORNER
+    if legs[0]:
+        yield f"M{start:.1f} {bottom:.1f}V{top + _CORNER:.1f}"
+        yield f"Q{start:.1f} {top:.1f} {start + turn:.1f} {top:.1f}"
+    else:
+        yield f"M{start:.1f} {top:.1f}"
+    if legs[1]:
+        yield f"H{end - turn:.1f}Q{end:.1f} {top:.1f} {end:.1f} {top + _CORNER:.1f}V{bottom:.1f}"
+    else:
+        yield f"H{end:.1f}"
+
+
+def _text(text: str, x: float, y: float, size: float, colour: str, kind: str) -> str:
+    told = escape(isolated(written(text)))
+    return element("text", told, x=x, y=y, font_size=f"{size:g}", fill=colour,
+                   text_anchor="middle", class_=kind)  # fmt: skip

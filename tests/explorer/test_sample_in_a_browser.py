@@ -106,7 +106,7 @@ def test_a_walk_through_every_view(
     page.locator("input[name=coreference]").check()
     press("Show")
     check("Sentence")
-    assert page.locator(".displacy").count() == 1 and page.locator("mark").count() == 2
+    assert page.locator("g.tree").count() == 1 and page.locator("mark").count() == 2
     page.get_by_role("link", name="next sentence").click()
     assert page.locator("mark").count() == 0
     go("Map")  # of the run that the sentence named, whose heads have no places

@@ -294,7 +294,7 @@ def test_a_sentence_has_its_tree_and_mentions_and_no_style_within(
 ) -> None:
     page = seen(client, "/sentence", sentence="1", head="1-1", decoded="head", coreference=1,
                  run=runs["odd"])  # fmt: skip
-    drawn = [given for _, given in page.tags if given.get("class") == "displacy"]
+    drawn = [given for _, given in page.tags if given.get("class") == "tree"]
     assert len(drawn) == 2, "the gold one, and the one that was decoded"
     assert any(given.get("class") == "mention" for _, given in page.tags)
     assert not any("style" in given for _, given in page.tags)

@@ -209,13 +209,12 @@ def test_what_needs_more_says_what_to_install(
         ["-b", str(bank), "compute", "head_embedding", "--smoothing", "0.5"],
         ["-b", str(bank), "plot", "best_head", "-o", str(tmp_path / "a.svg")],
         ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "-o", str(tmp_path / "x.png")],
-        ["-b", str(bank), "show", "sample_story-1", "--head", "1-1", "--tree", "-f", "svg"],
         ["-b", str(bank), "report", "-o", str(tmp_path / "a.html")],
         ["-b", str(bank), "explore", "--no-browser"],
         ["query", "best_head", "--engine", "spark", "--data", str(tmp_path)],
     )
     extras = (
-        "ingest", "ingest", "ingest", "ingest", "cluster", "plot", "plot", "spacy", "report",
+        "ingest", "ingest", "ingest", "ingest", "cluster", "plot", "plot", "report",
         "explore", "spark",
     )  # fmt: skip
     for (command, (status, out, error)), extra in zip(told.items(), extras, strict=True):

@@ -17,6 +17,7 @@ from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
 from attnbank.queries.pictures.sentence import Panel
+from attnbank.queries.pictures.svg import width
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError
@@ -200,7 +201,6 @@ def test_the_title_says_run_model_and_corpus(shown_bank: Path, run_names: dict[s
 
 
 def test_a_picture_is_the_same_every_time(shown_bank: Path) -> None:
-    pytest.importorskip("spacy")
     with open_bank(shown_bank) as bank:
         one, two = (bank.show("sample_story-1", "3-1", tree=True).svg for _ in range(2))
     assert one == two
@@ -216,32 +216,69 @@ def _tree(count: int, word: str) -> Tree:
 @pytest.mark.parametrize(("word", "step"), [("w", 1), ("\u05de\u05dc\u05d4", -1)])
 def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
     """Sixty words once made a picture of 7,390 pixels; Hebrew runs from the right."""
-    pytest.importorskip("spacy")
     tree = _tree(60, word)
     room = tree_width(tree)
     assert room < 1300
     drawn, high = drawn_tree(tree, 0.0, 0.0, room, THEMES["light"].sentence)
-    root = ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{drawn}</svg>')
-    rows = [each for each in root if each.get("viewBox")]
-    parts = [[float(part) for part in each.attrib["viewBox"].split()] for each in rows]
-    seen = sorted(parts, key=lambda part: part[0])
-    assert len(rows) >= 3 and seen[0][0] == 0
-    assert all(b[0] == a[0] + a[2] for a, b in pairwise(seen))
-    assert parts == (seen if step == 1 else seen[::-1])
-    sizes = [(float(each.attrib["width"]), float(each.attrib["height"])) for each in rows]
-    assert all(wide <= room + 1 for wide, _ in sizes)
-    ends = [float(each.attrib["y"]) + tall for each, (_, tall) in zip(rows, sizes, strict=True)]
-    assert max(ends) == pytest.approx(high, abs=1)
-    places = {
-        _plain(text): float(text.attrib["x"])
-        for each in root.iter(f"{SVG}tspan")
-        if each.get("class") == "displacy-word"
-        for text in [each]
-    }
-    order = sorted(places, key=lambda name: places[name])
-    assert order == [*tree.words][::step]
+    rows = _rows_of(drawn)
+    assert len(rows) >= 2
+    order = [name for row in rows for name, _ in sorted(row["tree-word"], key=_x)[::step]]
+    assert order == [*tree.words]
+    for row in rows:  # no letter of a word, a tag or a label is cut, or on its neighbour
+        for kind, size in (("tree-word", 14.0), ("tree-tag", 12.0), ("tree-label", 12.0)):
+            for text, at in row[kind]:
+                half = width(text, size) / 2
+                assert at - half >= -1 and at + half <= room + 1, text
+        edges = [(at - width(text, 14.0) / 2, at + width(text, 14.0) / 2)
+                 for text, at in sorted(row["tree-word"], key=_x)]  # fmt: skip
+        assert all(end < start for (_, end), (start, _) in pairwise(edges))
+    labels = {text for row in rows for text, _ in row["tree-label"]}
+    assert labels == {f"r{at}" for at in range(1, 60)}, "every arc has its label in some row"
     short, tall = drawn_tree(_tree(6, word), 0.0, 0.0, 1200.0, THEMES["light"].sentence)
-    assert short.count("<svg") == 1 and tall < high
+    assert len(_rows_of(short)) == 1 and tall < high
+
+
+def _x(told: tuple[str, float]) -> float:
+    return told[1]
+
+
+def _rows_of(drawn: str) -> list[dict[str, list[tuple[str, float]]]]:
+    """The texts of each row of a tree by their kind, with the x of their middles."""
+    root = ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{drawn}</svg>')
+    found = []
+    for row in root.iter(f"{SVG}g"):
+        if row.get("class") == "row":
+            told: dict[str, list[tuple[str, float]]] = {
+                "tree-word": [], "tree-tag": [], "tree-label": []
+            }  # fmt: skip
+            for text in row.iter(f"{SVG}text"):
+                told[text.attrib["class"]].append((_plain(text), float(text.attrib["x"])))
+            found.append(told)
+    return found
+
+
+def test_arcs_end_apart_and_no_label_stands_on_another() -> None:
+    """A head of twelve: its arcs once ended within 15 pixels, with labels below other arcs."""
+    count = 13
+    tree = Tree(tuple(f"w{at}" for at in range(count)), ("X",) * count,
+                tuple(None if at == 6 else 6 for at in range(count)),
+                ("punct",) * count)  # fmt: skip
+    drawn, _ = drawn_tree(tree, 0.0, 0.0, 2000.0, THEMES["light"].sentence)
+    arcs = [
+        re.findall(r"M([\d.]+) [\d.]+V[\d.]+Q[\d.]+ ([\d.]+) .*Q([\d.]+) ", line)[0]
+        for line in re.findall(r'<path d="(M[^"]+)" fill="none"', drawn)
+    ]
+    arcs.sort(key=lambda arc: float(arc[0]) + float(arc[2]))
+    heads = sorted(float(end if at < 6 else start) for at, (start, _, end) in enumerate(arcs))
+    assert all(later - earlier >= 6.9 for earlier, later in pairwise(heads))
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*class="tree-label"', drawn)
+    labels = [(float(x), float(y)) for x, y in found]
+    assert len(labels) == 12
+    for at, (x, y) in enumerate(labels):
+        for other_x, other_y in labels[:at]:
+            assert abs(y - other_y) >= 12 or abs(x - other_x) >= width("punct", 12.0)
+    tops = {float(top) for _, top, _ in arcs}
+    assert {round(y - 0.35 * 12, 1) for _, y in labels} == {round(top, 1) for top in tops}
 
 
 def test_long_sentences_are_cut_and_it_is_told(shown_bank: Path, run_names: dict[str, str]) -> None:
@@ -259,7 +296,6 @@ def test_long_sentences_are_cut_and_it_is_told(shown_bank: Path, run_names: dict
 
 def test_hostile_words_are_words(shown_bank: Path) -> None:
     """Markup, quotes, right-to-left and wide text, in words, relations, tags and the sent_id."""
-    pytest.importorskip("spacy")
     name = '<script>alert("x")</script>'
     with open_bank(shown_bank) as bank:
         shown = bank.show(name, "1-1", relation="all", coreference=True, tree=True)
