@@ -54,6 +54,7 @@ def find(context: RequestContext, shown: dict[str, Any]) -> None:
         shown |= _counts(context, request, choice, by)
     else:
         shown |= _hits(context, request, choice, keys, limit)
+        shown["is_of_heads"] = bool(keys)
     shown["answered"] = run and run.name
     shown["command"] = context.command(
         f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, head=heads if keys else "",

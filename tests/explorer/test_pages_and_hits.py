@@ -38,8 +38,10 @@ def _next(page: Read) -> str | None:
 def test_an_opened_hit_has_its_words_marked(client: TestClient, explored: Path) -> None:
     """In the text and in the picture, by an address that says the request and the words."""
     with open_bank(explored) as bank:
-        found = bank.find(REQUEST, columns="V.form, O.form")
+        found = bank.find(REQUEST, columns="V.form, O.form, weight(1-1, O, V)")
+        everywhere = bank.find(REQUEST)
     page = _page(client, _asked("/sentences", pattern=REQUEST, head="1-1"))
+    assert found.height < everywhere.height and "Only sentences that this run has read" in page.text
     links = [each for each in page.links if each.startswith("/sentence?")]
     assert len(links) == found.height > 3
     for link, row in list(zip(links, found.to_dicts(), strict=True))[:3]:

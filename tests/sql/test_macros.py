@@ -94,7 +94,7 @@ def test_an_analysis_answers_the_same_in_both(
     of_shell: dict[str, list[dict[str, Any]]],
 ) -> None:
     new, old = rows_of(connection, everything_of(analysis)), of_shell[analysis.name]
-    assert new
+    assert new or analysis.name == "figure_5"  # nothing that chance does not explain, here
     assert [list(row) for row in old] == [list(row) for row in new]
     assert _equal(old, new)
 
