@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, remembered
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.errors import AttnbankError, AttnbankWarning, first_line
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
 from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 
 
-def status_of(work: Callable[[], None], debug: bool) -> int:
-    """Call a function, print what goes wrong, `debug` also the traceback; the exit status."""
+def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
+    """Call a function, print what goes wrong, `debug` also the traceback; the exit status.
+
+    `bank` is the one that it reads, as for `explain`.
+    """
     try:
         work()
         sys.stdout.flush()
@@ -40,7 +43,7 @@ def status_of(work: Callable[[], None], debug: bool) -> int:
             raise
         if debug:
             traceback.print_exc()
-        fact, remedy, status = explain(error)
+        fact, remedy, status = explain(error, bank)
         safe_echo(f"Error: {fact}", *filter(None, [remedy]), err=True)
         return status
     return 0
@@ -58,14 +61,12 @@ def guarded(
     So a crash on a damaged bank becomes a message, and an interrupt ends what DuckDB does not
     interrupt, `grace` seconds later. `path` is what it reads, if not the named bank.
     """
-    debug, child = bool(remembered(ctx, "debug")), None
+    debug, child, read = bool(remembered(ctx, "debug")), None, path or bank_path(ctx)
     if can_fork():
         with suppress(OSError):  # no more processes, or no memory for one
-            read = path or bank_path(ctx)
-            child = Guarded(read, lambda _: status_of(work, debug), forks=True)
+            child = Guarded(read, lambda _: status_of(work, debug, read), forks=True)
     if child is None:
-        work()
-        return
+        ctx.exit(status_of(work, debug, read))
     with child:
         try:
             for _ in child.messages():
@@ -127,8 +128,11 @@ def print_warnings(debug: bool) -> Iterator[None]:
         yield
 
 
-def explain(error: BaseException) -> tuple[str, str, int]:
-    """What an error means, what to type, and the exit status of a command that fails with it."""
+def explain(error: BaseException, bank: Path | None = None) -> tuple[str, str, int]:
+    """What an error means, what to type, and the exit status of a command that fails with it.
+
+    Of an error that nobody expected, the rows of the `bank` that was read may be the cause.
+    """
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
     if isinstance(error, click.UsageError):
@@ -150,5 +154,19 @@ def explain(error: BaseException) -> tuple[str, str, int]:
     if type(error).__name__ == "PanicException":  # of Polars
         fact = f"Polars cannot hold the result: {first_line(error)}"
         return fact, "Cast it to varchar in SQL.", 1
+    if bank is not None and (damage := _damage_in(bank)):
+        return damage.fact, damage.remedy, damage.status
     fact = f"unexpected {type(error).__name__}: {first_line(error)}"
     return fact, "This is a bug in attnbank; --debug shows where.", 1
+
+
+def _damage_in(bank: Path) -> BankError | None:
+    """What is wrong with the rows of a bank, if they can be read."""
+    from attnbank.sql.bank.error_messages import damaged
+    from attnbank.sql.bank.opening import open_to_read
+    from attnbank.sql.bank.rows import fault_of_rows
+
+    with suppress(Exception), closing(open_to_read(bank)) as connection:
+        if fault := fault_of_rows(connection):
+            return damaged(bank, fault)
+    return None

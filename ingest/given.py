@@ -49,6 +49,7 @@ from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import ingesting
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import existing
+from attnbank.sql.bank.rows import MOST_HEADS
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.suggest import did_you_mean, listed
 
@@ -121,8 +122,11 @@ def add_run(
     )  # fmt: skip
     check_options(options)
     most = 2**15 - 1  # both are SMALLINT
-    if not (0 < layers <= most and 0 < heads <= most):
-        raise CallError(f"A model cannot have {layers} layers of {heads} heads.", "Give 1 or more.")
+    if not (0 < layers <= most and 0 < heads <= most and layers * heads <= MOST_HEADS):
+        raise CallError(
+            f"A model cannot have {layers} layers of {heads} heads.",
+            f"Give 1 or more, and at most {MOST_HEADS:,} heads in all.",
+        )
     known = hashlib.sha256(f"{_GIVEN}\n{digest or model}".encode()).hexdigest()
     facts = ModelFacts(
         model, None, known, _GIVEN, layers, heads, random_seed, _GIVEN, known, None, None, sinks,

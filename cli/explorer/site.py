@@ -203,7 +203,7 @@ def _html(request: Request, template: str, shown: dict[str, Any], status: int) -
 
 
 def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
-    fact, remedy, exit_status = explain(error)
+    fact, remedy, exit_status = explain(error, request.app.state.cache.path)
     status = 400 if exit_status == 2 else 422
     if fact.startswith("unexpected "):
         status = 500

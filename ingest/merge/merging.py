@@ -13,7 +13,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge import user_tables
-from attnbank.ingest.merge.sources import Source, of_export, reading, source_of
+from attnbank.ingest.merge.sources import Source, check_rows, of_export, reading, source_of
 from attnbank.ingest.store.writer import rows_by_name
 from attnbank.sql import id_map, macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
@@ -102,7 +102,9 @@ def _merged(
 
 
 def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
+    """The catalog of a source, of which all rows are checked. Raises BankError."""
     with source.attached(connection):
+        check_rows(connection, source)
         rows = {
             table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
             for table in TABLES
@@ -160,8 +162,6 @@ class _Merge:
         made = "insert into merge_extent" if number else "create temp table merge_extent as"
         corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
         self._rows(f"{made} {id_map.extent(number, corpora, first)}")
-        for (reason,) in self._rows(registry.statement("merge/damage"), {"source": number}):
-            raise unfit(source.shown, reason)
 
     def _sentences(self) -> dict[int, int]:
         """How many sentences each corpus has; BankError if one bank cannot number all rows."""
@@ -398,6 +398,8 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
     check_free(path)
     source = of_export(0, folder)
     assert source.manifest is not None
+    with connect_beside(source.reads) as connection:
+        _catalog(connection, source)
     with (
         new_bank(path, provenance.version(), source.reads) as connection,
         source.attached(connection),

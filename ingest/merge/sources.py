@@ -18,6 +18,7 @@ from attnbank.sql.bank import formats, result_cache
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.error_messages import explain, is_damage, is_full_disk
 from attnbank.sql.bank.opening import existing, open_to_read
+from attnbank.sql.bank.rows import fault_of_rows
 from attnbank.sql.errors import BankError, first_line
 from attnbank.sql.id_map import OF, SOURCE, listed
 from attnbank.sql.matching import unfit
@@ -78,6 +79,15 @@ class Source:
             if is_damage(error):
                 raise explain(error, Path(self.shown)) from error
             raise unfit(self.shown, first_line(error)) from error
+
+
+def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
+    """Raise BankError unless the rows of an attached source hold together."""
+    connection.execute(f"use {SOURCE}")
+    fault = fault_of_rows(connection)
+    connection.execute("use memory")
+    if fault:
+        raise unfit(source.shown, fault)
 
 
 def source_of(number: int, path: str | Path) -> Source:

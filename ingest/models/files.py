@@ -25,6 +25,7 @@ from transformers.utils import cached_file
 from attnbank.ingest.models.runtime import REASON, ModelError, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
+from attnbank.sql.bank.rows import MOST_HEADS
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.extras import need
 
@@ -253,6 +254,13 @@ def check_config(name: str, config: Any) -> None:
             )
         if value is not None and not 1 <= value <= most:
             raise _absurd(name, key, value, most)
+    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
+    if (layers or 0) * (heads or 0) > MOST_HEADS:
+        raise ModelError(
+            f"By its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank holds a"
+            f" model of at most {MOST_HEADS:,} heads in all.",
+            _DAMAGED,
+        )
 
 
 def setting(config: Any, key: str) -> Any:

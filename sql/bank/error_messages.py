@@ -188,8 +188,8 @@ def _listed(messages: Mapping[str, tuple[str, str]], text: str, path: Path) -> B
     return None
 
 
-def damaged(path: Path, error: BaseException) -> BankError:
-    """The error for a bank whose file is damaged."""
+def damaged(path: Path, error: BaseException | str) -> BankError:
+    """The error for a bank whose file, or what stands in it, is damaged."""
     reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
     return BankError(
         f"The bank {shown_path(path)} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY

@@ -20,9 +20,17 @@ from attnbank.sql.bank.connections import (
     once_unlocked,
     transaction,
 )
-from attnbank.sql.bank.error_messages import explain, explained
-from attnbank.sql.bank.formats import check_format, check_tables, installed, is_empty, types_of
+from attnbank.sql.bank.error_messages import damaged, explain, explained
+from attnbank.sql.bank.formats import (
+    Types,
+    check_format,
+    check_tables,
+    installed,
+    is_empty,
+    types_of,
+)
 from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb
+from attnbank.sql.bank.rows import fault_of_catalog
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs.atomic import new_part, remove_parts, take_name
@@ -164,8 +172,7 @@ def _open(
             if may_be_empty and is_empty(connection, own):
                 connection.close()
                 return None
-            check_format(connection, Path(path), own)
-            check_tables(Path(path), own)
+            _check(connection, Path(path), own)
             is_of_another = installed(connection) != macros.fingerprint()
             if is_of_another:
                 install_temporarily(connection)
@@ -173,6 +180,14 @@ def _open(
             run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
         run("set lock_configuration = true")  # which may itself take longer than a few milliseconds
     return connection, is_of_another
+
+
+def _check(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
+    """Raise BankError unless a database, whose tables are `own`, is a bank that can be used."""
+    check_format(connection, path, own)
+    check_tables(path, own)
+    if fault := fault_of_catalog(connection):
+        raise damaged(path, fault)
 
 
 def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
@@ -221,8 +236,7 @@ def open_to_write(
         if makes and is_empty(connection, own):
             _fill(connection, created_by)
             own = types_of(connection)
-        check_format(connection, Path(path), own)
-        check_tables(Path(path), own)
+        _check(connection, Path(path), own)
         if installed(connection) != macros.fingerprint():
             with transaction(connection):
                 reinstall(connection)

@@ -83,7 +83,10 @@ OTHERWISE: dict[str, tuple[str, str]] = {
         r"another version of transformers \(4\.0, not ",
     ),
     "unfinished": ("update run set finished = null", r"in .*other\.duckdb it is unfinished"),
-    "no run": ("delete from run; delete from sequence", "lacks the shard 3/3"),
+    "no run": (
+        "delete from run; delete from sequence; delete from position",
+        "lacks the shard 3/3",
+    ),
     "content": (
         "update corpus set sha256 = 'other'",
         r"3/3 of the corpus sample is in none .*other\.duckdb has another corpus called sample: its"

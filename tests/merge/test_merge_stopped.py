@@ -31,8 +31,7 @@ STATEMENTS = 480
 def banks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two small banks of the same corpora and runs: a merge reads both, and compares them."""
     folder = tmp_path_factory.mktemp("two")
-    rows = TWO_RUNS | {"sequence": "id,run,sentence,document\n1,1,1,1\n2,2,2,2\n"}
-    return [str(make_bank(folder / f"{name}.duckdb", rows)) for name in ("one", "two")]
+    return [str(make_bank(folder / f"{name}.duckdb", TWO_RUNS)) for name in ("one", "two")]
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ ALWAYS = ("corpus", "document", "sentence", "model", "run")
 
 _NEUTRAL = {
     "corpus.annotation": "gold",
+    "model.layers": "1",
+    "model.heads": "1",
     "run.context": "sentence",
     "run.unit": "word",
     "run.subword": "mean",

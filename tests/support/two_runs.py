@@ -7,10 +7,10 @@ TWO_RUNS = {
     "document": "id,corpus,index\n1,1,1\n2,2,1\n",
     "sentence": "id,document,index,words\n1,1,1,1\n2,2,1,1\n",
     "word": "id,sentence,index,form\n1,1,1,it's\n2,2,1,b\n",
-    "model": "id,name\n1,m\n2,n\n",
+    "model": "id,name,layers,heads\n1,m,1,1\n2,n,1,1\n",
     "run": "id,name,model,corpus,decimals\n1,one/m,1,1,\n2,two/n,2,2,5\n",
-    "sequence": "id,run,sentence\n1,1,1\n2,2,2\n",
-    "position": "sequence,position,word\n1,1,1\n2,1,2\n",
+    "sequence": "id,run,document,sentence,positions\n1,1,1,1,2\n2,2,2,2,1\n",
+    "position": "sequence,position,kind,word\n1,0,cls,\n1,1,word,1\n2,0,word,2\n",
     "attention": """
 sequence;layer;head;from_position;weights
 1;1;1;0;[0.5, 0.5]

@@ -117,6 +117,7 @@ CONFIGURATIONS: dict[str, Callable[[Path], None]] = {
     "no heads": _config(num_attention_heads=0),
     "negative heads": _config(num_attention_heads=-4),
     "a million heads": _config(num_attention_heads=10**6),
+    "a million heads in all": _config(num_hidden_layers=1000, num_attention_heads=1000),
     "heads that do not divide": _config(num_attention_heads=5),
     "heads in words": _config(num_attention_heads="four"),
     "half a head": _config(num_attention_heads=0.5),

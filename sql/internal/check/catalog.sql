@@ -1,0 +1,29 @@
+-- What no corpus, model or run of a bank is: numbers that others are counted up to, and names that are shown.
+select
+    'its model ' || left(model.name, 40) || ' has ' || model.layers || ' layers of ' || model.heads
+    || ' heads' || coalesce(', and the numbers of ' || len(model.layer_numbers), '') as reason
+from model
+where
+    model.layers < 1 or model.heads < 1 or cast(model.layers as bigint) * model.heads > $heads
+    or model.layer_numbers is not null and not (
+        len(model.layer_numbers) = model.layers and list_min(model.layer_numbers) > 0
+        and len(list_distinct(model.layer_numbers)) = model.layers
+    )
+union all
+select
+    'its run ' || left(run.name, 40) || ' has '
+    || case when run.heads < 1 then run.heads || ' heads' else 'no corpus or model' end
+from run
+where
+    run.heads < 1 or run.model not in (select model.id from model) or run.corpus not in (select corpus.id from corpus)
+union all
+select 'a name in it has ' || length(named.name) || ' characters (' || left(named.name, 40) || '…)'
+from (
+    select model.name from model
+    union all
+    select run.name from run
+    union all
+    select corpus.name from corpus
+) as named
+where length(named.name) > $longest
+limit 1

@@ -1,0 +1,161 @@
+"""What no bank holds is refused when it comes in, by `import` as by `merge`, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from case_bank import make_bank
+
+from attnbank.ingest import import_export, merge_banks
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
+from attnbank.sql.bank import rows
+from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.errors import BankError
+
+SOUND = {
+    "document": "id,corpus,index\n1,1,1\n2,1,2\n",
+    "sentence": "id,document,index,words\n1,1,1,2\n2,2,1,1\n",
+    "word": "id,sentence,index,form,head_index\n1,1,1,a,2\n2,1,2,b,0\n3,2,1,c,0\n",
+    "mention": "id,document,entity,first_word,last_word,head_word\n1,1,1,1,2,2\n2,2,2,3,3,3\n",
+    "model": "id,name,layers,heads\n1,m,1,2\n",
+    "sequence": "id,run,batch,document,sentence,positions\n1,1,1,1,1,2\n2,1,1,2,2,1\n",
+    "position": "sequence,position,word\n1,0,1\n1,1,2\n2,0,3\n",
+    "attention": """
+sequence;layer;head;from_position;weights
+1;1;1;0;[0.5, 0.5]
+1;1;1;1;[0.25, 0.75]
+1;1;2;0;[0.5, 0.5]
+1;1;2;1;[0.25, 0.75]
+2;1;1;0;[1.0]
+2;1;2;0;[1.0]
+""",
+    "attention_top": """
+sequence;layer;head;from_position;to_positions;weights;rest
+1;1;1;0;[1];[0.5];0.5
+""",
+    "gradient": "sequence;layer;head;from_position;gradients\n1;1;1;0;[0.5, -0.5]\n",
+    "peak": "sequence,layer,head,position,most_attended,most_attended_weight\n1,1,1,0,1,0.5\n",
+    "surprisal": "run,word,nats\n1,1,0.5\n",
+}
+NAN = "list_transform({}, lambda weight: cast('nan' as float))"
+DAMAGE = {
+    "update word set id = 1 where id = 2": "word has ids twice",
+    "update sentence set id = 1 where id = 2": "sentence has ids twice",
+    "update mention set id = 1": "mention has ids twice",
+    "insert into sequence from sequence where id = 1": "sequence has ids twice",
+    "update word set sentence = 9 where id = 3": "the words of sentence 2 are not the 1",
+    "insert into word by name select * replace (9 as sentence, 4 as id) from word where id = 3":
+        "word has rows that belong to no sentence",
+    "update word set id = 3 - id where id < 3": "the ids of document 1 are not consecutive",
+    "update word set id = 9 where id = 2": "the ids of document 1 are not consecutive",
+    "update word set index = 1": "the words of sentence 1 are not the 2",
+    "update word set head_index = 3 where id = 1": "the words of sentence 1 are not the 2",
+    "update mention set entity = 9 where id = 1; update mention set document = 1":
+        "the ids of document 1 are not consecutive",
+    "update mention set head_word = 3": "a mention of document 1 has words of another document",
+    "delete from position": "the input 1 does not have the 2 positions",
+    "update position set position = 0": "the input 1 does not have the 2 positions",
+    "update position set word = 3": "a position of the input 1 has a word of another document",
+    "update position set sequence = 9 where sequence = 2": "position has rows that belong to no",
+    "update sequence set run = 9": "sequence has rows that belong to no run",
+    "update surprisal set word = 9": "surprisal has rows that belong to no word",
+    "update peak set most_attended_weight = 'nan'": "peak has rows that no map has",
+    "update peak set most_attended = 2": "peak has rows that no map has",
+    "update peak set layer = 2": "peak has rows that no map has",
+    "update attention set head = 3": "attention has rows that no map has",
+    "update attention set weights = weights[1:1]": "attention has rows that no map has",
+    f"update attention set weights = {NAN.format('weights')}": "attention has rows that no map",
+    f"update gradient set gradients = {NAN.format('gradients')}": "gradient has rows that no map",
+    "update attention_top set to_positions = [2]": "attention_top has rows that no map has",
+    "update attention_top set rest = 'inf'": "attention_top has rows that no map has",
+    "update attention_map set received = []": "attention_map has rows that no map has",
+    "update attention_map set entropy = 'nan'": "attention_map has rows that no map has",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small bank that has rows in all tables that are checked."""
+    return make_bank(tmp_path_factory.mktemp("sound") / "sound.duckdb", SOUND)
+
+
+def _without_keys(path: Path, copy: Path) -> Path:
+    """The same bank as somebody could forge it: without keys, which would refuse rows."""
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute(f"attach '{path}' as sound (read_only)")
+        for (table,) in connection.execute(
+            "select table_name from duckdb_tables() where database_name = 'sound'"
+        ).fetchall():
+            connection.execute(f"create table {table} as from sound.{table}")
+    return copy
+
+
+def test_a_sound_bank_has_no_fault(sound: Path, full_bank: Path, tmp_path: Path) -> None:
+    for path in (sound, full_bank, _without_keys(sound, tmp_path / "copy.duckdb")):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            assert rows.fault_of_rows(connection) is None
+
+
+def test_each_fault_is_told(sound: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(_without_keys(sound, tmp_path / "forged.duckdb"))) as connection:
+        for damage, told in DAMAGE.items():
+            connection.execute("begin")
+            connection.execute(damage)
+            assert told in str(rows.fault_of_rows(connection)), damage
+            connection.execute("rollback")
+
+
+def test_import_and_merge_refuse_it(sound: Path, tmp_path: Path) -> None:
+    forged = _without_keys(sound, tmp_path / "forged.duckdb")
+    with duckdb.connect(str(forged)) as connection:
+        connection.execute("update peak set most_attended_weight = 'nan'")
+    with open_bank(forged) as bank:
+        export(bank, tmp_path / "parquet")
+    told = "damaged: its table peak has rows that no map has"
+    with pytest.raises(BankError, match=told):
+        import_export(tmp_path / "parquet", tmp_path / "new.duckdb")
+    with pytest.raises(BankError, match=told):
+        merge_banks(tmp_path / "new.duckdb", [forged])
+    assert not (tmp_path / "new.duckdb").exists()
+
+
+CATALOG = {
+    "update model set layers = -1": "its model m has -1 layers of 2 heads",
+    "update model set heads = 0": "its model m has 1 layers of 0 heads",
+    "update model set layers = 32767, heads = 32767": "has 32767 layers of 32767 heads",
+    "update model set layer_numbers = [1, 2]": "1 layers of 2 heads, and the numbers of 2",
+    "update model set layer_numbers = [0]": "and the numbers of 1",
+    "update run set heads = -1": "its run x has -1 heads",
+    "update run set model = 9": "its run x has no corpus or model",
+    "update run set corpus = 9": "its run x has no corpus or model",
+    "update run set name = repeat('x', 1000000)": "a name in it has 1000000 characters (xxx",
+}
+
+
+def test_a_catalog_that_nobody_can_use_is_told(sound: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(_without_keys(sound, tmp_path / "forged.duckdb"))) as connection:
+        for damage, told in CATALOG.items():
+            connection.execute("begin")
+            connection.execute(damage)
+            fault = rows.fault_of_catalog(connection)
+            assert fault is not None and told in fault and len(fault) < 200, damage
+            connection.execute("rollback")
+
+
+@pytest.mark.parametrize("opens", [open_bank, lambda path: open_to_write(path, "test")])
+def test_it_is_refused_on_opening(
+    opens: Callable[[Path], Any], sound: Path, tmp_path: Path
+) -> None:
+    forged = _without_keys(sound, tmp_path / "forged.duckdb")
+    with duckdb.connect(str(forged)) as connection:
+        connection.execute("update model set layers = -1")
+    with pytest.raises(BankError) as raised:
+        opens(forged)
+    assert raised.value.fact == (
+        f"The bank {forged} is damaged: its model m has -1 layers of 2 heads."
+    )
