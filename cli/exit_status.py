@@ -16,6 +16,7 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, remembered
 from attnbank.cli.safe_echo import safe_echo
+from attnbank.sql.bank.error_messages import damaged, short_of_memory
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
 from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 
@@ -135,6 +136,8 @@ def explain(error: BaseException, bank: Path | None = None) -> tuple[str, str, i
     """
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
+    if (told := short_of_memory(error)) is not None:
+        return told.fact, told.remedy, told.status
     if isinstance(error, click.UsageError):
         fact, where = error.format_message(), error.ctx
         if isinstance(error, click.MissingParameter) and error.param is not None:
@@ -162,7 +165,6 @@ def explain(error: BaseException, bank: Path | None = None) -> tuple[str, str, i
 
 def _damage_in(bank: Path) -> BankError | None:
     """What is wrong with the rows of a bank, if they can be read."""
-    from attnbank.sql.bank.error_messages import damaged
     from attnbank.sql.bank.opening import open_to_read
     from attnbank.sql.bank.rows import fault_of_rows
 

@@ -15,6 +15,7 @@ import duckdb
 import polars as pl
 
 from attnbank.sql.bank import result_cache
+from attnbank.sql.bank.error_messages import short_of_memory
 from attnbank.sql.errors import QueryError, first_line
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
@@ -117,6 +118,8 @@ def query_error(error: BaseException, lead: str = "") -> QueryError:
 
     An analysis raises error('... Type: ...') in SQL to say what must be done before it can answer.
     """
+    if (told := short_of_memory(error)) is not None:
+        return QueryError(told.fact, told.remedy)
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
         return QueryError(fact, f"Type: {remedy}")

@@ -8,12 +8,16 @@ import re
 import shlex
 import shutil
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.errors import BankError
+
+if sys.platform != "win32":
+    import resource  # early: where no memory is left, it could not be imported any more
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
 _LEAST = 65_536
@@ -41,6 +45,12 @@ _OF_SYSTEM = tuple({os.strerror(code).lower() for code in errno.errorcode})
 
 _OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
 """Parts of messages that come from C++ or Python, where DuckDB has no message of its own."""
+
+_NO_MEMORY = (
+    "bad allocation", "bad_alloc", "allocation failure", "cannot allocate memory", "length_error",
+    "failed to map segment", "can't start new thread",
+)  # fmt: skip
+"""What DuckDB and Python say where the system gives no memory; DuckDB's own limit it calls so."""
 
 _FULL = ("no space left", "not enough free disk space", "file too large")
 
@@ -95,6 +105,25 @@ def is_full_disk(error: BaseException) -> bool:
     return any(word in str(each).lower() for each in seen for word in _FULL)
 
 
+def short_of_memory(error: BaseException | None = None) -> BankError | None:
+    """The error for work that failed because a process may take only so much memory (ulimit -v).
+
+    None where it may take any, or if `error` says something else; None stands for a crash.
+    """
+    if sys.platform == "win32":  # which has no such limit
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    text = str(error).lower()
+    is_so = isinstance(error, MemoryError | None) or any(each in text for each in _NO_MEMORY)
+    if limit == resource.RLIM_INFINITY or not is_so:
+        return None
+    return BankError(
+        f"There is not enough memory: the system lets a process take {limit / 1e9:.2g} GB of it"
+        " (ulimit -v).",
+        "Let it take more: ulimit -v unlimited",
+    )
+
+
 def is_damage(error: BaseException) -> bool:
     """Whether an error says that the file is damaged, or one that DuckDB thinks impossible."""
     import duckdb
@@ -135,7 +164,7 @@ def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[No
     except duckdb.Error as error:
         raise explain(error, path, kept, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
-        if (told := told_in(error)) is not None:
+        if (told := told_in(error) or short_of_memory(error)) is not None:
             raise told from error
         if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
             raise
@@ -146,7 +175,7 @@ def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN
     """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
     import duckdb
 
-    if (told := told_in(error)) is not None:
+    if (told := told_in(error) or short_of_memory(error)) is not None:
         return told
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
@@ -208,6 +237,8 @@ def broken_off(path: Path, status: int) -> BankError:
             "If nobody did that, the system has no memory left: close other programs, and try"
             " again.",
         )
+    if (told := short_of_memory()) is not None:
+        return told
     return BankError(
         f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",
         _WHOLE_COPY,

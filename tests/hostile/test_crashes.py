@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -59,6 +60,33 @@ def test_a_crash_is_told_in_two_lines(
     first, second = done.told.splitlines()
     assert first.startswith(f"Error: The bank {sample_bank} is damaged") and "SIGSEGV" in first
     assert "an intact copy of it" in second
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the limit of Linux")
+@pytest.mark.parametrize(
+    "command", [["info"], ["query", "best_head"], ["show", "1", "--head", "1-1"]]
+)
+@pytest.mark.parametrize("megabytes", [500, 900, 1100])
+def test_too_little_memory_is_no_word_against_the_bank(
+    sample_bank: Path, command: str, megabytes: int
+) -> None:
+    """Wherever it is that the memory ends: a crash, an error of DuckDB, a failed import."""
+    limited = (
+        "import resource, sys; from attnbank.cli.app import run;"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({megabytes} * 10**6,) * 2);"
+        "sys.exit(run(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "-b", str(sample_bank), *command.split()],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:  # it may be enough on some machines
+        told = done.stderr.splitlines()[-2:]
+        assert told == [
+            "Error: There is not enough memory: the system lets a process take"
+            f" {megabytes / 1000:.2g} GB of it (ulimit -v).",
+            "Let it take more: ulimit -v unlimited",
+        ]
 
 
 def test_a_reader_that_is_killed_is_no_word_against_the_bank(
