@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.safe_echo import safe_echo
+from attnbank.sql.bank import paths
 from attnbank.sql.bank.paths import address_of, bank_file, shown_path
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subprocess_guard import LONGEST
@@ -62,10 +63,12 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     named = remembered(ctx, "bank")
     if named is None:
         named = os.environ.get("ATTNBANK") or default
-    ctx.meta["attnbank.bank"] = named  # a default of the command's own is then known later, too
+    path = paths.named(named)
+    # A default of the command's own is then known later, too, and no secret of an address.
+    ctx.meta["attnbank.bank"] = named if address_of(named) is None else shown_path(path)
     if address_of(named) is None:
         bank_file(named)
-    return Path(named).expanduser()
+    return path.expanduser()
 
 
 def typed_for(bank: Path) -> str:

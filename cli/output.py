@@ -25,6 +25,7 @@ from attnbank.cli.options import (
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
 from attnbank.queries.formats import csv_text, json_rows
 from attnbank.sql import provenance
+from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.outputs import atomic
 from attnbank.sql.suggest import did_you_mean, listed, shown
@@ -353,12 +354,18 @@ def record_runs(ctx: click.Context, bank: Bank, run: str | None) -> None:
 
 def _facts(ctx: click.Context) -> dict[str, Any]:
     given = {
-        name: value
+        name: _without_secrets(value)
         for name, value in ctx.params.items()
         if name != "force" and value not in (None, False, ())
     }
     known = {"command": ctx.command_path, "options": given, **ctx.meta.get(_FACTS, {})}
     return provenance.whole(known, None if "exports" in known else bank_path(ctx))
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_without_secrets(part) for part in value]
+    return without_secrets(value) if isinstance(value, str) and "://" in value else value
 
 
 def provenance_text(ctx: click.Context) -> str | None:

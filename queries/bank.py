@@ -23,7 +23,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
 from attnbank.sql.bank.error_messages import explained, is_damage
 from attnbank.sql.bank.opening import open_to_ask
-from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.bank.paths import named, shown_path
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
@@ -79,7 +79,7 @@ class Bank(Requests):
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
         """Open a bank; with `limits` (seconds, bytes) its connection is the sandbox of requests."""
-        self.path = place = Path(path).expanduser()
+        self.path = place = named(path).expanduser()
         self._limits = limits
         self._lock = threading.Lock()  # of the sandboxes
         self._sandbox: dict[str, Sandbox] = {}  # the last one of each use, which stays open
@@ -260,9 +260,9 @@ class Bank(Requests):
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
         """As `choose_run`, once for the same kind of run and the same names: nothing writes."""
-        named = [each.name for each in analysis.parameters if each.names_run]
+        of_runs = [each.name for each in analysis.parameters if each.names_run]
         choice = None if analysis.run is None else settled(self.connection, analysis, given)
-        key = choice, tuple((name, given.get(name)) for name in named)
+        key = choice, tuple((name, given.get(name)) for name in of_runs)
         if key not in self._chosen:
             self._chosen[key] = choose_run(self.connection, self.path, analysis, given)
         return self._chosen[key]

@@ -15,8 +15,8 @@ import duckdb
 import polars as pl
 
 from attnbank.sql.bank import result_cache
-from attnbank.sql.bank.error_messages import short_of_memory
-from attnbank.sql.errors import QueryError, first_line
+from attnbank.sql.bank.error_messages import short_of_memory, told_in
+from attnbank.sql.errors import AttnbankError, QueryError, first_line
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
 from attnbank.sql.runs import Run
@@ -113,13 +113,14 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def query_error(error: BaseException, lead: str = "") -> QueryError:
+def query_error(error: BaseException, lead: str = "") -> AttnbankError:
     """An error of DuckDB as a QueryError: `lead` and the fact, then what to type or was meant.
 
-    An analysis raises error('... Type: ...') in SQL to say what must be done before it can answer.
+    It is a BankError if the host of a bank gave none, or the system no memory. An analysis raises
+    error('... Type: ...') in SQL to say what must be done before it can answer.
     """
-    if (told := short_of_memory(error)) is not None:
-        return QueryError(told.fact, told.remedy)
+    if (told := told_in(error) or short_of_memory(error)) is not None:
+        return told
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
         return QueryError(fact, f"Type: {remedy}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
+from attnbank.sql.bank.paths import located, shown_path, without_secrets
 from attnbank.sql.outputs.atomic import output_file
 from attnbank.sql.outputs.manifests import MANIFEST, file_digest
 
@@ -60,7 +61,7 @@ def of_export(folder: str) -> dict[str, Any]:
     try:
         sha256 = file_digest(manifest)
     except OSError:  # an address that only Spark can read, or an export of before manifests
-        return {"folder": folder, "manifest_sha256": None}
+        return {"folder": without_secrets(folder), "manifest_sha256": None}
     return {"folder": str(manifest.parent.absolute()), "manifest_sha256": sha256}
 
 
@@ -74,7 +75,7 @@ def whole(facts: Mapping[str, Any], bank: Path | None = None) -> dict[str, Any]:
     return {
         "attnbank": version(),
         "made": f"{now().isoformat()}Z",
-        "bank": None if bank is None else str(bank.absolute()),
+        "bank": None if bank is None else shown_path(located(bank)),
         **facts,
         "libraries": libraries("duckdb", "polars", "pyarrow"),
     }

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
 from attnbank.sql.bank.error_messages import broken_off, short_of_memory
+from attnbank.sql.bank.paths import addresses
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.interrupts import postponed
 
@@ -292,7 +293,9 @@ def main(request_from: int, messages_to: int) -> None:
         messages_to = msvcrt.open_osfhandle(messages_to, 0)
     os.dup2(2, 1)  # whatever a library prints goes to standard error, which is the null device
     with os.fdopen(request_from, "rb", closefd=False) as file:
-        work, args = pickle.load(file)  # safe: it comes from the process that started this one
+        # Safe: it comes from the process that started this one.
+        work, args, of_starter = pickle.load(file)
+    addresses().update(of_starter)
     _work(work, args, request_from, messages_to)
 
 
@@ -300,7 +303,7 @@ def _pickled(work: Work, args: tuple[Any, ...]) -> bytes:
     import pickle  # imported late, since a copy of this process needs none
 
     try:
-        return pickle.dumps((work, args))
+        return pickle.dumps((work, args, addresses()))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CallError(
             f"The values of the statement cannot be given to another process: {error}",

@@ -29,7 +29,7 @@ from attnbank.sql.bank.formats import (
     is_empty,
     types_of,
 )
-from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb
+from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, named
 from attnbank.sql.bank.rows import fault_of_catalog
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
@@ -100,7 +100,8 @@ def open_to_ask(
     InterruptException if they are too few even to lock the settings.
     """
     is_remote = address_of(path) is not None
-    place = Path(path) if is_remote else existing(path)
+    path = named(path)
+    place = path if is_remote else existing(path)
     found = _open(path, place, settings, spills, writes_below, seconds)
     assert found is not None
     return found

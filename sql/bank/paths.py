@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import count
 from pathlib import Path
 
 from attnbank.sql.errors import BankError, CallError
@@ -18,6 +19,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Wi
 
 _ADDRESS = re.compile(r"(https?|hf):/{1,2}(?=[^/])")
 """How an address begins; a Path makes one slash of two."""
+_SECRETS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})(?:[^\s/?#@]*@)?([^\s?]*)(\?[^\s'\"]*)?")
 
 
 def address_of(path: str | Path) -> str | None:
@@ -25,6 +27,55 @@ def address_of(path: str | Path) -> str | None:
     text = os.fspath(path)
     match = _ADDRESS.match(text)
     return None if match is None else f"{match[1]}://{text[match.end() :]}"
+
+
+_QUERIES: dict[str, str] = {}
+"""The whole of each address that has a query, by what is shown of it; see `named`."""
+_LEFT_OUT = "?…"
+
+
+def named(path: str | Path) -> Path:
+    """The path of a bank as it may be printed and stored.
+
+    The query of an address may be a signature that lets anybody read the file, so it is kept in
+    this process alone (`whole_address`). Raises CallError for an address with a password, which
+    would be sent to nobody.
+    """
+    address = address_of(path)
+    if address is None or address in _QUERIES:
+        return Path(path)
+    bare, mark, _ = address.partition("?")
+    if "@" in bare.split("/")[2]:
+        raise CallError(
+            "An address with the name or the password of somebody cannot be read.",
+            "Fetch the file with another program (curl), and give its path (-b FILE).",
+        )
+    if not mark:
+        return Path(address)
+    if address.endswith(_LEFT_OUT):
+        raise CallError(
+            f"{address} is not the whole address: its query was left out.",
+            "Give the address that the host gave you.",
+        )
+    own = (f"{bare}{_LEFT_OUT}{number or ''}" for number in count())
+    shown = next(each for each in own if _QUERIES.get(each, address) == address)
+    _QUERIES[shown] = address
+    return Path(shown)
+
+
+def whole_address(address: str) -> str:
+    """The address that `named` shows so."""
+    return _QUERIES.get(address, address)
+
+
+def addresses() -> dict[str, str]:
+    """The addresses with a query of this process, to be given to another one."""
+    return _QUERIES
+
+
+def without_secrets(text: str) -> str:
+    """A text without the names, passwords and queries of the addresses in it."""
+    return _SECRETS.sub(lambda match: f"{match[1]}{match[2]}{_LEFT_OUT if match[3] else ''}", text)
 
 
 def shown_path(path: str | Path) -> str:
@@ -45,7 +96,8 @@ def bank_file(path: str | Path) -> Path:
     text = os.fspath(path)
     if not text:
         raise CallError("The bank has no name.", "Give the path of a file (-b FILE).")
-    if (address := address_of(text)) is not None:
+    if address_of(text) is not None:
+        address = shown_path(named(text))
         raise CallError(
             f"{address} is an address: a bank behind one can only be read.",
             f"Fetch it first: attnbank fetch {address}",
@@ -55,9 +107,10 @@ def bank_file(path: str | Path) -> Path:
             "A bank in memory would be gone when the command ends.", "Give a file (-b FILE)."
         )
     if _SCHEME.match(text):
+        shown = without_secrets(text)
         raise CallError(
-            f"{text} is not a valid path: a bank is a file on this machine.",
-            f"Give the path of a file; one that is called so is ./{text}",
+            f"{shown} is not a valid path: a bank is a file on this machine.",
+            f"Give the path of a file; one that is called so is ./{shown}",
         )
     if "?" in Path(text).name:  # DuckDB reads what follows as options, as in a URL
         raise CallError(

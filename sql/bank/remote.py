@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attnbank.sql.bank.error_messages import as_text
+from attnbank.sql.bank.paths import whole_address, without_secrets
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.extras import need
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 """Seconds that a host may be silent."""
+SLOWEST = 5_000
+"""Bytes in a second below which a host is given up, once TIMEOUT has passed as well."""
 _TRIES = 3
 PAUSE = 0.5
 _MOST_AT_ONCE = 1 << 26
@@ -44,16 +47,25 @@ class Remote(NamedTuple):
     version: str
 
 
-class _SameHostSecurity(urllib.request.HTTPRedirectHandler):
+class _SameSecurity(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise BankError(f"{req.full_url} leads to an address without encryption.")
+        asked, scheme = without_secrets(req.full_url), newurl.partition(":")[0].lower()
+        if scheme not in ("http", "https"):
+            raise BankError(f"{asked} leads to an address that is not of the web ({scheme[:9]}:).")
+        if req.type == "https" and scheme != "https":
+            raise BankError(f"{asked} leads to an address without encryption.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-_opener = urllib.request.build_opener(_SameHostSecurity)
+_opener = urllib.request.OpenerDirector()  # build_opener's would read files and FTP as well
+for _handler in (
+    urllib.request.ProxyHandler, urllib.request.UnknownHandler, urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler, urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor, _SameSecurity,
+):  # fmt: skip
+    _opener.add_handler(_handler())
 
 
 def opened(url: str, start: int | None = None, end: int | None = None) -> http.client.HTTPResponse:
@@ -64,6 +76,7 @@ def opened(url: str, start: int | None = None, end: int | None = None) -> http.c
     headers = {"Accept-Encoding": "identity", "User-Agent": "attnbank"}
     if start is not None:
         headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
+    shown = without_secrets(url)
     try:
         found: http.client.HTTPResponse = _opener.open(
             urllib.request.Request(url, headers=headers), timeout=TIMEOUT
@@ -71,11 +84,14 @@ def opened(url: str, start: int | None = None, end: int | None = None) -> http.c
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (404, 410):
-            raise BankError(f"There is no bank at {url}.", "Check the address.") from None
-        raise _Refused(f"{url} answers {error.code} {error.reason}.", _AGAIN) from None
-    except (urllib.error.URLError, OSError, http.client.HTTPException, ValueError) as error:
+            raise BankError(f"There is no bank at {shown}.", "Check the address.") from None
+        told = http.client.responses.get(error.code, "")
+        raise _Refused(f"{shown} answers {error.code} {told}".strip() + ".", _AGAIN) from None
+    except (http.client.InvalidURL, ValueError):  # which repeat the address
+        raise BankError(f"{shown} is not a valid address.", "Check the address.") from None
+    except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise _Refused(f"{url} cannot be reached: {reason}.", _AGAIN) from None
+        raise _Refused(f"{shown} cannot be reached: {reason}.", _AGAIN) from None
     return found
 
 
@@ -89,22 +105,24 @@ def found(url: str) -> tuple[Remote, bytes]:
 
 
 def _found(url: str) -> tuple[Remote, bytes]:
+    shown = without_secrets(url)
     with opened(url, 0, 16) as answer:
         if answer.status != 206:
-            if _body(answer, url, 12)[8:] != b"DUCK":
+            if body(answer, shown, 12)[8:] != b"DUCK":
                 return Remote(url, 0, ""), b""
             raise BankError(
-                f"The host of {url} does not answer requests for a part of a file.",
-                f"Fetch the whole file: attnbank fetch {url}",
+                f"The host of {shown} does not answer requests for a part of a file.",
+                f"Fetch the whole file: attnbank fetch {shown}",
             )
-        _, end, size = _range_of(answer, url)
-        return Remote(url, size, _version(answer)), _body(answer, url, end + 1)
+        _, end, size = range_of(answer, shown)
+        return Remote(url, size, version_of(answer)), body(answer, shown, end + 1)
 
 
 def part(remote: Remote, start: int, count: int) -> bytes:
     """Bytes of a file, asked for again if the host fails. Raises BankError."""
+    shown = without_secrets(remote.url)
     if not 0 <= start <= remote.size or count > _MOST_AT_ONCE:
-        raise BankError(f"{remote.url} is damaged: it names parts that it does not have.")
+        raise BankError(f"{shown} is damaged: it names parts that it does not have.")
     end = min(start + count, remote.size)
     if end == start:
         return b""
@@ -112,15 +130,15 @@ def part(remote: Remote, start: int, count: int) -> bytes:
     def read() -> bytes:
         with opened(remote.url, start, end) as answer:
             if answer.status != 206:
-                raise _Refused(f"The host of {remote.url} gave all of a file for a part of it.")
-            first, last, size = _range_of(answer, remote.url)
-            if size != remote.size or _version(answer) != remote.version:
+                raise _Refused(f"The host of {shown} gave all of a file for a part of it.")
+            first, last, size = range_of(answer, shown)
+            if size != remote.size or version_of(answer) != remote.version:
                 raise BankError(
-                    f"{remote.url} was replaced while it was read.", "Type the same command again."
+                    f"{shown} was replaced while it was read.", "Type the same command again."
                 )
             if (first, last) != (start, end - 1):
-                raise BankError(f"The host of {remote.url} gave another part than was asked for.")
-            return _body(answer, remote.url, end - start)
+                raise BankError(f"The host of {shown} gave another part than was asked for.")
+            return body(answer, shown, end - start)
 
     return _tried(read)
 
@@ -136,25 +154,43 @@ def _tried(read: Callable[[], _Read]) -> _Read:
     raise AssertionError
 
 
-def _range_of(answer: http.client.HTTPResponse, url: str) -> tuple[int, int, int]:
+def range_of(answer: http.client.HTTPResponse, shown: str) -> tuple[int, int, int]:
+    """The first and the last byte that an answer gives, and the size of the whole file."""
     match = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
     if match is None:
-        raise BankError(f"The host of {url} does not say which part of the file it gives.")
+        raise BankError(f"The host of {shown} does not say which part of the file it gives.")
     return int(match[1]), int(match[2]), int(match[3])
 
 
-def _version(answer: http.client.HTTPResponse) -> str:
+def version_of(answer: http.client.HTTPResponse) -> str:
+    """What a host says of a file that is another for another file; nothing where it does not."""
     return answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
 
 
-def _body(answer: http.client.HTTPResponse, url: str, count: int) -> bytes:
-    try:
-        body = answer.read(count)
-    except (OSError, http.client.HTTPException) as error:
-        raise _Refused(f"{url} broke off: {error}.", _AGAIN) from None
-    if len(body) != count:
-        raise _Refused(f"{url} broke off after {len(body):,} of {count:,} bytes.", _AGAIN)
-    return body
+def body(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
+    """So many bytes of an answer. Raises BankError if there are fewer, or if they take too long."""
+    found = body_until(answer, shown, count)
+    if len(found) != count:
+        raise _Refused(f"{shown} broke off after {len(found):,} of {count:,} bytes.", _AGAIN)
+    return found
+
+
+def body_until(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
+    """As `body`, or all that there is. A host may give a byte at a time, and never be silent."""
+    found, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
+    while len(found) < count:
+        if time.monotonic() > ends:
+            raise _Refused(f"{shown} is too slow: {len(found):,} bytes came in time.", _AGAIN)
+        try:
+            part = answer.read1(count - len(found))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if found:
+                break
+            raise _Refused(f"{shown} broke off: {error}.", _AGAIN) from None
+        if not part:
+            break
+        found += part
+    return bytes(found)
 
 
 def url_of(address: str) -> str:
@@ -163,6 +199,7 @@ def url_of(address: str) -> str:
     Raises CallError for an address that names no file, MissingPackageError for hf:// without the
     hub's package.
     """
+    address = whole_address(address)
     scheme, _, rest = address.partition("://")
     if scheme != "hf":
         return address
