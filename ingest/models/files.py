@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata, resources
@@ -20,7 +21,13 @@ from typing import Any
 
 import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
-from transformers.utils import cached_file
+from transformers.utils import (
+    SAFE_WEIGHTS_INDEX_NAME,
+    SAFE_WEIGHTS_NAME,
+    WEIGHTS_INDEX_NAME,
+    WEIGHTS_NAME,
+    cached_file,
+)
 
 from attnbank.ingest.models.runtime import REASON, ModelError, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -41,6 +48,9 @@ _MOST_BYTES_OF_CONFIG = 10_000_000
 _MOST_BYTES = 300_000_000  # of a vocabulary; the largest known have 35 MB
 _TEXT = (".json", ".txt", ".model", ".jinja")
 _SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)$")
+_PLAIN = re.compile(r"(?!\.+$)[^/\\:\0]{1,255}")
+"""The name of a file in the same folder."""
+_INDEXES = (SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_INDEX_NAME)
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
@@ -76,11 +86,76 @@ def find_files(
         _check_folder(Path(place))
     else:
         where = _of_hub(name, revision)
-    if cached_file(place, _ADAPTER, **where, _raise_exceptions_for_missing_entries=False):
+    if _file(place, _ADAPTER, where):
         raise _adapter(name, "has a PEFT adapter beside its weights, which would not be applied")
-    _check_config_file(name, Path(cached_file(place, "config.json", **where)))
+    config = _check_config_file(name, Path(cached_file(place, "config.json", **where)))
+    _check_names(name, place, where, config)
     # It must be False and not None: for None, transformers asks the user on standard output.
     return place, version, {"trust_remote_code": trust_remote_code, **where}
+
+
+def _file(place: str, name: str, where: dict[str, Any]) -> Path | None:
+    """A file of a model, fetched if it is not on this machine; None if the model has none."""
+    found = cached_file(place, name, **where, _raise_exceptions_for_missing_entries=False)
+    return None if found is None else Path(found)
+
+
+def _check_names(name: str, place: str, where: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raise ModelError for a model whose files name others that are not beside them."""
+    named = {"config.json": [config.get("transformers_weights")]}
+    files = [*_INDEXES, "tokenizer_config.json"]
+    if Path(place).is_dir():
+        files += [path.name for path in Path(place).glob("*.index.json")]
+    for file in dict.fromkeys(files):
+        path = _file(place, file, where)
+        if path is None:
+            continue
+        if path.stat().st_size > _MOST_BYTES:
+            raise ModelError(f"The {file} of {name} is too large.", _DAMAGED)
+        try:
+            read = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError):
+            continue  # transformers says what is wrong, if it needs the file
+        if isinstance(read, dict):
+            shards = read.get("weight_map")
+            named[file] = [*shards.values()] if isinstance(shards, dict) else []
+            others = read.get("fast_tokenizer_files")
+            named[file] += others if isinstance(others, list) else []
+    for file, others in named.items():
+        for other in others:
+            if other is not None and (not isinstance(other, str) or not _PLAIN.fullmatch(other)):
+                raise ModelError(
+                    f"The {file} of {name} names a file that is not beside it: {str(other)[:100]}.",
+                    _DAMAGED,
+                )
+
+
+def check_weights(name: str, place: str, where: dict[str, Any]) -> None:
+    """Raise ModelError for pickled weights that take far more memory than their file has bytes.
+
+    They stand in a zip file, which torch.save does not compress.
+    """
+    if Path(place).is_dir():
+        files = sorted(Path(place).glob("*.bin"))
+    else:
+        known = {key: value for key, value in where.items() if key != "trust_remote_code"}
+        if any(_file(place, file, known) for file in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)):
+            return
+        files = [path] if (path := _file(place, WEIGHTS_NAME, known)) else []
+        if not files and (index := _file(place, WEIGHTS_INDEX_NAME, known)):
+            shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+            files = [Path(cached_file(place, shard, **known)) for shard in sorted({*shards})]
+    for path in files:
+        try:
+            with zipfile.ZipFile(path) as parts:
+                unpacked = sum(part.file_size for part in parts.infolist())
+        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+            continue  # an older format, or nothing that can be read
+        size = path.stat().st_size
+        if unpacked > 2 * size + 2**20:
+            raise ModelError(
+                f"{path.name} of {name} has {size:,} bytes, but unpacks to {unpacked:,}.", _DAMAGED
+            )
 
 
 def place_of(name: str) -> tuple[str, str | None]:
@@ -179,8 +254,11 @@ def unreachable() -> str | None:
     return found[0] if found else f"no answer within {_PATIENCE:.0f} seconds"
 
 
-def _check_config_file(name: str, path: Path) -> None:
-    """Check a config.json before transformers reads it, which counts up to some of its numbers."""
+def _check_config_file(name: str, path: Path) -> dict[str, Any]:
+    """Check a config.json before transformers reads it, which counts up to some of its numbers.
+
+    Returns what is in it.
+    """
     size = path.stat().st_size
     if size > _MOST_BYTES_OF_CONFIG:
         raise ModelError(f"The config.json of {name} is too large: {size:,} bytes.", _DAMAGED)
@@ -201,6 +279,7 @@ def _check_config_file(name: str, path: Path) -> None:
                 most = _MOST_COUNTED if key.startswith("num_") else _MOST_ROWS
                 if value > most:
                     raise _absurd(name, key, value, most)
+    return found
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from attnbank.ingest.models.files import (
     check_config,
     check_special_tokens,
     check_vocabulary,
+    check_weights,
     explained,
     find_files,
     place_of,
@@ -163,6 +164,8 @@ def load(
         if with_head:
             head = _own_head(name, config, tokenizer)
         layout = _layout(name, config, measure)
+        if random_seed is None:
+            check_weights(name, opened.place, opened.settings)
         try:
             whole = read_module(name, opened.place, config, opened.settings, random_seed, head)
         except Exception as error:

@@ -74,6 +74,10 @@ def check_lines(lines: Sequence[str]) -> None:
     assert "Traceback" not in " ".join(lines), lines
 
 
+_KEPT = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
+"""The variables of the environment that a measured process has, too."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a process ended: its status, what it printed, its seconds and its peak memory.
@@ -104,7 +108,7 @@ def measured(
     """
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    known = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    known = {name: os.environ[name] for name in _KEPT if name in os.environ}
     known |= {"HOME": str(home), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | (env or {})
     out, err = folder / "home.out", folder / "home.err"
     began = time.monotonic()
