@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from attnbank.sql.bank.error_messages import explain, is_locked
+from attnbank.sql.bank.error_messages import explain, is_ending, is_locked
 from attnbank.sql.bank.paths import check_is_duckdb
 from attnbank.sql.outputs.atomic import files_of_bank, part_names
 from attnbank.sql.quoting import literal
@@ -36,6 +36,8 @@ GUARDED = {
 _LOCK_PATIENCE, _LOCK_STEP = 0.5, 0.02
 """Seconds to wait for a lock, and between two tries: the process that worked for a command which
 was killed holds one for milliseconds longer."""
+_ENDING_PATIENCE = 20.0
+"""The same for one that is being ended: first the system takes back its memory, which may be GB."""
 
 
 class Reader(Protocol):
@@ -70,13 +72,14 @@ def once_unlocked(open_file: Callable[[], DuckDBPyConnection]) -> DuckDBPyConnec
     """
     import duckdb
 
-    ends = time.monotonic() + _LOCK_PATIENCE
+    began = time.monotonic()
     while True:
-        is_last = time.monotonic() > ends
+        waited = time.monotonic() - began
         try:
             return open_file()
         except duckdb.Error as error:
-            if is_last or not is_locked(error):
+            patience = _ENDING_PATIENCE if is_ending(error) else _LOCK_PATIENCE
+            if waited > patience or not is_locked(error):
                 raise
         time.sleep(_LOCK_STEP)
 

@@ -95,6 +95,12 @@ def is_locked(error: BaseException) -> bool:
     return _HOLDER.search(str(error)) is not None
 
 
+def is_ending(error: BaseException) -> bool:
+    """Whether the process that has the file open is being ended: it has no program any more."""
+    holder = _HOLDER.search(str(error))
+    return holder is not None and not holder["program"].strip(' "')
+
+
 def is_full_disk(error: BaseException) -> bool:
     """Whether an error of DuckDB, or one that caused it, says that the disk is full."""
     seen: list[BaseException] = []
