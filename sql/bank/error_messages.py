@@ -48,7 +48,7 @@ _OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::
 
 _NO_MEMORY = (
     "bad allocation", "bad_alloc", "allocation failure", "cannot allocate memory", "length_error",
-    "failed to map segment", "can't start new thread",
+    "failed to map segment", "can't start new thread", "resource temporarily unavailable",
 )  # fmt: skip
 """What DuckDB and Python say where the system gives no memory; DuckDB's own limit it calls so."""
 
