@@ -25,6 +25,7 @@ from attnbank.sql.quoting import place, quoted
 
 ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 """The tables of an ablation. It is taken whole, or not if there is one of its name in the last."""
+_LIMITS = {"memory_limit": "1GB"}
 _COMPUTED = {
     "computation": ("run", "step", "options"),
     "head_distance": ("run", "smoothing"),
@@ -95,8 +96,7 @@ def _merged(
         catalogs = [_catalog(connection, each) for each in sources]
     matched = match(catalogs, partial=partial)
     notes += matched.notes
-    settings = {"memory_limit": "1GB"}
-    with new_bank(path, provenance.version(), reads, "nothing was merged", settings) as connection:
+    with new_bank(path, provenance.version(), reads, "nothing was merged", _LIMITS) as connection:
         rows = _Merge(connection, sources, matched, notes).fill()
     return Merged(rows, tuple(dict.fromkeys(notes)), provenance.version())
 
@@ -401,7 +401,7 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
     with connect_beside(source.reads) as connection:
         _catalog(connection, source)
     with (
-        new_bank(path, provenance.version(), source.reads) as connection,
+        new_bank(path, provenance.version(), source.reads, settings=_LIMITS) as connection,
         source.attached(connection),
     ):
         user_tables.columns_of(connection, [source], apart=())

@@ -34,6 +34,16 @@ from attnbank.sql.outputs.manifests import (
 from attnbank.sql.outputs.tables import tables_of
 from attnbank.sql.quoting import literal, place, quoted
 
+MOST_TEXT, MOST_TIMES = 10**9, 100
+"""The text of a table may have so many bytes, or so many times those of its files: Parquet names a
+text that comes again by a number, and a bank of such a text would fill any disk."""
+_BYTES = {
+    "VARCHAR": "strlen({})",
+    "VARCHAR[]": "list_sum(list_transform({}, lambda part: strlen(part)))",
+    "MAP(VARCHAR, VARCHAR)": "list_sum(list_transform(map_values({}), lambda part: strlen(part)))",
+}
+"""SQL for the bytes of a value, by its type."""
+
 Table = tuple[str, str]
 """The schema and the name of a table."""
 
@@ -170,7 +180,18 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         source = f"(select {listed(nulls)} where false)"
     with reading(export, table):
         described = connection.execute(f"describe from {source}").fetchall()
-        ((rows,),) = connection.execute(f"select count(*) from {source}").fetchall()
+        text = " + ".join(
+            f"coalesce(sum({_BYTES[type_].format(quoted(name))}), 0)"
+            for name, type_, *_ in described
+            if type_ in _BYTES
+        )
+        ((rows, text_bytes),) = connection.execute(
+            f"select count(*), {text or 0} from {source}"
+        ).fetchall()
+    size = sum(file.bytes for file in table.files)
+    if text_bytes > max(MOST_TEXT, MOST_TIMES * size):
+        told = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
+        raise unfit(export, told)
     have = {name: type_ for name, type_, *_ in described}
     usual = formats.columns_of_this_format() if table.schema == "main" else {}
     own = usual.get(table.name, {})

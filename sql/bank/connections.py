@@ -116,7 +116,7 @@ def connect(
 
 def connect_beside(reads: Sequence[Path]) -> DuckDBPyConnection:
     """A database in memory that can reach nothing except the files and folders of `reads`."""
-    connection = connected(settings=GUARDED)
+    connection = connected(settings=GUARDED | {"memory_limit": "4GB"})
     _restrict(connection, reads)
     return connection
 

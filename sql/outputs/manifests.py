@@ -27,6 +27,7 @@ _KIND = "attnbank export"
 _START = f'{{\n "kind": "{_KIND}",\n'
 _LARGEST = 2**26
 """The most bytes of a manifest: one of 100,000 files has a third of that."""
+_MOST_TABLES = 2_000
 _PATH = re.compile(r"[A-Za-z0-9_.%=~-]+(/[A-Za-z0-9_.%=~-]+)*\.parquet")
 """Paths as an export writes them: no backslashes, and nothing that DuckDB takes for a pattern."""
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -194,6 +195,12 @@ def _check(manifest: Manifest) -> None:
                 raise ValueError(f"sha256 of {file.path} is invalid")
         if table.rows != sum(each.rows for each in table.files):
             raise ValueError(f"rows of {table.name} do not add up")
+    for what, number, most in (
+        ("tables", len(manifest.tables), _MOST_TABLES),
+        ("columns", sum(len(table.columns) for table in manifest.tables), 10 * _MOST_TABLES),
+    ):
+        if number > most:
+            raise ValueError(f"it has {number:,} {what}, and at most {most:,} are read")
     names = [(each.schema, each.name) for each in manifest.tables]
     paths = [file.path for each in manifest.tables for file in each.files]
     for what, every in (("table", names), ("path", paths)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -62,6 +63,9 @@ _OF_RUNS = {
 ROUNDED = frozenset({"attention", "attention_top"})
 """Tables whose floats are rounded where those of a run are (run.decimals)."""
 _ROWS_IN_A_GROUP = 20_480  # a row of a long document has 512 weights
+_MEMORY = 2
+"""The GB of memory that DuckDB may take, as for a statement; what it wrote needs not stay."""
+_MOST_THREADS = 8
 _LONGEST = 100
 
 
@@ -91,14 +95,23 @@ def write_tables(
     """
     import duckdb
 
+    # Each thread holds a group of rows until it is written.
+    threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    limits = (f"set memory_limit = '{_MEMORY}GB'", f"set threads = {threads}")
     try:
-        with open_to_read(path, writes_below=folder) as connection:
+        with open_to_read(path, limits, writes_below=folder) as connection:
             chosen = _chosen_runs(connection, path, run)
             tables = [*_write(connection, folder, chosen, origin, written, everything=run is None)]
         (folder / SCHEMA).write_text(_schema(tables), encoding="utf-8")
         (folder / LOAD).write_text(_load(tables), encoding="utf-8")
         manifest = Manifest(registry.FORMAT, provenance.version(), tuple(tables))
         (folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+    except duckdb.OutOfMemoryException as error:
+        raise BankError(
+            f"The rows of {path} need more memory than an export may take ({_MEMORY} GB); nothing"
+            " was exported.",
+            "A cell of megabytes needs so much: select sum(strlen(COLUMN)) from TABLE",
+        ) from error
     except duckdb.Error as error:
         if is_full_disk(error):
             raise unwritten(named, OSError(errno.ENOSPC, "No space left on device")) from error

@@ -21,6 +21,7 @@ from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run
 from attnbank.ingest import import_export
+from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
@@ -121,6 +122,42 @@ def test_what_people_added_comes_too(tmp_path: Path) -> None:
         assert new[what] == old[what], what
     with open_bank(tmp_path / "new.duckdb") as made:
         assert made.sql("select * from word").width == len(made.schema("word")) > 10
+
+
+def test_texts_that_are_far_more_than_their_file_are_refused(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parquet writes a text once, and a number for each row that has it; a bank writes all."""
+    file = exported / "skipped.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"create table own as from '{file}' limit 0")
+        connection.execute(
+            "insert into own by name select 1 as corpus, 'x' as reason,"
+            " repeat('long', 2500) as detail from range(3000)"
+        )
+        connection.execute(f"copy own to '{file}' (format parquet)")
+    _forge(exported, lambda manifest: _count(manifest, "skipped", 3000))
+    assert sources.of_export(0, exported).manifest is not None
+    monkeypatch.setattr(sources, "MOST_TEXT", 10**6)
+    told = r"skipped has [0-9,]+ bytes, but unpacks to 30,003,000 bytes of text"
+    with pytest.raises(BankError, match=told):
+        import_export(exported, tmp_path / "new.duckdb")
+    assert not (tmp_path / "new.duckdb").exists()
+
+
+def _count(manifest: dict[str, Any], table: str, rows: int) -> None:
+    own = _table(manifest, table)
+    own["rows"] = own["files"][0]["rows"] = rows
+
+
+def test_a_manifest_of_too_many_tables_is_refused_at_once(exported: Path, tmp_path: Path) -> None:
+    def change(manifest: dict[str, Any]) -> None:
+        own = {"schema": "main", "rows": 0, "columns": {"x": "INTEGER"}, "files": []}
+        manifest["tables"] += [own | {"name": f"t{number}"} for number in range(100_000)]
+
+    _forge(exported, change)
+    with pytest.raises(BankError, match="it has 100,040 tables, and at most 2,000 are read"):
+        import_export(exported, tmp_path / "new.duckdb")
 
 
 @pytest.mark.slow

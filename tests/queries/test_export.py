@@ -249,3 +249,16 @@ def test_a_table_of_any_name_is_exported_and_loaded(
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "new.duckdb", "parquet", "two.duckdb",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_cells_that_no_export_has_room_for_are_told(tmp_path: Path) -> None:
+    path = make_bank(tmp_path / "wide.duckdb", TWO_RUNS)
+    with duckdb.connect(str(path), config={"threads": 1, "memory_limit": "6GB"}) as connection:
+        connection.execute(
+            "create table wide as select repeat(md5(cast(number as varchar)), 31250) as text"
+            " from range(2048) as made(number)"
+        )
+    with open_bank(path) as bank, pytest.raises(BankError, match="need more memory than an export"):
+        export(bank, tmp_path / "parquet")
+    assert [each.name for each in tmp_path.iterdir()] == ["wide.duckdb"]
