@@ -18,7 +18,7 @@ from two_runs import TWO_RUNS
 from attnbank.cli.app import run
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.quoting import literal, quoted
 
 
