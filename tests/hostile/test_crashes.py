@@ -80,7 +80,8 @@ def test_too_little_memory_is_no_word_against_the_bank(
     )  # fmt: skip
     assert done.returncode or megabytes > 500  # more may be enough on some machines
     if done.returncode:
-        told = done.stderr.splitlines()[-2:]
+        # The allocator of a library may have a word of its own, before and after.
+        told = [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "Let it"))]
         assert told == [
             "Error: There is not enough memory: the system lets a process take"
             f" {megabytes / 1000:.2g} GB of it (ulimit -v).",
