@@ -49,7 +49,7 @@ def test_the_inlined_statement_gives_the_same_frame(name: str, bank: Bank) -> No
 )
 def test_parameters_become_literals(given: dict[str, Any], bank: Bank) -> None:
     inlined = to_dialect("best_head", "duckdb", **given)
-    assert "$" not in inlined
+    assert not re.search(r"\$[a-z_]", inlined)
     assert_frame_equal(bank.sql(inlined), bank.query("best_head", **given))
 
 
