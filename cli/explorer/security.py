@@ -8,8 +8,12 @@ here (DNS rebinding) is neither of the two that are answered.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -32,6 +36,33 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _METHODS = ("GET", "HEAD")
+
+
+_SNAPS = Path("/snap/bin")
+_DOOR = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>To the explorer</title>
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"></head>
+<body><p><a href="{address}">To the explorer</a></p></body></html>
+"""
+
+
+@contextmanager
+def door_to(address: str) -> Iterator[Path]:
+    """A file that leads to an address, for this user alone, and only within.
+
+    Everyone on this machine can read what a browser is started with (`ps`), so that is a file and
+    not the token: a token that is good for one request would be a race with whoever watches.
+    """
+    # Browsers that are snaps have a /tmp of their own, and read only what is not hidden at home.
+    place = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
+    with TemporaryDirectory(prefix="attnbank-explore-", dir=place) as folder:  # its mode is 0700
+        door = Path(folder) / "explorer.html"
+        number = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(_DOOR.format(address=escape(address)))
+        yield door
 
 
 class Guard:
@@ -86,7 +117,15 @@ class Guard:
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             # One slash: two would name another host.
             path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
-            answer = RedirectResponse(path + (f"?{rest}" if rest else ""), 303)
+            path += f"?{rest}" if rest else ""
+            # A browser that comes from a file would not bring the strict cookie where it is
+            # redirected to; the page of this address sends it there with it.
+            comes_from_file = headers.get("sec-fetch-site") == "cross-site"
+            answer: Response = (
+                HTMLResponse(_DOOR.format(address=escape(path)))
+                if comes_from_file
+                else RedirectResponse(path, 303)
+            )
             answer.set_cookie(
                 self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict"
             )

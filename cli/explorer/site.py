@@ -8,7 +8,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from attnbank.cli.exit_status import explain
 from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
-from attnbank.cli.explorer.security import HOST, Guard
+from attnbank.cli.explorer.security import HOST, Guard, door_to
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.formats import csv_text
 from attnbank.queries.pictures import sentence
@@ -265,10 +265,12 @@ def serve(
                 safe_echo(f"The explorer is at {address}")
                 safe_echo("Anyone with this address can read the bank, from this machine only.")
                 safe_echo("Press Ctrl-C to stop.")
-                if opens_browser:
-                    with suppress(webbrowser.Error):
-                        webbrowser.open(address)
-                uvicorn.Server(config).run(sockets=[listener])
+                with ExitStack() as stack:
+                    if opens_browser:
+                        door = stack.enter_context(door_to(address))
+                        with suppress(webbrowser.Error):
+                            webbrowser.open(door.as_uri())
+                    uvicorn.Server(config).run(sockets=[listener])
             safe_echo("The explorer is closed.")
     finally:
         cache.close()

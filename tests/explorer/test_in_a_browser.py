@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import browsers
+import firefox
 import pytest
 
+from attnbank.cli.explorer.security import door_to
 from attnbank.queries import open_bank
 
 REQUEST = "pattern { V -[obj]-> O }"
@@ -54,6 +56,23 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/sql", {"statement": "from word limit 5"}),
         ("/bank", {}),
     ]
+
+
+def test_the_file_that_a_browser_opens_leads_to_the_explorer(address: str, browser: Any) -> None:
+    """Chromium and Firefox bring the strict cookie where a file sends them; it stays unread."""
+    home = address.partition("?")[0]
+    with door_to(address) as door:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(door.as_uri())
+        page.wait_for_url(home)
+        assert page.text_content("h1") == "Heads"
+        assert page.evaluate("[document.cookie, document.referrer]") == ["", ""]
+        context.close()
+        with firefox.launched() as opened:
+            is_there = f"return location.href === {home!r} && document.querySelector('h1')"
+            title = "document.querySelector('h1').innerText"
+            assert opened.seen(door.as_uri(), is_there, title) == "Heads"
 
 
 @pytest.mark.parametrize("width", [360, 1400])

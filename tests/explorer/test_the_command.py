@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -92,6 +93,44 @@ def test_it_answers_at_its_address_and_leaves_nothing_behind(
         assert others and not alive
     assert bank.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [bank.name]
+
+
+BROWSER = """#!/bin/sh
+door="${1#file://}"
+printf '%s\\n' "$@" >$KEPT/started
+stat -c %a "$door" "$(dirname "$door")" >$KEPT/modes
+cp "$door" $KEPT/opened.html && touch $KEPT/done
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="stat -c is of Linux")
+def test_what_a_browser_is_started_with_is_no_key(
+    explored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every user of the machine reads it with `ps`; the file behind it only the one who explores.
+
+    Nothing that such a user can read is answered, also before the browser has come.
+    """
+    browser = tmp_path / "browser"
+    browser.write_text(BROWSER)
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setenv("KEPT", str(tmp_path))
+    with _running(explored, "--browser") as (running, address):
+        home, _, token = address.partition("?token=")
+        while not (tmp_path / "done").exists():
+            assert running.poll() is None
+            time.sleep(0.01)
+        started = (tmp_path / "started").read_text().strip()
+        door = Path(urllib.parse.unquote(started.removeprefix("file://")))
+        assert door.is_file() and token not in started and home not in started
+        assert (tmp_path / "modes").read_text().split() == ["600", "700"]
+        assert address in (tmp_path / "opened.html").read_text()
+        command_lines = [psutil.Process(running.pid), *psutil.Process(running.pid).children()]
+        assert not any(token in " ".join(each.cmdline()) for each in command_lines)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+        assert not door.parent.exists()
 
 
 def _asked_in_vain(opener: urllib.request.OpenerDirector, address: str) -> None:

@@ -45,6 +45,17 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(stranger: TestClient)
     assert stranger.get("/bank", headers=held).status_code == 200
 
 
+def test_who_comes_from_a_file_is_sent_on_by_a_page(stranger: TestClient) -> None:
+    """A browser does not bring a strict cookie where another site has it redirected to."""
+    path = "/tables/best_head?run=%22%3E%3Cb%3E&relation=obj"
+    answer = stranger.get(f"{path}&token={TOKEN}", headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 200
+    assert f'content="0; url={path.replace("&", "&amp;")}"' in answer.text
+    assert TOKEN not in answer.text
+    assert answer.headers["set-cookie"].startswith(f"attnbank-{PORT}={TOKEN};")
+    assert stranger.get(path, headers={"sec-fetch-site": "same-origin"}).status_code == 400
+
+
 def test_an_address_with_the_token_leads_nowhere_else(stranger: TestClient) -> None:
     for path in ("//example.org/", "/\\example.org/", "///example.org"):
         answer = stranger.get(f"{HOST}{path}?token={TOKEN}")
