@@ -405,6 +405,7 @@ def _catalogue() -> dict[str, Any]:
     listed = {
         each.name: {
             "name": each.name, "title": each.title, "paper": each.paper, "section": section,
+            "schema": "paper" if each.section == "paper" else "main",
             "run": each.run is not None, "empty": each.empty, "notes": list(each.notes),
             "plot": each.plot is not None,
             "parameters": [asdict(one) | {"names_run": one.names_run} for one in each.parameters],

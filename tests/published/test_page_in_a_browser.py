@@ -27,6 +27,7 @@ from starlette.routing import Route
 from attnbank.cli.app import run
 from attnbank.cli.publish.serving import site_of
 from attnbank.queries import open_bank
+from attnbank.sql.errors import QueryError
 
 Serving = Callable[[Any], AbstractContextManager[str]]
 pytestmark = pytest.mark.slow
@@ -471,6 +472,104 @@ def test_sql_has_the_macros_of_the_bank(visitor: Page, published: Path) -> None:
     with open_bank(published) as bank:
         frame = bank.sql(statement)
     assert frame.height > 3 and visitor.rows() == cells(frame)
+
+
+def test_a_statement_of_a_link_runs_when_somebody_has_read_it(visitor: Page) -> None:
+    page = visitor.page
+    page.goto(visitor.address_of("/sql", statement="select 7 as forged"))
+    visitor.ready()
+    assert page.locator("main table").count() == 0
+    assert page.locator("textarea").input_value() == "select 7 as forged"
+    assert "came with the address" in page.locator("main .note").inner_text()
+    page.evaluate("location.hash = '#/sql?statement=select+8+as+forged'")  # without a new page
+    visitor.ready()
+    assert page.locator("main table").count() == 0
+    page.locator("main form button").click()
+    visitor.ready()
+    assert visitor.rows() == [["8"]] and page.locator("main .note").count() == 0
+    page.go_back()
+    visitor.ready()
+    assert page.locator("main table").count() == 0
+
+
+FORGED = "create or replace temp macro best_head(relation, min_count, run) as table select 9 as n"
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (f"select 1; {FORGED}", "Several statements were given."),
+        (FORGED, "Only statements that read run here."),
+        (f"explain {FORGED}", "Only statements that read run here."),
+        (f"explain analyze {FORGED}", "Only statements that read run here."),
+        (f"explain select 1; {FORGED}", "Several statements were given."),
+        (f"select 1); {FORGED}; select * from (select 2", "syntax error"),
+        (f"select 1) as a; {FORGED}; (select 2", "syntax error"),
+        (f"select 1 -- \n; {FORGED}", "Several statements were given."),
+        (f"pivot word on upos; {FORGED}", "Several statements were given."),
+        ("set schema = 'temp'", "Only statements that read run here."),
+        ("use memory", "Only statements that read run here."),
+        ("select 1 as a, 2 as a", "Two columns are called a."),
+    ],
+)
+def test_one_statement_runs_that_reads(
+    browser: Any, address: str, published: Path, statement: str, told: str
+) -> None:
+    """So no statement, of a link or of one's own, changes what the other views show."""
+    visitor = Page(browser, address)
+    page = visitor.see("/sql", statement=statement)
+    assert told in page.locator('[role="alert"]').inner_text()
+    visitor.see("/tables/best_head", min_count=2)
+    with open_bank(published) as bank:
+        assert visitor.rows() == cells(bank.query("best_head", min_count=2), "run")
+    visitor.context.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from word select form order by id limit 3",
+        "describe word",
+        "show tables",
+        "summarize run",
+        "values (1), (2)",
+        "pivot (select upos from word) on upos using count(*)",
+        "with first as (select min(id) as id from word) from first -- the first",
+        "select ';' as sign;",
+        "explain select 1 as n",
+    ],
+)
+def test_statements_that_read_give_the_rows_of_the_command(
+    visitor: Page, published: Path, statement: str
+) -> None:
+    page = visitor.see("/sql", statement=statement)
+    assert page.locator('[role="alert"]').count() == 0
+    with open_bank(published) as bank:
+        frame = bank.sql(statement)
+    if statement.startswith("explain"):  # the plan is not the same
+        assert visitor.rows()[0][0] == "physical_plan"
+    else:
+        assert visitor.rows() == cells(frame)
+    if statement.startswith("pivot"):
+        visitor.said.clear()  # the worker says that a pivot is several statements
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("figure_3", {}), ("table_3", {}), ("figure_5", {"most": "2"})]
+)
+def test_figures_of_the_paper_say_what_they_miss(
+    visitor: Page, published: Path, name: str, values: dict[str, Any]
+) -> None:
+    page = visitor.see(f"/tables/{name}", **values)
+    with open_bank(published) as bank:
+        try:
+            frame = bank.sql(f"from paper.{name}({', '.join(map(' := '.join, values.items()))})")
+        except QueryError as error:
+            assert page.locator('[role="alert"]').inner_text().split("\n")[0] == error.fact
+            visitor.said.clear()  # the worker says it, too
+            return
+    assert values and visitor.rows() == cells(frame, "run")
 
 
 def test_what_is_taken_away_is_all_of_it(visitor: Page, published: Path, tmp_path: Path) -> None:

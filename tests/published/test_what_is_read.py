@@ -149,7 +149,8 @@ def test_firefox_shows_the_same(gum_publication: Path, address: str, browser: An
             ("/sentences", {"pattern": "pattern { V -[obl]-> O }", "by": "O.upos"}),
             ("/sql", {"statement": "select count(*) as n from word"}),
         ):
-            text = visitor.see(path, **values).evaluate(SEEN)
+            visitor.page.goto(visitor.address_of(path, **values))
+            text = visitor.ready().evaluate(SEEN)
             assert text["alerts"] == 0 and len(text["text"]) > 30
             assert opened.seen(visitor.address_of(path, **values), FILLED, SEEN) == text, path
     visitor.context.close()

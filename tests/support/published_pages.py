@@ -50,8 +50,11 @@ class Page(browsers.Visitor):
         return f"{self.base}#{quote(path)}{query}" if path else self.base
 
     def see(self, path: str, **values: object) -> Any:
-        """Go to a view, and wait until it is filled."""
+        """Go to a view, and wait until it is filled; a statement runs when it is sent off."""
         self.page.goto(self.address_of(path, **values))
+        self.ready()
+        if "statement" in values:
+            self.page.locator("main form button").click()
         return self.ready()
 
     def rows(self, at: int = 0) -> list[list[str]]:

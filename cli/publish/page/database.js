@@ -1,6 +1,7 @@
 // The bank behind the page: DuckDB in a worker, which reads the file by ranges, or whole where the
 // host does not answer ranges. One statement runs at a time.
 import * as duckdb from "@duckdb/duckdb-wasm";
+import { frameOf } from "./cells.js";
 
 export const MOST_WHOLE = 500e6;
 // Bytes of a bank that is downloaded whole where its host answers no ranges.
@@ -162,9 +163,12 @@ export class Database {
     });
   }
 
-  // The rows of anyone's SELECT as a frame: columns with a kind, and their values.
-  async frame(select, most = null) {
-    const described = await this.rows(`describe ${select}`);
+  // The rows of anyone's SELECT as a frame: columns with a kind, and their values. Whatever else
+  // it is, a macro of its own above all, is a Fault: it could change what all views show.
+  async frame(statement, most = null) {
+    const [, explained] = /^explain\s+(?:analyze\s+)?(.+)$/is.exec(statement) ?? [];
+    const described = await this.#described(explained ?? statement);
+    if (explained !== undefined) return frameOf(await this.rows(statement), [["explain_key", "text"], ["explain_value", "text"]]);
     const twice = described.find((each, at) => described.findIndex((other) => other.column_name === each.column_name) < at);
     if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Name one otherwise: ... as NAME.");
     const kinds = described.map((each) => kindOf(each.column_type));
@@ -174,11 +178,32 @@ export class Database {
         : kinds[at] === "nested" ? `${name} as c${at}` : `cast(${name} as varchar) as c${at}`;
     });
     const limit = most === null ? "" : ` limit ${most}`;
-    const rows = await this.rows(`select ${read.join(", ")} from (${select})${limit}`);
+    const rows = await this.rows(`select ${read.join(", ")} from (${statement}\n)${limit}`);
     return {
       columns: described.map((each, at) => ({ name: each.column_name, kind: kinds[at] })),
       values: described.map((_, at) => rows.map((row) => row[`c${at}`])),
     };
+  }
+
+  // The columns of one statement that reads. Within brackets nothing else can stand: what is read
+  // alone closes each bracket that it opens, so that no ; of it gets out of these.
+  async #described(statement) {
+    const connection = await this.open();
+    let several = false;
+    try {
+      await (await connection.prepare(statement)).close();
+    } catch (error) {
+      several = /multiple statements/.test(error.message); // so is a PIVOT, which reads
+      if (!several) throw faultOf(error);
+    }
+    try {
+      const columns = await this.rows(`describe select * from (${statement}\n)`);
+      // Of two columns with one name it has numbered the second, where a SELECT by itself has not.
+      return /^(desc|describe|show|summarize)\b/i.test(statement) ? columns : await this.rows(`describe ${statement}`);
+    } catch (error) {
+      if (!(error.cause?.message ?? "").startsWith("Parser Error")) throw error;
+      throw new Fault(several ? "Several statements were given." : "Only statements that read run here.", "Give one SELECT.");
+    }
   }
 
   #run(statement, values) {
@@ -233,5 +258,5 @@ function faultOf(error) {
   const first = String(error.message ?? error).split("\n")[0];
   const told = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
   const [fact, remedy] = told.split(" Type: ");
-  return new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`);
+  return Object.assign(new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`), { cause: error });
 }

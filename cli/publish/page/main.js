@@ -35,6 +35,7 @@ class App {
     this.status = document.getElementById("status");
     this.bar = document.getElementById("bar");
     this.shownAt = 0;
+    this.statements = new Set([views.EXAMPLE]); // that may run: a link's are somebody else's words
   }
 
   async start() {
@@ -95,6 +96,11 @@ class App {
     return this.manifest.relations;
   }
 
+  // Whether somebody has sent this statement off here.
+  wasGiven(statement) {
+    return this.statements.has(statement);
+  }
+
   // A word as a shell takes it.
   shell(text) {
     return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\"'\"'")}'`;
@@ -152,6 +158,7 @@ class App {
   #submit(event) {
     event.preventDefault();
     const values = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== ""));
+    if (values.statement) this.statements.add(views.bare(values.statement));
     const address = link(here().path, values);
     if (address === location.hash) this.show();
     else location.hash = address;

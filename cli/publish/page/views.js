@@ -89,7 +89,7 @@ export async function ask(asked, name, given = {}) {
   }
   const values = analysis.parameters.filter((each) => each.name in kept)
     .map((each) => `${quoted(each.name)} := ${typed(each, kept[each.name])}`);
-  let found = await app.database.frame(`select * from ${quoted(name)}(${values.join(", ")})`);
+  let found = await app.database.frame(`select * from ${analysis.schema ?? "main"}.${quoted(name)}(${values.join(", ")})`);
   const saved = app.manifest.saved.find((each) => each.name === kept.relation);
   if (saved?.warning) asked.note(saved.warning);
   if (saved?.is_circular) {
@@ -440,14 +440,20 @@ export async function analysis(asked) {
 }
 
 const MOST_ROWS = 10000;
-const EXAMPLE = "select upos, count(*) as n from word group by upos order by n desc";
+export const EXAMPLE = "select upos, count(*) as n from word group by upos order by n desc";
+
+export const bare = (statement) => statement.trim().replace(/;\s*$/, "");
 
 export async function statement(asked) {
   const shown = { example: EXAMPLE };
-  const text = asked.text("statement").trim().replace(/;\s*$/, "");
+  const text = bare(asked.text("statement"));
   if (!text) return shown;
   shown.statement = text;
   asked.command = commandOf(asked, `sql ${asked.app.shell(text)}`);
+  if (!asked.app.wasGiven(text)) {
+    asked.note("This statement came with the address, and has not run: read it, then click Run.");
+    return shown;
+  }
   try {
     const frame = await asked.app.database.frame(text, MOST_ROWS + 1);
     const cut = heightOf(frame) > MOST_ROWS;
