@@ -217,7 +217,7 @@ class Bank(Requests):
                 else:
                     rows = found.rows
             except duckdb.Error as error:
-                if is_damage(error):
+                if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
             return self._without_circular(rows, given)
@@ -534,7 +534,8 @@ class Bank(Requests):
 
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
-        return self.frame_of(registry.statement("contents/saved"), {})
+        with self.answering():
+            return self.frame_of(registry.statement("contents/saved"), {})
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""

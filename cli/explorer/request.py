@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import polars as pl
 
 from attnbank.cli.explorer.bank_cache import Answer, BankCache, BankHandle
+from attnbank.cli.explorer.visit import Visit
 from attnbank.queries import Bank
 from attnbank.queries.formats import Column, columns_as_text
 from attnbank.sql.errors import CallError
@@ -66,6 +67,7 @@ class RequestContext:
     parts: Mapping[str, str]
     path: str
     is_live: bool = True
+    visit: Visit = field(default_factory=Visit)
 
     @property
     def bank(self) -> Bank:

@@ -29,6 +29,7 @@ from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard, door_to
+from attnbank.cli.explorer.visit import Visit
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.formats import csv_text
 from attnbank.queries.pictures import sentence
@@ -40,6 +41,16 @@ _AT_ONCE = 12
 """Requests that are answered at once; the others wait."""
 _STATEMENTS_AT_ONCE = 2
 """Statements of people that run at once, each in a process with memory of its own."""
+
+_MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
+"""Requests, and statements, that wait for their turn; of more it is said at once."""
+_BUSY = {
+    "title": "Busy",
+    "error": {
+        "fact": "The explorer is busy, and as many requests wait already as may.",
+        "remedy": "Reload this page in a minute.",
+    },
+}
 
 _PATIENCE = 2
 """Seconds that requests have to end when the explorer is closed."""
@@ -100,8 +111,8 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     )
     site.state.cache = cache
     site.state.limits = {
-        "pages": anyio.CapacityLimiter(_AT_ONCE),
-        "statements": anyio.CapacityLimiter(_STATEMENTS_AT_ONCE),
+        "pages": (anyio.CapacityLimiter(_AT_ONCE), _MOST_WAITING),
+        "sql": (anyio.CapacityLimiter(_STATEMENTS_AT_ONCE), _MOST_STATEMENTS_WAITING),
     }
     site.state.templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
@@ -122,25 +133,47 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
     """A view as what Starlette calls: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
-        kind = "statements" if view is tables.statement else "pages"
-        return await anyio.to_thread.run_sync(
-            partial(_answer, view, template, title, request),
-            limiter=request.app.state.limits[kind],
-            abandon_on_cancel=True,
-        )
+        limiter, most = request.app.state.limits["sql" if view is tables.statement else "pages"]
+        if limiter.statistics().tasks_waiting >= most:
+            return _html(request, "base.html", _BUSY, 503)
+        visit = Visit()
+        response = Response(status_code=499)  # to nobody, who has left
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, request, visit, group.cancel_scope)
+            response = await anyio.to_thread.run_sync(
+                partial(_answer, view, template, title, request, visit),
+                limiter=limiter,
+                abandon_on_cancel=True,
+            )
+            group.cancel_scope.cancel()
+        return response
 
     return answer
 
 
-def _answer(view: View, template: str, title: str, request: Request) -> Response:
+async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> None:
+    """Wait until who asked has left, and end what only he waits for.
+
+    Work that has begun keeps its place until it has ended: places count what this machine does.
+    """
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    visit.leave()
+    if not visit.has_begun:
+        scope.cancel()
+
+
+def _answer(view: View, template: str, title: str, request: Request, visit: Visit) -> Response:
+    if not visit.begin():
+        return Response(status_code=499)
     cache: BankCache = request.app.state.cache
     given = {name: value for name, value in request.query_params.items() if value}
     wanted = given.pop("as", None)
     with collecting_warnings() as notes:
         try:
-            with cache.open() as handle:
+            with cache.open() as handle, handle.bank.answering():
                 context = RequestContext(
-                    cache, handle, given, request.path_params, request.url.path
+                    cache, handle, given, request.path_params, request.url.path, visit=visit
                 )
                 shown: dict[str, Any] = {}
                 status = 200

@@ -121,7 +121,10 @@ def _first_rows(context: RequestContext, statement: str) -> tuple[pl.DataFrame, 
     kept: list[pl.DataFrame] = []
     rows, size, is_cut = 0, 0.0, False
     cache = context.cache
-    with context.bank.stream(statement, seconds=cache.seconds, memory=cache.memory) as running:
+    with (
+        context.bank.stream(statement, seconds=cache.seconds, memory=cache.memory) as running,
+        context.visit.stopping(running.close),
+    ):
         for part in running:
             kept.append(part.head(MOST_ROWS - rows))
             rows += kept[-1].height

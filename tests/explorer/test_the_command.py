@@ -133,6 +133,50 @@ def test_what_a_browser_is_started_with_is_no_key(
         assert not door.parent.exists()
 
 
+@pytest.mark.slow
+def test_who_leaves_has_no_place_in_the_line(explored: Path) -> None:
+    """Statements without an end, two at work and four that wait, whose clients then leave."""
+    with _running(explored, "--timeout", "600") as (running, address):
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        opener.open(address).close()
+        home, _, token = address.partition("/?token=")
+        port = int(home.rpartition(":")[2])
+
+        def asks(number: int) -> socket.socket:
+            path = f"/sql?{urllib.parse.urlencode({'statement': f'{SLOW} or {number} = 0'})}"
+            made = socket.create_connection(("127.0.0.1", port))
+            held = f"Host: 127.0.0.1:{port}\r\nCookie: attnbank-{port}={token}"
+            made.sendall(f"GET {path} HTTP/1.1\r\n{held}\r\n\r\n".encode())
+            return made
+
+        own = psutil.Process(running.pid)
+        before = own.children(recursive=True)
+
+        def at_work() -> list[psutil.Process]:
+            return [each for each in own.children(recursive=True) if each not in before]
+
+        short = f"{home}/sql?statement=select+41%2B1"
+        clients = [asks(number) for number in range(1, 7)]
+        told = ""
+        while not told:  # until all six stand in the line
+            try:
+                opener.open(f"{short}&page={time.monotonic_ns()}", timeout=0.5).close()
+            except urllib.error.HTTPError as error:
+                assert error.code == 503
+                told = error.read().decode()
+            except OSError:
+                pass
+        assert "as many requests wait already as may" in told and "Reload" in told
+        assert opener.open(f"{home}/bank").status == 200
+        while len(statements := at_work()) < 2:
+            time.sleep(0.05)
+        for client in clients:
+            client.close()
+        assert b"42" in opener.open(short, timeout=300).read()  # their time is 600 s each
+        assert not psutil.wait_procs(statements, timeout=30)[1]
+        assert at_work() == []
+
+
 def _asked_in_vain(opener: urllib.request.OpenerDirector, address: str) -> None:
     """Ask for what is ended before it is answered."""
     try:

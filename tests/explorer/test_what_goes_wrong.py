@@ -17,7 +17,7 @@ from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.heads import MEASURES
 from attnbank.cli.explorer.site import make_site
 from attnbank.sql.bank.opening import open_to_write
-from attnbank.sql.errors import BankError
+from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.registry import every
 
 TOKEN, PORT = "the-token", 8417
@@ -181,6 +181,25 @@ def test_an_analysis_ends_in_time_too(explored: Path) -> None:
     ended = [each for each in answers if each.status_code in (400, 422)]  # wherever it ended
     assert ended and all(each.status_code == 200 for each in answers if each not in ended)
     assert not any("unexpected" in each.text for each in answers)
+
+
+@pytest.mark.parametrize("seconds", [0.0005, 0.003, 0.01, 0.03])
+def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
+    explored: Path, seconds: float
+) -> None:
+    """Wherever its time is over: before, within or after an analysis, or in its boxes."""
+    paths = ("/", "/compare", "/sentence?sentence=3&head=1-1", "/tables/best_head", "/map", "/bank")
+    try:
+        with _visited(explored, seconds) as client:
+            answers = [client.get(path) for path in paths]
+    except QueryError as error:  # so little that the bank is not even open
+        assert "took longer" in error.fact
+        return
+    for answer in answers:
+        assert "cannot be used" not in answer.text and "intact copy" not in answer.text
+        assert "maximum execution time" not in answer.text
+        if answer.status_code != 200:
+            assert "took longer than" in answer.text and "--timeout" in answer.text
 
 
 def test_one_question_of_many_is_asked_once(cache: BankCache) -> None:
