@@ -102,6 +102,11 @@ def publish(
         inputs, may,
     )  # fmt: skip
 
+    if serves:
+        from attnbank.cli.explorer.site import listening
+
+        listening(port).close()  # a port that is taken is said before the work
+
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
             f"The bank takes {size(of_bank)}, of which a page reads what it shows; DuckDB and"

@@ -19,6 +19,7 @@ from attnbank.sql.errors import MissingPackageError
 
 WEB = Path(__file__).resolve().parent / "web"
 LIST = "web.json"
+_ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
 _COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
              "cli/publish/in_browser.py", "queries/__init__.py",
              "queries/directions.py")  # fmt: skip
@@ -42,6 +43,11 @@ def need_bundle() -> dict[str, Any]:
     return listed
 
 
+def names() -> list[str]:
+    """The files that `write` makes, by their paths."""
+    return [*need_bundle()["files"], LIST, _ARCHIVE, _VERSION]
+
+
 def write(folder: Path, version: str) -> int:
     """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
     listed = need_bundle()
@@ -49,8 +55,8 @@ def write(folder: Path, version: str) -> int:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((WEB / name).read_bytes())
-    (folder / "pyodide" / "attnbank.zip").write_bytes(_compiler())
-    (folder / "version.txt").write_text(f"{version}\n", encoding="utf-8")
+    (folder / _ARCHIVE).write_bytes(_compiler())
+    (folder / _VERSION).write_text(f"{version}\n", encoding="utf-8")
     return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
 
 

@@ -36,13 +36,20 @@ from attnbank.sql import provenance, reading, registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
 from attnbank.sql.header import RunChoice
-from attnbank.sql.outputs.atomic import check_folder, output_file, output_folder
+from attnbank.sql.outputs.atomic import (
+    check_fits,
+    check_folder,
+    check_output,
+    output_file,
+    output_folder,
+)
 from attnbank.sql.runs import Run, chosen_run
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
 )  # fmt: skip
-_OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, "answers", "sheets")
+_FOLDERS = ("answers", "sheets")
+_OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, *_FOLDERS)
 PROGRAMS = "page"
 """The folder of the programs, which all banks of a publication share."""
 NO_JEKYLL = ".nojekyll"
@@ -51,6 +58,8 @@ FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
+_HOVER, _COLOURS = "hover.js", "colours.css"
+_STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _STATEMENTS = (
     "examples/at_work", "patterns/written", "sentences/maps", "sentences/peaks",
@@ -116,7 +125,8 @@ def publish(
     """
     need("Publishing", "explore", "jinja2", "vl_convert")
     listed = bundle.need_bundle()
-    if not _NAME.fullmatch(asked.name) or asked.name == PROGRAMS:
+    # There are disks on which Page and page are one folder.
+    if not _NAME.fullmatch(asked.name) or asked.name.casefold() in (PROGRAMS, PAGE):
         raise CallError(
             f"{asked.name} cannot be the name of a published bank.",
             "Give one of letters, digits, - and _: --name NAME.",
@@ -131,6 +141,8 @@ def publish(
         force=force or not (target / asked.name).exists(),
     )
     programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
+    check_fits([(Path(each), each in _FOLDERS) for each in _OF_A_BANK], home, _owns)
+    check_fits(_of_programs(), programs, _owns)
     notes: list[str] = []
     with output_folder(home, owns=_owns) as part:
         made = part.path / BANK
@@ -154,7 +166,7 @@ def _check_place(target: Path, name: str, *, adds: bool) -> None:
             )
         return
     known = _banks(target)
-    index = target / PAGE
+    index = check_output(target / PAGE)
     if index.exists() and _WRITTEN not in index.read_text(encoding="utf-8", errors="replace"):
         raise CallError(f"{index} was not written by attnbank publish.", "Name another folder.")
     if known:
@@ -435,10 +447,17 @@ def _templates() -> Environment:
 
 def _write_programs(folder: Path) -> None:
     bundle.write(folder, provenance.version())
-    (folder / "hover.js").write_text(pictures.script(), encoding="utf-8")
-    for name in ("style.css", "steps.js", "tools.js", "map.js", "icon.svg"):
+    (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
+    for name in _STATIC:
         (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
-    (folder / "colours.css").write_text(colours.stylesheet(), encoding="utf-8")
+    (folder / _COLOURS).write_text(colours.stylesheet(), encoding="utf-8")
+
+
+def _of_programs() -> Iterator[tuple[Path, bool]]:
+    """What `_write_programs` makes, and whether it is a folder."""
+    for name in (*bundle.names(), _HOVER, *_STATIC, _COLOURS):
+        yield from ((folder, True) for folder in Path(name).parents if folder.name)
+        yield Path(name), False
 
 
 def _banks(target: Path) -> dict[str, dict[str, Any]]:

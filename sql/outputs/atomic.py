@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -344,14 +344,22 @@ def _put_right(target: Path, last: str, owns: Owns) -> None:
 
 
 def _check_fits(part: Path, target: Path, owns: Owns) -> None:
-    """Raise CallError if something that stays has the place of a new file or folder."""
+    made = sorted(part.rglob("*"))
+    check_fits(((path.relative_to(part), path.is_dir()) for path in made), target, owns)
+
+
+def check_fits(made: Iterable[tuple[Path, bool]], target: Path, owns: Owns) -> None:
+    """Raise CallError if something that stays in a folder has the place of what is to be there.
+
+    `made` are paths relative to `target`, and whether they are folders.
+    """
     is_own = owns(target)
-    for path in sorted(part.rglob("*")):
-        old = target / path.relative_to(part)
+    for path, is_folder in made:
+        old = target / path
         if not os.path.lexists(old):
             continue
-        kind_differs = path.is_dir() != old.is_dir() or (path.is_dir() and old.is_symlink())
-        if kind_differs or not (path.is_dir() or is_own(old.relative_to(target))):
+        kind_differs = is_folder != old.is_dir() or (is_folder and old.is_symlink())
+        if kind_differs or not (is_folder or is_own(path)):
             raise CallError(f"{old} is in the way.", "Move it, or name another folder.")
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -19,7 +20,7 @@ import pytest
 from browsers import ROOT
 
 from attnbank.cli.app import run
-from attnbank.cli.publish import bundle
+from attnbank.cli.publish import bundle, publishing
 from attnbank.queries import open_bank
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / ".src")}
@@ -73,6 +74,9 @@ def test_a_text_that_may_not_be_passed_on_stays(
     ("options", "told"),
     [
         (["--name", "page"], "page cannot be the name of a published bank."),
+        (["--name", "index.html"], "index.html cannot be the name of a published bank."),
+        (["--name", "Index.HTML"], "Index.HTML cannot be the name of a published bank."),
+        (["--name", "Page"], "Page cannot be the name of a published bank."),
         (["--name", "../up"], "../up cannot be the name of a published bank."),
         (["--run", "none"], "no run none"),
         (["--keep", "maps"], "--keep cannot be maps."),
@@ -88,6 +92,52 @@ def test_what_cannot_be_is_said_before_anything_is_written(
     error = capsys.readouterr().err
     assert told in error and len(error.splitlines()) == 2
     assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("mine", "options"),
+    [
+        ("page/app.js", []),
+        ("page/pyodide/attnbank.zip", []),
+        ("page/colours.css", []),
+        ("page/pyodide", []),
+        ("odd/bank.duckdb", ["--force"]),
+        ("odd/sheets", ["--force"]),
+        ("index.html/", []),
+    ],
+)
+def test_what_is_in_the_way_is_said_before_the_work(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mine: str,
+    options: list[str],
+) -> None:  # fmt: skip
+    site = tmp_path / "site"
+    file = site / mine
+    file.parent.mkdir(parents=True)
+    if mine.endswith("/"):
+        file.mkdir()
+    else:
+        file.write_text("mine")
+    assert _publish(two_runs, site, "--add", "--name", "odd", *options) == 2
+    told = capsys.readouterr().err
+    assert f"{file} is" in told and "The bank takes" not in told and len(told.splitlines()) == 2
+    assert [each for each in site.rglob("*") if each.is_file()] == [file] * file.is_file()
+
+
+def test_what_is_looked_for_is_what_is_written(tmp_path: Path) -> None:
+    publishing._write_programs(tmp_path)
+    made = {(each.relative_to(tmp_path), each.is_dir()) for each in tmp_path.rglob("*")}
+    assert set(publishing._of_programs()) == made
+
+
+def test_a_port_that_is_taken_is_said_before_the_work(
+    two_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        site = tmp_path / "site"
+        assert _publish(two_runs, site, "--serve", "--port", str(port)) == 2
+    assert f"Cannot listen on port {port}" in capsys.readouterr().err
+    assert not site.exists()
 
 
 @pytest.mark.slow
