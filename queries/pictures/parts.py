@@ -30,6 +30,8 @@ LONGEST = 80
 """Characters of a name that a subtitle shows."""
 LONGEST_LABEL = 34
 """Characters of a name that stands at an axis or in a legend."""
+_LONGEST_TEXT = 500
+"""Characters of a text that the rows of a picture have."""
 NO_VALUE = "\u2013"
 """What stands for a null among the labels of an axis."""
 
@@ -55,7 +57,10 @@ def _json(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, bool)) or value is None:
         return value
-    return harmless(value.isoformat() if isinstance(value, (date, time)) else str(value))
+    text = value.isoformat() if isinstance(value, (date, time)) else str(value)
+    if len(text) > _LONGEST_TEXT:  # each mark has it as a label: a long name would be there often
+        text = f"{text[:_LONGEST_TEXT]}…{_digits(text)}"
+    return harmless(text)
 
 
 _FORBIDDEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
@@ -116,7 +121,12 @@ def _short(text: str) -> str:
     shown = plain(text, LONGEST_LABEL)
     if not shown.rstrip("\u2069").endswith("…") or text.endswith("…"):
         return shown
-    return f"{shown}{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
+    return f"{shown}{_digits(text)}"
+
+
+def _digits(text: str) -> str:
+    """What tells texts apart that begin alike, where they are cut."""
+    return f"{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
 
 def _text(value: Any) -> str:

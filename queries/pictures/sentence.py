@@ -246,7 +246,7 @@ def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) ->
 
 
 _NARROWEST = 520.0
-_LONGEST_NAME = 80
+_LONGEST_NAME, _LONGEST_OF_RUN = 80, 200
 _SAMPLES = (0.1, 0.25, 0.5, 1.0)
 """The weights whose lines the key shows."""
 
@@ -361,7 +361,10 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
 
 def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
-    yield f"Run {facts.run}: model {facts.model}, corpus {facts.corpus}."
+    run, model, corpus = (
+        written(each, _LONGEST_OF_RUN) for each in (facts.run, facts.model, facts.corpus)
+    )
+    yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
     drawn = f"Line width = attention {what} (left attends to right)"
     least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"

@@ -70,6 +70,15 @@ def test_an_svg_is_one_document_without_scripts(files: dict[str, bytes]) -> None
     assert fonts == {usual, *(f"{each}, {usual}" for each in own)}
 
 
+def test_names_without_end_do_not_make_a_picture_without_end() -> None:
+    """Each mark has the texts of its row as a label; two that begin alike stay two."""
+    long = "long " * 200_000
+    rows = frame_of_heads(1, 1, (long + "a", long + "b", "short"))
+    made = specification(ANALYSIS, rows, Facts((long,), (long,), (long,), {"relation": long}))
+    assert len({row["group"] for row in made["datasets"]["rows"]}) == 3
+    assert all(len(as_bytes(made, ending)) < 100_000 for ending in (".svg", ".json"))
+
+
 def test_a_png_has_the_size_that_was_asked_for(files: dict[str, bytes]) -> None:
     root = ElementTree.fromstring(files[".svg"])
     assert files[".png"].startswith(b"\x89PNG\r\n\x1a\n")
