@@ -44,7 +44,7 @@ def _with_keys(text: str) -> tuple[str, int]:
 def test_no_two_rows_are_equal_in_what_it_orders_by(analysis: Analysis, bank: Bank) -> None:
     defaults = {each.name: each.default for each in analysis.parameters}
     if "p_below" in defaults:  # the bank is of random weights
-        defaults["p_below"] = 2
+        defaults["p_below"] = "2"
     statement = analysis.with_parameters(defaults.__getitem__)
     assert sqlglot.parse_one(statement, dialect="duckdb").args.get("order") is not None
     text, number = _with_keys(statement)
