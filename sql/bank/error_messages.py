@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import signal
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,8 +15,10 @@ from pathlib import Path
 from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.errors import BankError
 
-if sys.platform != "win32":
+try:
     import resource  # early: where no memory is left, it could not be imported any more
+except ImportError:  # on Windows, and in a browser, where a page compiles requests
+    resource = None  # type: ignore[assignment]
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
 _LEAST = 65_536
@@ -116,7 +117,7 @@ def short_of_memory(error: BaseException | None = None) -> BankError | None:
 
     None where it may take any, or if `error` says something else; None stands for a crash.
     """
-    if sys.platform == "win32":  # which has no such limit
+    if resource is None:  # there is no such limit
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     text = str(error).lower()

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,32 @@ def test_what_is_looked_for_is_what_is_written(tmp_path: Path) -> None:
     publishing._write_programs(tmp_path)
     made = {(each.relative_to(tmp_path), each.is_dir()) for each in tmp_path.rglob("*")}
     assert set(publishing._of_programs()) == made
+
+
+IN_A_BROWSER = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("fcntl", "grp", "pwd", "resource", "termios"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+sys.platform = "emscripten"
+sys.path[:0] = sys.argv[1:]
+from attnbank.cli.publish.in_browser import compiled
+"""
+
+
+def test_the_compiler_needs_no_more_than_a_browser_s_python_has(tmp_path: Path) -> None:
+    """Nothing but lark, and not the modules that Pyodide has removed."""
+    publishing._write_programs(tmp_path)
+    for name in ("attnbank", "lark"):
+        with zipfile.ZipFile(tmp_path / "pyodide" / f"{name}.zip") as packed:
+            packed.extractall(tmp_path / "unpacked")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", IN_A_BROWSER, tmp_path / "unpacked"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_port_that_is_taken_is_said_before_the_work(
