@@ -110,6 +110,7 @@ def test_examples_of_the_next_relation_need_no_request(visitor: Page, host: Coun
         ("head_accuracy", {"relation": "conj"}),
         ("offset_baseline", {}),
         ("table_1", {}),
+        ("figure_5", {"min_count": 50, "most": 4}),
         ("special_tokens", {}),
         ("entropy", {}),
         ("relative_position", {}),
