@@ -24,13 +24,14 @@ HARMLESS: dict[str, set[str]] = {
         "lowercase-postag-in-empty", "mwt-nonempty", "mwt-nonempty-2", "mwt-nonempty-field",
         "mwt-nonempty-upos", "self-cycle-deps", "uppercase-deps-deprel",
     },
-    "the order and the case of features and relations": {
-        "duplicate-value", "lowercase-feature", "lowercase-value", "misordered-feature",
+    "the order and the case of features and relations, and tags in another case (told)": {
+        "duplicate-value", "lowercase-feature", "lowercase-postag", "lowercase-value",
+        "misordered-feature",
         "misordered-layered-feature", "uppercase-deprel",
     },
     "line ends, blank lines and the end of the file": {
         "extra-empty-line", "misplaced-comment-end", "missing-final-line", "non-unix-newline",
-        "pseudo-empty-line", "seemingly-empty-line",
+        "pseudo-empty-line", "seemingly-empty-line", "trailing-tab",
     },
     "a missing sent_id, one that another sentence has, or a text that is composed otherwise": {
         "missing-space-after", "no-sent_id", "parallel-id", "unicode-normalization",
