@@ -34,7 +34,8 @@ ALIKE = frozenset({
      for each in analyses()],
 )  # fmt: skip
 def test_spark_gives_the_same_frame(name: str, bank: Bank, exported: Exported) -> None:
-    mine, theirs = (each.query(name) for each in (bank, exported))
+    given = {"p_below": 2} if name == "figure_5" else {}  # the weights are random
+    mine, theirs = (each.query(name, **given) for each in (bank, exported))
     assert mine.height > 0
     assert_frame_equal(theirs, mine, rel_tol=1e-9, abs_tol=1e-12)
 
