@@ -142,7 +142,7 @@ def publish(
     )
     programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
     check_fits([(Path(each), each in _FOLDERS) for each in _OF_A_BANK], home, _owns)
-    check_fits(_of_programs(), programs, _owns)
+    check_fits(program_paths(), programs, _owns)
     notes: list[str] = []
     with output_folder(home, owns=_owns) as part:
         made = part.path / BANK
@@ -151,7 +151,7 @@ def publish(
         on_size(made.stat().st_size, sum(listed["files"].values()))
         _fill(part.path, asked.name, on_progress)
         with output_folder(programs, owns=_owns) as those:
-            _write_programs(those.path)
+            write_programs(those.path)
     write_gallery(target)
     total = sum(each.stat().st_size for each in target.rglob("*") if each.is_file())
     return Published(target / asked.name, (home / BANK).stat().st_size, total, tuple(notes))
@@ -445,7 +445,7 @@ def _templates() -> Environment:
     return found
 
 
-def _write_programs(folder: Path) -> None:
+def write_programs(folder: Path) -> None:
     bundle.write(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
     for name in _STATIC:
@@ -453,8 +453,8 @@ def _write_programs(folder: Path) -> None:
     (folder / _COLOURS).write_text(colours.stylesheet(), encoding="utf-8")
 
 
-def _of_programs() -> Iterator[tuple[Path, bool]]:
-    """What `_write_programs` makes, and whether it is a folder."""
+def program_paths() -> Iterator[tuple[Path, bool]]:
+    """What `write_programs` makes, and whether it is a folder."""
     for name in (*bundle.names(), _HOVER, *_STATIC, _COLOURS):
         yield from ((folder, True) for folder in Path(name).parents if folder.name)
         yield Path(name), False

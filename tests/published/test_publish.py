@@ -125,9 +125,9 @@ def test_what_is_in_the_way_is_said_before_the_work(
 
 
 def test_what_is_looked_for_is_what_is_written(tmp_path: Path) -> None:
-    publishing._write_programs(tmp_path)
+    publishing.write_programs(tmp_path)
     made = {(each.relative_to(tmp_path), each.is_dir()) for each in tmp_path.rglob("*")}
-    assert set(publishing._of_programs()) == made
+    assert set(publishing.program_paths()) == made
 
 
 IN_A_BROWSER = """
@@ -145,7 +145,7 @@ from attnbank.cli.publish.in_browser import compiled
 
 def test_the_compiler_needs_no_more_than_a_browser_s_python_has(tmp_path: Path) -> None:
     """Nothing but lark, and not the modules that Pyodide has removed."""
-    publishing._write_programs(tmp_path)
+    publishing.write_programs(tmp_path)
     for name in ("attnbank", "lark"):
         with zipfile.ZipFile(tmp_path / "pyodide" / f"{name}.zip") as packed:
             packed.extractall(tmp_path / "unpacked")
