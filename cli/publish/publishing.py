@@ -446,6 +446,7 @@ def _templates() -> Environment:
 
 
 def write_programs(folder: Path) -> None:
+    """Put the programs of the pages into the folder of a publication."""
     bundle.write(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
     for name in _STATIC:
