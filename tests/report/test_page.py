@@ -70,10 +70,11 @@ def test_all_sections_are_there_in_the_order_of_the_paper(
     answered = [key for key, each in asked.items() if isinstance(each, Answer)]
     assert [each for each in found.ids if each in asked] == answered
     assert {"table-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4"} <= {*answered}
-    assert {"figure-5", "figure-6", "ablation", "functions", "held-out-relations"} <= {*answered}
+    assert {"figure-6", "ablation", "functions", "held-out-relations"} <= {*answered}
     absent = [f"missing-{key}" for key, each in asked.items() if isinstance(each, Missing)]
     assert [each for each in found.ids if each.startswith("missing-")] == absent
-    assert absent == ["missing-control"]
+    # Of random weights no head is better than chance.
+    assert {*absent} == {"missing-control", "missing-figure-5"}
 
 
 def test_every_number_is_one_of_the_rows(found: Reader, asked: dict[str, Answer | Missing]) -> None:
