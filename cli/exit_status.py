@@ -16,7 +16,7 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, remembered
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank.error_messages import damaged, short_of_memory, told_in
+from attnbank.sql.bank.error_messages import cause_of, damaged
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
 from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 
@@ -136,8 +136,8 @@ def explain(error: BaseException, bank: Path | None = None) -> tuple[str, str, i
     """
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
-    if (told := told_in(error) or short_of_memory(error)) is not None:
-        return told.fact, told.remedy, told.status
+    if (cause := cause_of(error)) is not None:
+        return cause.fact, cause.remedy, cause.status
     if isinstance(error, click.UsageError):
         fact, where = error.format_message(), error.ctx
         if isinstance(error, click.MissingParameter) and error.param is not None:

@@ -321,7 +321,7 @@ class Departures:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether it is no fault, which --strict would reject, but left out."""
+        """Whether the bank leaves something out of a sound source: --strict accepts it."""
         return self.id in LEFT_OUT
 
 

@@ -30,7 +30,7 @@ from attnbank.queries.results import (
     query_error,
     wide_columns,
 )
-from attnbank.sql.bank.error_messages import damaged, is_damage, short_of_memory, told_in
+from attnbank.sql.bank.error_messages import cause_of, damaged, is_damage
 from attnbank.sql.bank.formats import check_carried
 from attnbank.sql.bank.opening import install_temporarily, open_to_ask
 from attnbank.sql.errors import BankError, QueryError
@@ -216,8 +216,8 @@ class Sandbox(Cursors):
         try:
             yield
         except (MemoryError, duckdb.Error, RuntimeError, ValueError, TypeError, OSError) as error:
-            if (told := told_in(error) or short_of_memory(error)) is not None:
-                raise told from error
+            if (cause := cause_of(error)) is not None:
+                raise cause from error
             text = str(error)  # from within a result, an Arrow reader passes on nothing else
             if is_interrupt(error):
                 raise KeyboardInterrupt from error

@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 
 from attnbank.sql.bank import result_cache
-from attnbank.sql.bank.error_messages import short_of_memory, told_in
+from attnbank.sql.bank.error_messages import cause_of
 from attnbank.sql.errors import AttnbankError, QueryError, first_line
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
@@ -119,8 +119,8 @@ def query_error(error: BaseException, lead: str = "") -> AttnbankError:
     It is a BankError if the host of a bank gave none, or the system no memory. An analysis raises
     error('... Type: ...') in SQL to say what must be done before it can answer.
     """
-    if (told := told_in(error) or short_of_memory(error)) is not None:
-        return told
+    if (cause := cause_of(error)) is not None:
+        return cause
     fact, found, remedy = first_line(error).partition(" Type: ")
     if found:
         return QueryError(fact, f"Type: {remedy}")

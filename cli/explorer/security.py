@@ -39,30 +39,30 @@ _METHODS = ("GET", "HEAD")
 
 
 _SNAPS = Path("/snap/bin")
-_DOOR = """\
+_FORWARD = """\
 <!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>To the explorer</title>
+<html lang="en"><head><meta charset="utf-8"><title>Open the explorer</title>
 <meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0; url={address}"></head>
-<body><p><a href="{address}">To the explorer</a></p></body></html>
+<body><p><a href="{address}">Open the explorer</a></p></body></html>
 """
 
 
 @contextmanager
-def door_to(address: str) -> Iterator[Path]:
-    """A file that leads to an address, for this user alone, and only within.
+def launch_file(address: str) -> Iterator[Path]:
+    """Context manager that yields a file that forwards to an address, readable by this user alone.
 
-    Everyone on this machine can read what a browser is started with (`ps`), so that is a file and
-    not the token: a token that is good for one request would be a race with whoever watches.
+    Every user of the machine can read a command line (`ps`), so the browser is started with this
+    file and not with the token. A token for one request would be a race with whoever watches.
     """
     # Browsers that are snaps have a /tmp of their own, and read only what is not hidden at home.
     place = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
     with TemporaryDirectory(prefix="attnbank-explore-", dir=place) as folder:  # its mode is 0700
-        door = Path(folder) / "explorer.html"
-        number = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file_path = Path(folder) / "explorer.html"
+        number = os.open(file_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(_DOOR.format(address=escape(address)))
-        yield door
+            file.write(_FORWARD.format(address=escape(address)))
+        yield file_path
 
 
 class Guard:
@@ -122,7 +122,7 @@ class Guard:
             # redirected to; the page of this address sends it there with it.
             comes_from_file = headers.get("sec-fetch-site") == "cross-site"
             answer: Response = (
-                HTMLResponse(_DOOR.format(address=escape(path)))
+                HTMLResponse(_FORWARD.format(address=escape(path)))
                 if comes_from_file
                 else RedirectResponse(path, 303)
             )

@@ -28,7 +28,7 @@ from attnbank.cli.exit_status import explain
 from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
-from attnbank.cli.explorer.security import HOST, Guard, door_to
+from attnbank.cli.explorer.security import HOST, Guard, launch_file
 from attnbank.cli.explorer.visit import Visit
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.formats import csv_text
@@ -43,11 +43,11 @@ _STATEMENTS_AT_ONCE = 2
 """Statements of people that run at once, each in a process with memory of its own."""
 
 _MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
-"""Requests, and statements, that wait for their turn; of more it is said at once."""
+"""The most requests, and statements, that wait for their turn; more are answered with 503."""
 _BUSY = {
     "title": "Busy",
     "error": {
-        "fact": "The explorer is busy, and as many requests wait already as may.",
+        "fact": "The explorer is busy: too many requests are waiting.",
         "remedy": "Reload this page in a minute.",
     },
 }
@@ -152,7 +152,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
 
 
 async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> None:
-    """Wait until who asked has left, and end what only he waits for.
+    """Wait until the client disconnects, and end the work that only it waits for.
 
     Work that has begun keeps its place until it has ended: places count what this machine does.
     """
@@ -300,9 +300,9 @@ def serve(
                 safe_echo("Press Ctrl-C to stop.")
                 with ExitStack() as stack:
                     if opens_browser:
-                        door = stack.enter_context(door_to(address))
+                        file = stack.enter_context(launch_file(address))
                         with suppress(webbrowser.Error):
-                            webbrowser.open(door.as_uri())
+                            webbrowser.open(file.as_uri())
                     uvicorn.Server(config).run(sockets=[listener])
             safe_echo("The explorer is closed.")
     finally:

@@ -1,4 +1,4 @@
-"""Whether who has asked still waits for the answer."""
+"""A request to the explorer, and whether the client is still there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Visit:
-    """One request of somebody, who may leave before it is answered."""
+    """A request whose client may disconnect before it is answered."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -17,13 +17,13 @@ class Visit:
         self._lock = threading.Lock()
 
     def begin(self) -> bool:
-        """Begin the work, unless who asked has left."""
+        """Return whether to do the work: not for a client that has disconnected."""
         with self._lock:
             self.has_begun = not self.has_left
             return self.has_begun
 
     def leave(self) -> None:
-        """Stop what is done for this visit alone."""
+        """Call `stop`, if work for this client alone is being done."""
         with self._lock:
             self.has_left = True
             stop = self._stop
@@ -32,7 +32,7 @@ class Visit:
 
     @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Within, `stop` is called when who asked leaves, or has left; from another thread."""
+        """Context manager in which another thread calls `stop` when the client disconnects."""
         with self._lock:
             self._stop, has_left = stop, self.has_left
         if has_left:

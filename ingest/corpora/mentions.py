@@ -102,16 +102,16 @@ class Phrases:
 
     def within(self, first: int, last: int) -> list[tuple[int, int]]:
         """The largest phrases that are a part of the words from the first to the last."""
-        found = []
+        extents = []
         at = first
         while at <= last:
             lasts = self._lasts.get(at, [])
             number = bisect_right(lasts, last if at > first else last - 1)
             if number:
-                found.append((at, lasts[number - 1]))
+                extents.append((at, lasts[number - 1]))
                 at = lasts[number - 1]
             at += 1
-        return found
+        return extents
 
 
 def check_covered(sizes: Sequence[int], line: int) -> None:

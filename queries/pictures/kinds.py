@@ -102,8 +102,8 @@ _HIGHEST = 3
 
 def _pale(scene: Scene, column: str) -> list[str]:
     """What is said of a column whose cells all have the colour of 0, or nearly so."""
-    found = [row for row in scene.here if row[column] is not None]
-    amounts = [row[column] for row in found]
+    rows = [row for row in scene.here if row[column] is not None]
+    amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
     ends, called = scene.ends((column,)), scene.caption((column,), 72)
@@ -111,7 +111,7 @@ def _pale(scene: Scene, column: str) -> list[str]:
         return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_NOTHING:g}"]
     if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE * (ends[-1] - ends[0]):
         return []
-    highest = sorted(found, key=lambda row: -row[column])[:_HIGHEST]
+    highest = sorted(rows, key=lambda row: -row[column])[:_HIGHEST]
     named = ", ".join(
         f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
         for row in highest

@@ -69,8 +69,8 @@ class Panel:
     def largest(self, measure: str) -> float:
         """Return what is drawn as strongest: 1, or the largest there is where norms are drawn.
 
-        What a special token, or a first word that is set apart, keeps of itself is no measure: it
-        can be a hundred times as long as all else.
+        Leave out what a special token, or a first word that is set apart, keeps of itself: it can
+        be a hundred times as long as all other lines.
         """
         special = self.words.filter("is_special")["position"]
         start, end = pl.col("from_position"), pl.col("to_position")

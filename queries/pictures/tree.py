@@ -144,26 +144,26 @@ def _rows(tree: Tree, room: float, note: float) -> list[_Row]:
 
 def _levels(arcs: Sequence[_Arc]) -> dict[_Arc, int]:
     """How high each arc is: above all that it spans, or crosses; the lowest is 1."""
-    found: dict[_Arc, int] = {}
+    levels: dict[_Arc, int] = {}
     for arc in sorted(arcs, key=lambda arc: (arc.length, arc.ends)):
         first, last = arc.ends
         below = (
-            level for other, level in found.items() if other.ends[0] < last > first < other.ends[1]
+            level for other, level in levels.items() if other.ends[0] < last > first < other.ends[1]
         )
-        found[arc] = 1 + max(below, default=0)
-    return found
+        levels[arc] = 1 + max(below, default=0)
+    return levels
 
 
 def _places(row: _Row, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
     """Where the arcs end at each word: those to the left stand left, and long ones inside."""
-    found = {}
+    ends = {}
     for at, middle in row.middles.items():
         here = [arc for arc in arcs if at in arc.ends]
         lefts = sorted((arc for arc in here if arc.ends[1] == at), key=lambda arc: arc.length)
         rights = sorted((arc for arc in here if arc.ends[0] == at), key=lambda arc: -arc.length)
         for place, arc in enumerate([*lefts, *rights]):
-            found[arc, at] = middle + (place - (len(here) - 1) / 2) * _APART
-    return found
+            ends[arc, at] = middle + (place - (len(here) - 1) / 2) * _APART
+    return ends
 
 
 def _pieces(tree: Tree, row: _Row) -> dict[_Arc, tuple[float, float]]:

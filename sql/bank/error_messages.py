@@ -161,6 +161,11 @@ def told_in(error: BaseException) -> BankError | None:
     return BankError(fact, remedy)
 
 
+def cause_of(error: BaseException) -> BankError | None:
+    """The error that a library's stands for: of a bank behind an address, or a lack of memory."""
+    return told_in(error) or short_of_memory(error)
+
+
 @contextmanager
 def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[None]:
     """Within, errors of DuckDB become those of `explain`; run no statement of a user's within."""
@@ -171,8 +176,8 @@ def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[No
     except duckdb.Error as error:
         raise explain(error, path, kept, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
-        if (told := told_in(error) or short_of_memory(error)) is not None:
-            raise told from error
+        if (cause := cause_of(error)) is not None:
+            raise cause from error
         if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
             raise
         raise damaged(path, error) from error
@@ -182,8 +187,8 @@ def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN
     """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
     import duckdb
 
-    if (told := told_in(error) or short_of_memory(error)) is not None:
-        return told
+    if (cause := cause_of(error)) is not None:
+        return cause
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     holder = _HOLDER.search(text)
     if holder is not None:
@@ -244,8 +249,8 @@ def broken_off(path: Path, status: int) -> BankError:
             "If nobody did that, the system has no memory left: close other programs, and try"
             " again.",
         )
-    if (told := short_of_memory()) is not None:
-        return told
+    if (lack := short_of_memory()) is not None:
+        return lack
     return BankError(
         f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",
         _WHOLE_COPY,

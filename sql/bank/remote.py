@@ -169,28 +169,28 @@ def version_of(answer: http.client.HTTPResponse) -> str:
 
 def body(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
     """So many bytes of an answer. Raises BankError if there are fewer, or if they take too long."""
-    found = body_until(answer, shown, count)
-    if len(found) != count:
-        raise _Refused(f"{shown} broke off after {len(found):,} of {count:,} bytes.", _AGAIN)
-    return found
+    body = body_until(answer, shown, count)
+    if len(body) != count:
+        raise _Refused(f"{shown} broke off after {len(body):,} of {count:,} bytes.", _AGAIN)
+    return body
 
 
 def body_until(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
     """As `body`, or all that there is. A host may give a byte at a time, and never be silent."""
-    found, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
-    while len(found) < count:
+    body, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
+    while len(body) < count:
         if time.monotonic() > ends:
-            raise _Refused(f"{shown} is too slow: {len(found):,} bytes came in time.", _AGAIN)
+            raise _Refused(f"{shown} is too slow: {len(body):,} bytes came in time.", _AGAIN)
         try:
-            part = answer.read1(count - len(found))
+            part = answer.read1(count - len(body))
         except (OSError, http.client.HTTPException, ValueError) as error:
-            if found:
+            if body:
                 break
             raise _Refused(f"{shown} broke off: {error}.", _AGAIN) from None
         if not part:
             break
-        found += part
-    return bytes(found)
+        body += part
+    return bytes(body)
 
 
 def url_of(address: str) -> str:

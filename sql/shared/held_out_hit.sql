@@ -14,37 +14,37 @@
 -- column findable
 with
 
-hit as (
+in_both as (
     select
-        each.*,
+        counted.*,
         count(*) over (
-            partition by each.run, each.relation, each.layer, each.head, each.direction
+            partition by counted.run, counted.relation, counted.layer, counted.head, counted.direction
         ) as parts,
-        sum(each.n) over (
-            partition by each.run, each.relation, each.layer, each.head, each.direction
+        sum(counted.n) over (
+            partition by counted.run, counted.relation, counted.layer, counted.head, counted.direction
         ) as n_of_both,
-        max(each.n) over (partition by each.run, each.relation, each.is_chosen_on) as n_of_part
+        max(counted.n) over (partition by counted.run, counted.relation, counted.is_chosen_on) as n_of_part
     from pair_hit(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,
         by_documents := true
-    ) as each
+    ) as counted
 )
 
 select
-    hit.run,
-    hit.relation,
-    hit.is_chosen_on,
-    hit.layer,
-    hit.head,
-    hit.direction,
-    hit.side,
-    hit.correct,
-    hit.n,
-    hit.accuracy,
-    hit.overall,
-    hit.effective,
-    hit.findable
-from hit
-where hit.parts = 2
-    and hit.n_of_both >= $min_count
-    and hit.n_of_part >= $min_count
+    in_both.run,
+    in_both.relation,
+    in_both.is_chosen_on,
+    in_both.layer,
+    in_both.head,
+    in_both.direction,
+    in_both.side,
+    in_both.correct,
+    in_both.n,
+    in_both.accuracy,
+    in_both.overall,
+    in_both.effective,
+    in_both.findable
+from in_both
+where in_both.parts = 2
+    and in_both.n_of_both >= $min_count
+    and in_both.n_of_part >= $min_count

@@ -189,7 +189,7 @@ UNREAD = {
         "id;text\n1;Rain fell.\n2;It stopped.\n",
     ],
 }
-"""What is no text, by the beginning of what it is said to be."""
+"""Beginnings of files that are not text, by the format that the message names."""
 
 
 @pytest.mark.parametrize(

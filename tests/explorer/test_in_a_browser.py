@@ -14,7 +14,7 @@ import browsers
 import firefox
 import pytest
 
-from attnbank.cli.explorer.security import door_to
+from attnbank.cli.explorer.security import launch_file
 from attnbank.queries import open_bank
 
 REQUEST = "pattern { V -[obj]-> O }"
@@ -61,7 +61,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
 def test_the_file_that_a_browser_opens_leads_to_the_explorer(address: str, browser: Any) -> None:
     """Chromium and Firefox bring the strict cookie where a file sends them; it stays unread."""
     home = address.partition("?")[0]
-    with door_to(address) as door:
+    with launch_file(address) as door:
         context = browser.new_context()
         page = context.new_page()
         page.goto(door.as_uri())

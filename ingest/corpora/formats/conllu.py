@@ -365,7 +365,7 @@ class _Columns:
 
     def plain(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
         """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
-        found = []
+        standard = []
         for at, row in enumerate(rows, start=line):
             cells = row.split("\t")
             if len(cells) == self.count + 1 and not cells[-1]:  # a tab at the end of the line
@@ -381,8 +381,8 @@ class _Columns:
             ]
             if more:
                 known[-1] = "|".join(([] if known[-1] == "_" else [known[-1]]) + more)
-            found.append("\t".join(known))
-        return found
+            standard.append("\t".join(known))
+        return standard
 
 
 @dataclass(slots=True)
@@ -563,11 +563,11 @@ def _feats_fact(feats: str) -> str | None:
 
 def _other_upos(upos: str, form: str, read: _Rows, line: int) -> str:
     """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
-    found = _VERSION_1.get(upos, upos.upper())
-    if found not in _UPOS:
+    known = _VERSION_1.get(upos, upos.upper())
+    if known not in _UPOS:
         raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", line)
-    read.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {found}", line))
-    return found
+    read.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {known}", line))
+    return known
 
 
 def _head(head: str, line: int) -> int:
