@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 from attnbank.queries.directions import is_right_to_left
@@ -35,13 +36,13 @@ class Tree:
     relations: tuple[str | None, ...]
     wrong: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def runs_left(self) -> bool:
         """Whether its text runs from right to left, so that its first word stands at the right."""
         letters = [each for each in self.words if any(map(str.isalpha, each))]
         return 2 * sum(map(is_right_to_left, letters)) > len(letters)
 
-    @property
+    @cached_property
     def arcs(self) -> list[_Arc]:
         """An arc for each word that has its head here, in the order of the words."""
         return [
@@ -142,26 +143,34 @@ def _rows(tree: Tree, room: float, note: float) -> list[_Row]:
     return [*rows, _Row(first, len(tree.words) - 1, middles, taken)]
 
 
-def _levels(arcs: Sequence[_Arc]) -> dict[_Arc, int]:
+def _levels(row: _Row, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
     """How high each arc is: above all that it spans, or crosses; the lowest is 1."""
     levels: dict[_Arc, int] = {}
+    # The highest arc yet over each gap between two words, from the one before the row to the one
+    # after it: arcs that meet elsewhere meet there, too.
+    heights = [0] * (row.last - row.first + 2)
     for arc in sorted(arcs, key=lambda arc: (arc.length, arc.ends)):
         first, last = arc.ends
-        below = (
-            level for other, level in levels.items() if other.ends[0] < last > first < other.ends[1]
-        )
-        levels[arc] = 1 + max(below, default=0)
+        gaps = slice(max(first - row.first + 1, 0), min(last - row.first + 1, len(heights)))
+        levels[arc] = 1 + max(heights[gaps])
+        heights[gaps] = [levels[arc]] * len(heights[gaps])
     return levels
 
 
 def _places(row: _Row, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
     """Where the arcs end at each word: those to the left stand left, and long ones inside."""
+    lefts: dict[int, list[_Arc]] = {at: [] for at in row.middles}
+    rights: dict[int, list[_Arc]] = {at: [] for at in row.middles}
+    for arc in sorted(arcs, key=lambda arc: arc.length):
+        first, last = arc.ends
+        if last in lefts:
+            lefts[last].append(arc)
+        if first in rights:
+            rights[first].append(arc)
     ends = {}
     for at, middle in row.middles.items():
-        here = [arc for arc in arcs if at in arc.ends]
-        lefts = sorted((arc for arc in here if arc.ends[1] == at), key=lambda arc: arc.length)
-        rights = sorted((arc for arc in here if arc.ends[0] == at), key=lambda arc: -arc.length)
-        for place, arc in enumerate([*lefts, *rights]):
+        here = [*lefts[at], *sorted(rights[at], key=lambda arc: -arc.length)]
+        for place, arc in enumerate(here):
             ends[arc, at] = middle + (place - (len(here) - 1) / 2) * _APART
     return ends
 
@@ -188,7 +197,7 @@ def _drawn(
     What has no room for its label is left without, if the arc is `readable` in another row.
     """
     pieces = _pieces(tree, row)
-    levels = _levels([*pieces])
+    levels = _levels(row, [*pieces])
     step = note * 1.35
     bottom = (max(levels.values(), default=0) + 0.9) * step
 

@@ -182,7 +182,7 @@ def test_a_picture_of_norms_is_scaled_by_the_largest(
         assert isinstance(largest, float) and largest != 1
         assert 'stroke-opacity="1.000"' in shown.svg
         assert "The measure is norms, not attention weights." in shown.svg
-        assert "the larger the norm" in shown.svg and "0.01 of the largest" in shown.svg
+        assert "Line width = attention norm" in shown.svg and "0.01 of the largest" in shown.svg
 
 
 def test_measures_of_layers_have_one_map_in_each() -> None:
