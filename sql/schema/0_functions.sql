@@ -247,24 +247,88 @@ create or replace macro clustered_n(correct, n) as effective_n(
 );
 comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much as sum(n).';
 
-create or replace macro clustered_margin(total, n) as case
+create or replace macro clustered_variance(total, n) as case
     when clusters_with(n) > 1
-        then student_quantile(clusters_with(n) - 1) * sqrt(
-            ratio(clusters_with(n), clusters_with(n) - 1)
+        then ratio(clusters_with(n), clusters_with(n) - 1)
             * greatest(
                 cast(0 as double),
-                sum(total * total)
-                - 2 * (sum(total) / sum(n)) * sum(total * n)
-                + power(sum(total) / sum(n), 2) * sum(n * n)
+                cast(sum(total * total) as double)
+                - 2 * ratio(sum(total), sum(n)) * cast(sum(total * n) as double)
+                + power(ratio(sum(total), sum(n)), 2) * cast(sum(n * n) as double)
             )
-        ) / sum(n)
+            / power(cast(sum(n) as double), 2)
 end;
+comment on macro clustered_variance is 'An aggregate over rows that are one cluster (document) each: the variance of the mean sum(total) / sum(n), as the clusters with an n above 0 differ. Null for a single one.';
+
+create or replace macro clustered_margin(total, n) as
+    student_quantile(clusters_with(n) - 1) * sqrt(clustered_variance(total, n));
 comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among the clusters with an n above 0. Null for a single one.';
+
+-- Bonett and Price 2012: a pair is added to either side, so that a difference of 0 has an interval, too.
+create or replace macro paired_end(only_a, only_b, n, z) as ratio(only_a - only_b, n + 2)
++ z * sqrt(
+    greatest(
+        cast(0 as double), ratio(only_a + only_b + 2, n + 2) - power(ratio(only_a - only_b, n + 2), 2)
+    )
+    / (n + 2)
+);
+comment on macro paired_end is 'An end of the 95 % interval of the difference (only_a - only_b) / n of two shares of the same n cases, which may lie outside of [-1, 1]: the lower for z = -1.96, the upper for 1.96. only_a and only_b are the cases that one of the two has alone.';
+
+create or replace macro paired_low(only_a, only_b, n, effective) as case
+    when effective > 0
+        then greatest(
+            cast(-1 as double),
+            paired_end(
+                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective,
+                cast(-1.9599639845401 as double)
+            )
+        )
+end;
+comment on macro paired_low is 'Lower end of the 95 % interval of the difference (only_a - only_b) / n, where n cases tell as much as effective independent ones (clustered_pairs). Null for null.';
+
+create or replace macro paired_high(only_a, only_b, n, effective) as case
+    when effective > 0
+        then least(
+            cast(1 as double),
+            paired_end(
+                ratio(only_a, n) * effective, ratio(only_b, n) * effective, effective,
+                cast(1.9599639845401 as double)
+            )
+        )
+end;
+comment on macro paired_high is 'Upper end of the 95 % interval of the difference (only_a - only_b) / n; see paired_low.';
+
+create or replace macro clustered_pairs(only_a, only_b, n) as effective_n(
+    sum(n),
+    clusters_with(n),
+    coalesce(
+        clustered_variance(only_a - only_b, n)
+        / nullif(
+            (ratio(sum(only_a) + sum(only_b), sum(n)) - power(ratio(sum(only_a) - sum(only_b), sum(n)), 2)) / sum(n), 0
+        ),
+        cast(1 as double)
+    )
+);
+comment on macro clustered_pairs is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much of the difference (sum(only_a) - sum(only_b)) / sum(n) as sum(n). Null for a single cluster.';
 
 create or replace macro within_share(number) as case
     when number is not null then least(cast(1 as double), greatest(cast(0 as double), number))
 end;
 comment on macro within_share is 'The number, but at least 0 and at most 1; null for null.';
+
+create or replace macro cohens_h(share_a, share_b) as
+    2 * asin(sqrt(within_share(share_a))) - 2 * asin(sqrt(within_share(share_b)));
+comment on macro cohens_h is 'Cohen''s h, the size of a difference between two shares: 0.2 is called small, 0.5 medium, 0.8 large.';
+
+-- 2.4865 is the sum of the 0.95 and the 0.80 quantile of the normal distribution.
+create or replace macro clusters_to_detect(difference, variance, clusters) as case
+    when variance is not null
+        then greatest(
+            cast(5 as bigint),
+            cast(ceil(clusters * variance * power(cast(2.4864748605244 as double) / difference, 2)) as bigint)
+        )
+end;
+comment on macro clusters_to_detect is 'In how many clusters (documents) like these a difference would be found significant (one-sided, 0.05) in four of five samples, where the variance of the mean over so many clusters is known (clustered_variance): 5 at least, since the sign flips of fewer cannot be.';
 
 create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
 comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';
