@@ -67,11 +67,15 @@
 -- column position smallint: position of its head word
 -- column baseline varchar: nearest, head_match or rule_based
 -- column language varchar: language of the corpus; null where it is not known
--- column p_value double: how likely a difference of this size is by chance, if dependents are independent
--- column p_corrected double: p_value times the number of tests, at most 1
--- column p_documents double: how likely it is by chance, if clusters (see clustered_by) are independent and dependents
---   of one need not be
--- column p_documents_corrected double: p_documents times the number of tests, at most 1
+-- column p_value double: how likely it is by chance, if clusters (see clustered_by) are independent and dependents of one
+--   need not be; null with so few clusters that it could not be below 0.05
+-- column p_corrected double: p_value, corrected for everything that was tried
+-- column p_documents double: the same as p_value, by an older name
+-- column p_documents_corrected double: the same as p_corrected, by an older name
+-- column gain_low double: lower end of the 95 % interval of gain, a paired difference by clusters
+-- column gain_high double: upper end of that interval
+-- column cohens_h double: Cohen's h of the gain, its size beside the accuracies: 0.2 is small, 0.5 medium, 0.8 large
+-- column clusters_needed bigint: in how many clusters like these a gain of 0.05 would be significant in four of five samples
 -- column nearest double: share that the nearest earlier mention finds, in [0, 1]
 -- column name varchar: name of the run
 -- param ablation varchar = null: only this ablation (attnbank ablate NAME); null for all of the run

@@ -1,22 +1,28 @@
 -- title: Every head on the pairs of one relation, against the best fixed offset
--- paper: beside Clark et al. 2019, section 4.2; the tests are McNemar's and of sign flips, both exact and one-sided
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips (Winkler et al. 2014), corrected by the largest
+--   statistic (max-T, Westfall and Young 1993)
 -- grain: one row per (layer, head, direction), the best first
 -- formula: accuracy as in head_accuracy, offset and offset_accuracy as in best_head
 -- formula: low, high as in best_head
--- formula: p_value = Σ_{k=0}^{only_offset} C(m, k) / 2ᵐ, where m = only_head + only_offset
--- formula: p_documents = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head −
---   only_offset in cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
--- formula: p_corrected = min(1, p_value · number of rows), for all the heads and directions that were tried
---   (Bonferroni); p_documents_corrected likewise
+-- formula: gain_low, gain_high: 95 % of the paired difference (Bonett and Price 2012), where only_head, only_offset and n are
+--   as many as tell as much if dependents were independent, by clusters
+-- formula: cohens_h = 2 arcsin √accuracy − 2 arcsin √offset_accuracy
+-- formula: p_value = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head − only_offset in
+--   cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
+-- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and h is
+--   every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
+-- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least 5
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=gain panel=direction
 -- empty: no dependent has the relation
 -- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong guess.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
--- note: p_value takes the pairs for independent, which those of a document seldom are: where the two differ, believe
---   p_documents. It is at least 1/2ᴰ, so that with few clusters and many heads p_documents_corrected shows nothing.
---   Clusters beyond the hundredth are counted with those before (see gold_dependency, cluster).
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: whatever is observed, p is
+--   at least 1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the
+--   hundredth are counted with those before (see gold_dependency, cluster).
+-- note: McNemar's test would take dependents for independent of each other, which those of a document are not, and finds
+--   too much: mcnemar_better(only_head, only_offset) has its p.
 -- note: of a causal model each direction, and its offset, are judged on the dependents that the direction can find (see
 --   gold_dependency).
 -- note: offset is a word of SQL: write "offset", or qualify it.
@@ -25,10 +31,10 @@
 -- param offsets, run, subtypes, possessive
 -- column layer, head, direction, n, clusters, clustered_by, correct, accuracy, low, high
 -- column design_effect double: variance of accuracy, divided by what it were if the dependents were independent
--- column ceiling, offset, offset_accuracy, gain
+-- column ceiling, offset, offset_accuracy, gain, gain_low, gain_high, cohens_h
 -- column only_head bigint: dependents whose head the head finds and the offset does not
 -- column only_offset bigint: dependents whose head the offset finds and the head does not
--- column p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
+-- column clusters_needed, p_value, p_corrected, p_documents, p_documents_corrected, findable, overall, run
 with
 
 baseline as (
@@ -125,50 +131,97 @@ scored as (
         cast(sum(per_cluster.only_offset) as bigint) as only_offset,
         list_sort(list(per_cluster.only_head - per_cluster.only_offset)) as differences,
         clustered_effect(per_cluster.correct, per_cluster.n) as design_effect,
-        clustered_n(per_cluster.correct, per_cluster.n) as effective
+        clustered_n(per_cluster.correct, per_cluster.n) as effective,
+        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective_pairs,
+        clustered_variance(per_cluster.only_head - per_cluster.only_offset, per_cluster.n) as variance
     from per_cluster
     group by per_cluster.layer, per_cluster.head, per_cluster.direction
 ),
 
-tested as (
+numbered as (
     select
         scored.*,
-        ratio(scored.correct, scored.n) as accuracy,
-        case when not is_circular($relation) then mcnemar_better(scored.only_head, scored.only_offset) end as p_value,
-        case when not is_circular($relation) then sign_flips(scored.differences) end as p_documents,
-        count(*) over () as tried
+        row_number() over (order by scored.correct desc, scored.layer, scored.head, scored.direction) as number
     from scored
+),
+
+flip as (
+    select test.number, test.p_corrected
+    from flip_test(
+        differences := (
+            select list([numbered.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
+            from per_cluster
+            inner join numbered
+                on numbered.layer = per_cluster.layer
+                and numbered.head = per_cluster.head
+                and numbered.direction = per_cluster.direction
+        )
+    ) as test
+),
+
+tested as (
+    select
+        numbered.*,
+        ratio(numbered.correct, numbered.n) as accuracy,
+        case
+            when numbered.clusters >= 5 and not is_circular($relation) then sign_flips(numbered.differences)
+        end as p_value
+    from numbered
+),
+
+corrected as (
+    select
+        tested.*,
+        case
+            when tested.p_value is not null
+                then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+        end as p_corrected
+    from tested
+    left join flip on flip.number = tested.number
 )
 
 select
-    tested.layer,
-    tested.head,
-    tested.direction,
-    tested.n,
-    tested.clusters,
+    corrected.layer,
+    corrected.head,
+    corrected.direction,
+    corrected.n,
+    corrected.clusters,
     (
         select max(placed.clustered_by)
         from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
     ) as clustered_by,
-    tested.correct,
-    tested.accuracy,
-    wilson_low(tested.accuracy * tested.effective, tested.effective) as low,
-    wilson_high(tested.accuracy * tested.effective, tested.effective) as high,
-    tested.design_effect,
-    ratio(most_correct.n, tested.n) as ceiling,
+    corrected.correct,
+    corrected.accuracy,
+    wilson_low(corrected.accuracy * corrected.effective, corrected.effective) as low,
+    wilson_high(corrected.accuracy * corrected.effective, corrected.effective) as high,
+    corrected.design_effect,
+    ratio(most_correct.n, corrected.n) as ceiling,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
-    share_above(tested.correct, tested.n, baseline.correct, baseline.n) as gain,
-    tested.only_head,
-    tested.only_offset,
-    tested.p_value,
-    bonferroni(tested.p_value, tested.tried) as p_corrected,
-    tested.p_documents,
-    bonferroni(tested.p_documents, tested.tried) as p_documents_corrected,
-    ratio(tested.n, (select count(*) from gold)) as findable,
-    ratio(tested.correct, (select count(*) from gold)) as overall,
+    share_above(corrected.correct, corrected.n, baseline.correct, baseline.n) as gain,
+    case
+        when baseline.n > 0
+            then paired_low(corrected.only_head, corrected.only_offset, corrected.n, corrected.effective_pairs)
+    end as gain_low,
+    case
+        when baseline.n > 0
+            then paired_high(corrected.only_head, corrected.only_offset, corrected.n, corrected.effective_pairs)
+    end as gain_high,
+    cohens_h(corrected.accuracy, baseline.accuracy) as cohens_h,
+    corrected.only_head,
+    corrected.only_offset,
+    case
+        when baseline.n > 0
+            then clusters_to_detect(cast(0.05 as double), corrected.variance, corrected.clusters)
+    end as clusters_needed,
+    corrected.p_value,
+    corrected.p_corrected,
+    corrected.p_value as p_documents,
+    corrected.p_corrected as p_documents_corrected,
+    ratio(corrected.n, (select count(*) from gold)) as findable,
+    ratio(corrected.correct, (select count(*) from gold)) as overall,
     (select chosen_run.name from chosen_run) as run
-from tested
-left join baseline on baseline.side = tested.side
-left join most_correct on most_correct.direction = tested.direction
-order by tested.correct desc, tested.layer, tested.head, tested.direction
+from corrected
+left join baseline on baseline.side = corrected.side
+left join most_correct on most_correct.direction = corrected.direction
+order by corrected.number
