@@ -5,12 +5,19 @@
 -- formula: accuracy(r) = the accuracy of that head and direction over the dependents that it is scored on
 -- formula: optimism(r) = max_{h, v} accuracy_{h,v}(r) − accuracy(r), both over the dependents that it is scored on
 -- formula: low, high as in best_head
+-- formula: offset(r) = the offset that is best on the dependents that the head is chosen on; offset_accuracy, gain,
+--   gain_low, gain_high, cohens_h and p_value as in head_score, over the dependents that it is scored on
+-- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or more in
+--   both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=relation low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
+-- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,in_sample_accuracy label=layer,head aside=n
+--   domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
 --   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
 --   others.
+-- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
+-- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never
 --   negative.
 -- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
@@ -19,8 +26,12 @@
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
--- param run, subtypes, possessive
+-- param run, subtypes, possessive, offsets
 -- column relation, n, layer, head, direction, accuracy, low, high
+-- column offset, offset_accuracy, gain, gain_low, gain_high, cohens_h
+-- column clusters bigint: how many clusters the scored dependents are in
+-- column clustered_by, p_value
+-- column p_corrected double: p_value, corrected for the relations; null for one with fewer than 10 dependents
 -- column chosen_n bigint: dependents that the head was chosen on
 -- column chosen_accuracy double: its accuracy on those
 -- column in_sample_accuracy double: the best accuracy of any head on the scored dependents, as the paper would report
@@ -40,40 +51,205 @@ ranked as (
         ) as place_on_side
     from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := $choose, min_count := $min_count
+        saved := as_saved($relation), choose := $choose, min_count := least(10, $min_count)
     ) as hit
-    where $relation is null
+    where as_saved($relation) is null
         or hit.relation = $relation
+),
+
+best as (
+    select
+        chosen.relation,
+        chosen.layer,
+        chosen.head,
+        chosen.direction,
+        chosen.side,
+        chosen.n as chosen_n,
+        chosen.accuracy as chosen_accuracy,
+        scored.n,
+        scored.accuracy,
+        scored.effective,
+        in_sample.accuracy as in_sample_accuracy,
+        scored.findable,
+        scored.overall,
+        least(chosen.n, scored.n) >= 10 and (chosen.relation <> 'all' or $relation is not null) as is_in_family
+    from ranked as chosen
+    inner join ranked as scored
+        on scored.relation = chosen.relation
+        and scored.layer = chosen.layer
+        and scored.head = chosen.head
+        and scored.direction = chosen.direction
+    inner join ranked as in_sample
+        on in_sample.relation = chosen.relation
+        and in_sample.side = chosen.side
+    where chosen.is_chosen_on
+        and chosen.place = 1
+        and not scored.is_chosen_on
+        and not in_sample.is_chosen_on
+        and in_sample.place_on_side = 1
+),
+
+gold as (
+    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted
+    from gold_pair(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation)
+    ) as dependency
+),
+
+-- Every dependent that the head of its relation is judged on, in either half.
+sought as (
+    select
+        best.relation,
+        best.layer,
+        best.head,
+        best.direction,
+        best.side,
+        gold.side as stands,
+        gold.sequence,
+        gold.position,
+        gold.head_position,
+        gold.cluster,
+        case
+            when $choose = 'train' then coalesce(gold.split, '') = 'train'
+            else gold.cluster % 2 = 1
+        end as is_chosen_on
+    from gold
+    inner join best
+        on best.relation = gold.counted
+        and judges(best.direction, gold.side)
+),
+
+tried as (
+    select listed."offset"
+    from (select unnest($offsets) as "offset") as listed
+),
+
+best_offset as (
+    select sought.relation, tried."offset"
+    from sought
+    inner join tried on reaches(tried."offset", sought.side)
+    where sought.is_chosen_on
+    group by sought.relation, tried."offset"
+    qualify row_number() over (
+        partition by sought.relation
+        order by
+            count(*) filter (
+                where stands_at(tried."offset", sought.side, sought.position, sought.head_position)
+            ) desc,
+            abs(tried."offset"), tried."offset"
+    ) = 1
+),
+
+judged as (
+    select
+        sought.relation,
+        sought.cluster,
+        best_offset."offset",
+        case
+            when stands_at(best_offset."offset", sought.side, sought.position, sought.head_position) then 1 else 0
+        end as by_offset,
+        case
+            when found_in(sought.direction, sought.stands, peak.most_attended, peak.most_attending)
+                = sought.head_position
+                then 1
+            else 0
+        end as by_head
+    from sought
+    inner join peak
+        on peak.sequence = sought.sequence
+        and peak.position = sought.position
+        and peak.layer = sought.layer
+        and peak.head = sought.head
+    inner join best_offset on best_offset.relation = sought.relation
+    where not sought.is_chosen_on
+),
+
+per_cluster as (
+    select
+        judged.relation,
+        judged.cluster,
+        judged."offset",
+        count(*) as n,
+        cast(sum(judged.by_offset) as bigint) as by_offset,
+        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
+        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
+    from judged
+    group by judged.relation, judged.cluster, judged."offset"
+),
+
+compared as (
+    select
+        per_cluster.relation,
+        per_cluster."offset",
+        count(*) as clusters,
+        ratio(sum(per_cluster.by_offset), sum(per_cluster.n)) as offset_accuracy,
+        cast(sum(per_cluster.n) as bigint) as n,
+        cast(sum(per_cluster.only_head) as bigint) as only_head,
+        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
+        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective,
+        case
+            when count(*) >= 5 and not is_circular($relation)
+                then sign_flips(list_sort(list(per_cluster.only_head - per_cluster.only_offset)))
+        end as p_value
+    from per_cluster
+    group by per_cluster.relation, per_cluster."offset"
+),
+
+family as (
+    select best.relation, row_number() over (order by best.relation) as number
+    from best
+    where best.is_in_family
+),
+
+flip as (
+    select family.relation, test.p_corrected
+    from flip_test(
+        differences := (
+            select list([family.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
+            from per_cluster
+            inner join family on family.relation = per_cluster.relation
+        )
+    ) as test
+    inner join family on family.number = test.number
 )
 
 select
-    chosen.relation,
-    scored.n,
-    chosen.layer,
-    chosen.head,
-    chosen.direction,
-    scored.accuracy,
-    wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
-    wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
-    chosen.n as chosen_n,
-    chosen.accuracy as chosen_accuracy,
-    in_sample.accuracy as in_sample_accuracy,
-    in_sample.accuracy - scored.accuracy as optimism,
-    scored.findable,
-    scored.overall,
+    best.relation,
+    best.n,
+    best.layer,
+    best.head,
+    best.direction,
+    best.accuracy,
+    wilson_low(best.accuracy * best.effective, best.effective) as low,
+    wilson_high(best.accuracy * best.effective, best.effective) as high,
+    compared."offset",
+    compared.offset_accuracy,
+    ratio(compared.only_head - compared.only_offset, compared.n) as gain,
+    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
+    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
+    cohens_h(best.accuracy, compared.offset_accuracy) as cohens_h,
+    compared.clusters,
+    (
+        select max(placed.clustered_by)
+        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
+    ) as clustered_by,
+    compared.p_value,
+    case
+        when compared.p_value is null then null
+        when best.is_in_family then greatest(compared.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+        when best.relation = 'all' then compared.p_value
+    end as p_corrected,
+    best.chosen_n,
+    best.chosen_accuracy,
+    best.in_sample_accuracy,
+    best.in_sample_accuracy - best.accuracy as optimism,
+    best.findable,
+    best.overall,
     (select chosen_run.name from chosen_run) as run
-from ranked as chosen
-inner join ranked as scored
-    on scored.relation = chosen.relation
-    and scored.layer = chosen.layer
-    and scored.head = chosen.head
-    and scored.direction = chosen.direction
-inner join ranked as in_sample
-    on in_sample.relation = chosen.relation
-    and in_sample.side = chosen.side
-where chosen.is_chosen_on
-    and chosen.place = 1
-    and not scored.is_chosen_on
-    and not in_sample.is_chosen_on
-    and in_sample.place_on_side = 1
-order by scored.n desc, chosen.relation
+from best
+left join compared on compared.relation = best.relation
+left join flip on flip.relation = best.relation
+where least(best.chosen_n, best.n) >= $min_count
+    and ($relation is null or best.relation = $relation)
+order by best.n desc, best.relation
