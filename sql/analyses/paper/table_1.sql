@@ -10,10 +10,15 @@
 -- note: of a causal model a head and its offset are judged on the dependents that the direction can find, so that accuracy
 --   and baseline are shares of these alone; best_head has the share of all dependents that they are (findable). In most
 --   relations the direction is later_to_earlier: both look from the later of the two words to the earlier.
+-- note: a head is picked on the very words that it is scored on, as in the paper; held_out is what is left of its accuracy on
+--   words that had no say: that of the head that is best on one half of the documents, on the other.
 -- column relation
 -- column head varchar: layer-head
 -- column accuracy decimal(4,1): per cent of the dependents whose head it finds
 -- column baseline varchar: per cent at the best fixed offset, and the offset
+-- column n, direction
+-- column held_out decimal(4,1): per cent on every second document (or sentence) of the head that is best on the others
+-- column findable decimal(4,1): per cent of the dependents of the relation that n are: those that the direction can find
 -- column run
 select
     best.relation,
@@ -25,6 +30,10 @@ select
         cast(best."offset" as varchar),
         ')'
     ) as baseline,
+    best.n,
+    best.direction,
+    cast(100 * best.held_out_accuracy as decimal(4, 1)) as held_out,
+    cast(100 * best.findable as decimal(4, 1)) as findable,
     (select chosen_run.name from chosen_run) as run
 from best_head(run := $run) as best
 where best.relation not in ('punct', 'p')
