@@ -1,22 +1,25 @@
 -- title: The best head for each relation in two runs, on the words that both have
--- paper: beside Clark et al. 2019, section 4.2; the tests are McNemar's and of sign flips, both exact and two-sided
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see head_score)
 -- grain: one row per relation, the most frequent first
 -- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same
 --   dependents
--- formula: p_value = min(1, 2 Σ_{k=0}^{min(only_a, only_b)} C(n, k) / 2ⁿ), where n = only_a + only_b
--- formula: p_documents = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
+-- formula: difference_low, difference_high: 95 % of the paired difference, as gain_low and gain_high of head_score
+-- formula: cohens_h = 2 arcsin √accuracy_a − 2 arcsin √accuracy_b
+-- formula: p_value = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
 --   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
--- formula: p_corrected = min(1, p_value · number of rows), for all the relations that are shown (Bonferroni);
---   p_documents_corrected likewise
--- plot: bars x=accuracy_a y=relation beside=accuracy_b aside=n domain=0,1
+-- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the relations with
+--   10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+-- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n label=accuracy_a,accuracy_b
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.
--- note: each run's head is chosen on the words that it is scored on, as in best_head, and the p values are of those two
---   heads. With choose := 'half' both are chosen on every second document and compared on the others.
+-- note: both heads are chosen on every second document, and compared on the others. With choose := 'all' each is chosen on
+--   the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from is then
+--   ahead, and p is of the two heads and not of the models.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
--- note: p_value takes words for independent, which those of a document seldom are: where the two differ, believe
---   p_documents.
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: whatever is observed, p is
+--   at least 2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would take
+--   words for independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
 -- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
 --   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the
 --   three directions, so that both may be told on which side the head stands.
@@ -26,8 +29,8 @@
 --   inputs are of the same kind (sentences, documents), a random control only of the model of run_a unless there is
 --   no other
 -- param relation, min_count
--- param choose varchar = 'all' {all, half, train}: where the heads are chosen: on the words that they are scored on, on
---   every second document, or on the documents whose split is train; they are scored on the others
+-- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the documents
+--   whose split is train, and scored on the others; or on all the words that they are scored on
 -- param subtypes, possessive
 -- column relation
 -- column n bigint: dependents that both runs have, and that the heads are scored on
@@ -41,6 +44,9 @@
 -- column direction_b varchar: dependent_to_head, head_to_dependent or later_to_earlier
 -- column accuracy_b double: share of the dependents whose head it finds, in [0, 1]
 -- column difference double: accuracy_a minus accuracy_b
+-- column difference_low double: lower end of the 95 % interval of difference, a paired difference by clusters
+-- column difference_high double: upper end of that interval
+-- column cohens_h double: Cohen's h of the difference: 0.2 is small, 0.5 medium, 0.8 large
 -- column only_a bigint: dependents whose head only that of run_a finds
 -- column only_b bigint: dependents whose head only that of run_b finds
 -- column p_value, p_corrected, p_documents, p_documents_corrected
@@ -207,8 +213,8 @@ per_direction as (
 best as (
     select per_direction.*
     from per_direction
-    where per_direction.n >= $min_count
-        and ($relation is null or per_direction.relation = $relation)
+    where per_direction.n >= least(10, $min_count)
+        and (as_saved($relation) is null or per_direction.relation = $relation)
     qualify row_number() over (
         partition by per_direction.run, per_direction.relation
         order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction
@@ -274,28 +280,60 @@ compared as (
         cast(sum(per_cluster.only_a) as bigint) as only_a,
         cast(sum(per_cluster.only_b) as bigint) as only_b,
         list_sort(list(per_cluster.only_a - per_cluster.only_b)) as for_a,
-        list_sort(list(per_cluster.only_b - per_cluster.only_a)) as for_b
+        list_sort(list(per_cluster.only_b - per_cluster.only_a)) as for_b,
+        clustered_pairs(per_cluster.only_a, per_cluster.only_b, per_cluster.n) as effective
     from per_cluster
     group by per_cluster.relation
+),
+
+family as (
+    select compared.relation, row_number() over (order by compared.relation) as number
+    from compared
+    where compared.n >= 10
+        and (compared.relation <> 'all' or $relation is not null)
+),
+
+flip as (
+    select family.relation, test.p_corrected
+    from flip_test(
+        differences := (
+            select list([family.number, per_cluster.cluster, per_cluster.only_a - per_cluster.only_b])
+            from per_cluster
+            inner join family on family.relation = per_cluster.relation
+        ),
+        is_two_sided := true
+    ) as test
+    inner join family on family.number = test.number
 ),
 
 tested as (
     select
         compared.*,
-        case when not is_circular($relation) then mcnemar(compared.only_a, compared.only_b) end as p_value,
         case
-            when not is_circular($relation)
+            when compared.clusters >= 6 and not is_circular($relation)
                 then least(cast(1 as double), 2 * sign_flips(compared.for_a), 2 * sign_flips(compared.for_b))
-        end as p_documents,
-        count(*) over () as relations
+        end as p_value
     from compared
-    where compared.n >= $min_count
+),
+
+corrected as (
+    select
+        tested.*,
+        case
+            when tested.p_value is null then null
+            when family.relation is not null
+                then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+            when tested.relation = 'all' then tested.p_value
+        end as p_corrected
+    from tested
+    left join family on family.relation = tested.relation
+    left join flip on flip.relation = tested.relation
 )
 
 select
-    tested.relation,
-    tested.n,
-    tested.clusters,
+    corrected.relation,
+    corrected.n,
+    corrected.clusters,
     (
         select max(placed.clustered_by)
         from corpus_document(runs := (select list(chosen_a.id) from chosen_a)) as placed
@@ -303,27 +341,32 @@ select
     best_a.layer as layer_a,
     best_a.head as head_a,
     best_a.direction as direction_a,
-    tested.accuracy_a,
+    corrected.accuracy_a,
     best_b.layer as layer_b,
     best_b.head as head_b,
     best_b.direction as direction_b,
-    tested.accuracy_b,
-    tested.accuracy_a - tested.accuracy_b as difference,
-    tested.only_a,
-    tested.only_b,
-    tested.p_value,
-    bonferroni(tested.p_value, tested.relations) as p_corrected,
-    tested.p_documents,
-    bonferroni(tested.p_documents, tested.relations) as p_documents_corrected,
-    ratio(tested.n, total.n) as findable,
+    corrected.accuracy_b,
+    ratio(corrected.only_a - corrected.only_b, corrected.n) as difference,
+    paired_low(corrected.only_a, corrected.only_b, corrected.n, corrected.effective) as difference_low,
+    paired_high(corrected.only_a, corrected.only_b, corrected.n, corrected.effective) as difference_high,
+    cohens_h(corrected.accuracy_a, corrected.accuracy_b) as cohens_h,
+    corrected.only_a,
+    corrected.only_b,
+    corrected.p_value,
+    corrected.p_corrected,
+    corrected.p_value as p_documents,
+    corrected.p_corrected as p_documents_corrected,
+    ratio(corrected.n, total.n) as findable,
     (select chosen_a.name from chosen_a) as run_a,
     (select chosen_b.name from chosen_b) as run_b
-from tested
+from corrected
 inner join best as best_a
-    on best_a.relation = tested.relation
+    on best_a.relation = corrected.relation
     and best_a.run = 'a'
 inner join best as best_b
-    on best_b.relation = tested.relation
+    on best_b.relation = corrected.relation
     and best_b.run = 'b'
-inner join total on total.relation = tested.relation
-order by tested.n desc, tested.relation
+inner join total on total.relation = corrected.relation
+where corrected.n >= $min_count
+    and ($relation is null or corrected.relation = $relation)
+order by corrected.n desc, corrected.relation
