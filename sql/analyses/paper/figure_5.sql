@@ -32,7 +32,7 @@ ranked as (
         and tested.layer = found.layer
         and tested.head = found.head
         and tested.direction = found.direction
-    where tested.p_corrected < $p_below
+    where coalesce(tested.p_corrected, cast(1 as double)) < $p_below
 ),
 
 dependent as (
