@@ -92,15 +92,21 @@ class _Inliner:
     def __init__(self) -> None:
         self._calls = 0
 
-    def statement(self, analysis: Analysis, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
+    def statement(
+        self, analysis: Analysis, arguments: Mapping[str, exp.Expr], prefix: str = ""
+    ) -> exp.Expr:
         defaults = {each.name: _expression(each.default) for each in analysis.parameters}
-        return self.filled(analysis.statement, {**defaults, **arguments})
+        return self.filled(analysis.statement, {**defaults, **arguments}, prefix)
 
-    def filled(self, statement: str, arguments: Mapping[str, exp.Expr]) -> exp.Expr:
+    def filled(
+        self, statement: str, arguments: Mapping[str, exp.Expr], prefix: str = ""
+    ) -> exp.Expr:
         def replaced(node: exp.Expr) -> exp.Expr:
             return arguments[node.name].copy() if isinstance(node, exp.Placeholder) else node
 
-        return self._without_macros(_expression(statement).transform(replaced))
+        # Renamed first: an argument may read a table expression of the caller with an equal name.
+        renamed = _with_own_names(_expression(statement).copy(), prefix)
+        return self._without_macros(renamed.transform(replaced))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""
@@ -121,23 +127,23 @@ class _Inliner:
 
     def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
         """The definition of a table macro or a view as a subquery; None for a table."""
+        self._calls += 1
+        name = table.this.name
+        prefix = f"{name}_{self._calls}"
         if isinstance(table.this, exp.Anonymous):
-            called = (registry.analyses() | registry.shared())[table.this.name]
+            called = (registry.analyses() | registry.shared())[name]
             given = {each.this.name: each.expression for each in table.this.expressions}
-            inner = self.statement(called, given)
+            inner = self.statement(called, given, prefix)
         elif table.db == "paper":
-            inner = self.statement(registry.analyses()[table.name], {})
-        elif table.name in _views() and table.name not in own:
-            inner = self._without_macros(_views()[table.name].copy())
+            inner = self.statement(registry.analyses()[name], {}, prefix)
+        elif name in _views() and name not in own:
+            inner = self._without_macros(_with_own_names(_views()[name].copy(), prefix))
         else:
             return None
         if not inner.args.get("limit"):
             inner.set("order", None)
-        self._calls += 1
-        name = table.this.name
         return exp.Subquery(
-            this=_with_own_names(inner, f"{name}_{self._calls}"),
-            alias=exp.TableAlias(this=exp.to_identifier(table.alias or name)),
+            this=inner, alias=exp.TableAlias(this=exp.to_identifier(table.alias or name))
         )
 
     def _function(self, call: exp.Anonymous) -> exp.Expr:
@@ -154,12 +160,12 @@ class _Inliner:
 
 
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
-    """The statement with a prefix before the names of its common table expressions.
+    """The statement with a prefix before the names of its common table expressions, which may be "".
 
     Some engines have these only at the top level of a statement, where equal names would clash.
     """
     with_ = tree.args.get("with_") or tree.args.get("with")
-    if with_ is None:
+    if with_ is None or not prefix:
         return tree
     names = {each.alias: f"{prefix}_{each.alias}" for each in with_.expressions}
     for each in with_.expressions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Hashable
 from pathlib import Path
 
 import bounds
@@ -11,7 +12,13 @@ import duckdb
 import polars as pl
 import pytest
 from oracle_heads import Reading, mcnemar, mcnemar_better
-from oracle_statistics import interval, sign_flips
+from oracle_statistics import (
+    corrected,
+    documents_to_detect,
+    interval,
+    paired_interval,
+    sign_flips,
+)
 
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
@@ -37,9 +44,17 @@ def test_two_runs_are_compared_on_the_words_of_both(
     full_bank: Path, names: list[str], readings: list[Reading]
 ) -> None:
     with open_bank(full_bank) as bank:
-        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1]).to_dicts()
+        asked = {"run_a": names[0], "run_b": names[1], "choose": "all"}
+        rows = bank.query("compare_runs", **asked).to_dicts()
+        frequent = bank.query("compare_runs", min_count=30, **asked).to_dicts()
+        every = bank.query("compare_runs", min_count=1, **asked).to_dicts()
+    # Which relations are shown does not change what is said of them.
+    assert frequent == [row for row in rows if row["n"] >= 30] and len(frequent) < len(rows)
+    assert rows == [row for row in every if row["n"] >= 10]
+    assert {row["p_corrected"] for row in every if row["n"] < 10} == {None}
     assert len(rows) > 10 and rows[0]["relation"] == "all"
     one, other = readings
+    differences: dict[Hashable, dict[int, int]] = {}
     for row in rows:
         both = set(one.dependents(row["relation"])) & set(other.dependents(row["relation"]))
         words = sorted(word for word in both if bool(one.head(word)) == bool(other.head(word)))
@@ -49,34 +64,50 @@ def test_two_runs_are_compared_on_the_words_of_both(
         assert (row["layer_b"], row["head_b"], row["direction_b"]) == head_b
         assert row["accuracy_a"] == len(right_a) / len(words)
         assert row["accuracy_b"] == len(right_b) / len(words)
-        assert row["difference"] == row["accuracy_a"] - row["accuracy_b"]
         only_a, only_b = len(right_a - right_b), len(right_b - right_a)
         assert (row["only_a"], row["only_b"]) == (only_a, only_b)
-        wanted = pytest.approx(mcnemar(only_a, only_b), rel=_bound(only_a + only_b))
-        assert row["p_value"] == wanted
-        assert row["p_corrected"] == min(1.0, row["p_value"] * len(rows))
-        ahead = _by_cluster(one, words, right_a, right_b)
-        flips = min(sign_flips(ahead), sign_flips([-each for each in ahead]))
-        assert row["p_documents"] == pytest.approx(min(1.0, 2 * flips), rel=1e-14)
-        assert row["p_documents_corrected"] == min(1.0, row["p_documents"] * len(rows))
+        assert row["difference"] == (only_a - only_b) / len(words)
+        pairs = _by_cluster(one, words, right_a, right_b)
+        told = (row["difference_low"], row["difference_high"])
+        assert told == pytest.approx(paired_interval([*pairs.values()]), abs=1e-3)
+        angles = [2 * math.asin(row[f"accuracy_{side}"] ** 0.5) for side in "ab"]
+        assert row["cohens_h"] == pytest.approx(angles[0] - angles[1], abs=1e-12)
+        ahead = {cluster: only - other for cluster, (only, other, _) in pairs.items()}
+        flips = min(sign_flips([*ahead.values()]), sign_flips([-each for each in ahead.values()]))
+        assert row["p_value"] == pytest.approx(min(1.0, 2 * flips), rel=1e-14)
+        assert row["p_value"] == row["p_documents"]
+        assert row["p_corrected"] == row["p_documents_corrected"]
         assert (row["run_a"], row["run_b"]) == tuple(names)
+        differences[row["relation"]] = ahead
+    of_all = rows.pop(0)
+    assert of_all["p_corrected"] == of_all["p_value"] and differences.pop("all")
+    largest = corrected(differences, is_two_sided=True)
+    for row in rows:
+        wanted = max(row["p_value"], largest[row["relation"]])
+        assert row["p_corrected"] == pytest.approx(wanted, rel=1e-12)
 
 
-def _by_cluster(one: Reading, words: list[int], right: set[int], other: set[int]) -> list[int]:
-    """By how many words one is ahead of the other, document by document."""
-    ahead = Counter({one.cluster[word]: 0 for word in words})
+def _by_cluster(
+    one: Reading, words: list[int], right: set[int], other: set[int]
+) -> dict[int, tuple[int, int, int]]:
+    """Of each document, what one has right alone, what the other has, and how many words it has."""
+    counts = {one.cluster[word]: Counter[str]() for word in words}
     for word in words:
-        ahead[one.cluster[word]] += (word in right) - (word in other)
-    return list(ahead.values())
+        counted = counts[one.cluster[word]]
+        counted["n"] += 1
+        counted["only"] += word in right - other
+        counted["other"] += word in other - right
+    return {
+        cluster: (counted["only"], counted["other"], counted["n"])
+        for cluster, counted in counts.items()
+    }
 
 
 def test_heads_chosen_on_one_half_are_compared_on_the_other(
     full_bank: Path, names: list[str], readings: list[Reading]
 ) -> None:
     with open_bank(full_bank) as bank:
-        rows = bank.query(
-            "compare_runs", run_a=names[0], run_b=names[1], choose="half", min_count=1
-        ).to_dicts()
+        rows = bank.query("compare_runs", run_a=names[0], run_b=names[1], min_count=1).to_dicts()
         of_train = {"run_a": names[0], "run_b": names[1], "choose": "train"}
         assert bank.query("compare_runs", min_count=1, **of_train).is_empty()  # no split is train
     one, other = readings
@@ -142,6 +173,7 @@ def test_every_head_against_the_best_offset(
     for name in ("layer", "head", "direction", "n", "accuracy", "low", "high", "offset", "gain"):
         assert rows[0][name] == best[name]
     heads = sorted(one.found[words[0]])
+    differences: dict[Hashable, dict[int, int]] = {}
     assert sorted((row["layer"], row["head"], row["direction"]) for row in rows) == heads
     for row in rows:
         right = {
@@ -154,14 +186,15 @@ def test_every_head_against_the_best_offset(
         assert (row["offset"], row["offset_accuracy"]) == (offset, len(there) / len(words))
         only_head, only_offset = len(right - there), len(there - right)
         assert (row["only_head"], row["only_offset"]) == (only_head, only_offset)
-        most = _bound(only_head + only_offset)
-        p_value = mcnemar_better(only_head, only_offset)
-        assert row["p_value"] == pytest.approx(p_value, rel=most, abs=1e-300)
-        corrected = min(1.0, p_value * len(heads))
-        assert row["p_corrected"] == pytest.approx(corrected, rel=most, abs=1e-300)
-        flips = sign_flips(_by_cluster(one, words, right, there))
-        assert row["p_documents"] == pytest.approx(flips, rel=1e-14)
-        assert row["p_documents_corrected"] == min(1.0, row["p_documents"] * len(heads))
+        pairs = _by_cluster(one, words, right, there)
+        ahead = {cluster: only - other for cluster, (only, other, _) in pairs.items()}
+        assert row["p_value"] == pytest.approx(sign_flips([*ahead.values()]), rel=1e-12)
+        assert row["p_value"] == row["p_documents"]
+        assert row["p_corrected"] == row["p_documents_corrected"]
+        differences[row["layer"], row["head"], row["direction"]] = ahead
+        told = (row["gain_low"], row["gain_high"])
+        assert told == pytest.approx(paired_interval([*pairs.values()]), abs=1e-3)
+        assert row["clusters_needed"] == documents_to_detect([*pairs.values()], 0.05)
         outcomes: dict[int, list[bool]] = defaultdict(list)
         for word in words:
             outcomes[one.cluster[word]].append(word in right)
@@ -172,6 +205,10 @@ def test_every_head_against_the_best_offset(
         )
         assert row["ceiling"] == sum(one.head(word) is not None for word in words) / len(words)
     assert [row["correct"] for row in rows] == sorted((r["correct"] for r in rows), reverse=True)
+    largest = corrected(differences)
+    for row in rows:
+        share = largest.get((row["layer"], row["head"], row["direction"]), 1.0)
+        assert row["p_corrected"] == pytest.approx(max(row["p_value"], share), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from oracle_statistics import interval, sign_flips, student_quantile
+from oracle_statistics import (
+    corrected,
+    documents_to_detect,
+    interval,
+    paired_interval,
+    sign_flips,
+    student_quantile,
+)
 
+from attnbank.queries import open_bank
 from attnbank.sql import registry
 
 
@@ -58,6 +67,72 @@ def test_documents_without_anything_to_count_are_not_counted(
         apart = sum((r - share * m) ** 2 for r, m in zip(right, n, strict=True))
         among = len(n) / (len(n) - 1) * apart / sum(n) ** 2
         assert margin == pytest.approx(student_quantile(len(n) - 1) * among**0.5, rel=1.3e-3)
+
+
+def test_the_interval_of_a_difference_is_that_of_its_pairs(
+    functions: duckdb.DuckDBPyConnection,
+) -> None:
+    """Beside a loop over documents, and where no pair differs at all."""
+    random_ = random.Random(3)
+    for documents in (1, 2, 3, 8, 30):
+        for most in (0, 1, 4, 20):
+            pairs = []
+            for _ in range(documents):
+                only_a, only_b = random_.randint(0, most), random_.randint(0, most)
+                pairs.append((only_a, only_b, only_a + only_b + random_.randint(1, 9)))
+            frame = pl.DataFrame(pairs, ["a", "b", "n"], orient="row")
+            functions.register("pairs", frame.to_arrow())
+            ((low, high, needed),) = functions.execute(
+                "with told as (select sum(a) as a, sum(b) as b, sum(n) as n, count(*) as d,"
+                " clustered_pairs(a, b, n) as m, clustered_variance(a - b, n) as v from pairs)"
+                " select paired_low(a, b, n, m), paired_high(a, b, n, m),"
+                " clusters_to_detect(0.05, v, d) from told"
+            ).fetchall()
+            told = paired_interval(pairs)
+            assert needed == documents_to_detect(pairs, 0.05)
+            if told is None:
+                assert (low, high) == (None, None)
+                continue
+            assert (low, high) == pytest.approx(told, abs=1e-3), pairs
+            difference = sum(a - b for a, b, _ in pairs) / sum(n for *_, n in pairs)
+            assert low < difference < high
+
+
+@pytest.mark.parametrize("clusters", [1, 5, 11, 14])
+@pytest.mark.parametrize("is_two_sided", [False, True])
+def test_a_correction_is_that_of_the_largest_statistic(
+    sample_bank: Path, clusters: int, is_two_sided: bool
+) -> None:
+    """Beside all flips in NumPy, of twenty sums that have a part in common; some lack clusters."""
+    random_ = random.Random(clusters)
+    common = [random_.randint(-2, 3) for _ in range(clusters)]
+    differences = {
+        number: {
+            cluster + 1: common[cluster] + random_.randint(-3, 3)
+            for cluster in range(clusters)
+            if random_.random() < 0.9
+        }
+        for number in range(20)
+    }
+    differences[20] = dict.fromkeys(range(1, clusters + 1), 0)
+    entries = [
+        [number, cluster, difference]
+        for number, of_cluster in differences.items()
+        for cluster, difference in of_cluster.items()
+    ]
+    with open_bank(sample_bank) as bank:
+        told = bank.sql(
+            "select number, p_corrected from flip_test(differences := $entries,"
+            " is_two_sided := $both)",
+            {"entries": entries, "both": is_two_sided},
+        ).rows()
+    assert dict(told) == pytest.approx(corrected(differences, is_two_sided=is_two_sided))
+
+
+def test_the_size_of_a_difference(functions: duckdb.DuckDBPyConnection) -> None:
+    """Cohen (1988), table 6.2.2: the angles of 0.40 and 0.60, and of 0 and 1."""
+    ((h, most),) = functions.execute("select cohens_h(0.6, 0.4), cohens_h(1, 0)").fetchall()
+    assert h == pytest.approx(1.772 - 1.369, abs=1e-3) and most == pytest.approx(np.pi)
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 
@@ -14,11 +16,15 @@ def sign_flips(differences: Sequence[int]) -> float:
     """The share of all signs with which the differences add up to at least their own sum."""
     if sum(differences) <= 0:
         return 1.0
-    ways = [
-        sum(sign * each for sign, each in zip(signs, differences, strict=True))
-        for signs in product((-1, 1), repeat=len(differences))
-    ]
-    return float(Fraction(sum(each >= sum(differences) for each in ways), len(ways)))
+    ways = Counter({0: 1})  # how many of the ways to choose signs give each sum
+    for difference in differences:
+        turned = Counter[int]()
+        for total, count in ways.items():
+            turned[total + difference] += count
+            turned[total - difference] += count
+        ways = turned
+    as_large = sum(count for total, count in ways.items() if total >= sum(differences))
+    return float(Fraction(as_large, ways.total()))
 
 
 def student_quantile(freedom: int) -> float:
@@ -55,3 +61,81 @@ def interval(outcomes: Sequence[Sequence[bool]]) -> tuple[float, float, float] |
     middle = (share + z**2 / (2 * m)) / (1 + z**2 / m)
     half = z * math.sqrt(share * (1 - share) / m + z**2 / (4 * m**2)) / (1 + z**2 / m)
     return effect, max(0.0, middle - half), min(1.0, middle + half)
+
+
+def flips(clusters: int) -> list[list[int]]:
+    """All the ways to give so many clusters a sign; of more than 11, 1 and 1,999 drawn ones."""
+    if clusters <= 11:
+        return [list(signs) for signs in product((1, -1), repeat=clusters)]
+    drawn = [[_sign(flip, place) for place in range(clusters)] for flip in range(1, 2000)]
+    return [[1] * clusters, *drawn]
+
+
+def _sign(flip: int, place: int) -> int:
+    """What the macro `drawn` gives, written out."""
+    prime = 2**31 - 1
+    number = (flip * 1000003 + place * 7919 + 12345) % prime
+    for salt in (104729 * place, 1299709 * flip, 15485863):
+        number = (number**2 + salt) % prime
+    return 1 - 2 * (number // 65536 % 2)
+
+
+def corrected(
+    differences: Mapping[Hashable, Mapping[int, int]], *, is_two_sided: bool = False
+) -> dict[Hashable, float]:
+    """Of each: in what share of the flips the largest statistic of all is at least its own (max-T).
+
+    `differences` has those of each by cluster; one that has none above or below 0 is left out.
+    """
+    clusters = sorted({cluster for each in differences.values() for cluster in each})
+    rows = {
+        name: np.array([each.get(cluster, 0) for cluster in clusters], dtype=float)
+        for name, each in differences.items()
+        if any(each.values())
+    }
+    scaled = np.array([row / math.sqrt((row**2).sum()) for row in rows.values()])
+    statistics = scaled @ np.array(flips(len(clusters)), dtype=float).T
+    observed = scaled.sum(1)
+    if is_two_sided:
+        statistics, observed = abs(statistics), abs(observed)
+    largest = statistics.max(0)
+    return {
+        name: float((largest >= own - 1e-9).mean())
+        for name, own in zip(rows, observed, strict=True)
+    }
+
+
+def paired_interval(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float] | None:
+    """Bonett and Price's interval of a difference, by documents.
+
+    `pairs` has only_a, only_b and n of each document; it is taken for as many as tell as much if
+    all were independent.
+    """
+    documents = [each for each in pairs if each[2]]
+    if len(documents) < 2:
+        return None
+    only_a, only_b, n = (sum(column) for column in zip(*documents, strict=True))
+    difference = (only_a - only_b) / n
+    alone = ((only_a + only_b) / n - difference**2) / n
+    residuals = np.array([a - b - difference * m for a, b, m in documents])
+    among = float(residuals.var(ddof=1)) * len(documents) / n**2  # residuals add up to 0
+    z = 1.959963984540054
+    effect = max(1.0, among / alone) if alone > 1e-15 else 1.0
+    m = n / effect * (z / student_quantile(len(documents) - 1)) ** 2
+    one, other = (only_a / n * m + 1) / (m + 2), (only_b / n * m + 1) / (m + 2)
+    half = z * math.sqrt(max(0.0, one + other - (one - other) ** 2) / (m + 2))
+    return max(-1.0, one - other - half), min(1.0, one - other + half)
+
+
+def documents_to_detect(pairs: Sequence[tuple[int, int, int]], difference: float) -> int | None:
+    """How many documents like these show a difference in four of five samples, one-sided."""
+    documents = [each for each in pairs if each[2]]
+    if len(documents) < 2:
+        return None
+    n = sum(each[2] for each in documents)
+    mean = sum(a - b for a, b, _ in documents) / n
+    residuals = np.array([a - b - mean * m for a, b, m in documents])
+    of_one = float(residuals.var(ddof=1)) / (n / len(documents)) ** 2
+    normal = NormalDist()
+    needed = of_one * ((normal.inv_cdf(0.95) + normal.inv_cdf(0.8)) / difference) ** 2
+    return max(5, math.ceil(needed - 1e-9))

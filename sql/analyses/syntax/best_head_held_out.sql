@@ -22,7 +22,7 @@
 --   negative.
 -- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
 --   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs
---   min_count dependents in both halves together.
+--   10 dependents in both halves together, or min_count if that is smaller.
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
@@ -48,7 +48,8 @@ ranked as (
         row_number() over (
             partition by hit.relation, hit.is_chosen_on, hit.side
             order by hit.correct desc, hit.layer, hit.head, hit.direction
-        ) as place_on_side
+        ) as place_on_side,
+        max(hit.n) over (partition by hit.relation, hit.is_chosen_on) as n_of_part
     from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), choose := $choose, min_count := least(10, $min_count)
@@ -72,7 +73,8 @@ best as (
         in_sample.accuracy as in_sample_accuracy,
         scored.findable,
         scored.overall,
-        least(chosen.n, scored.n) >= 10 and (chosen.relation <> 'all' or $relation is not null) as is_in_family
+        least(chosen.n_of_part, scored.n_of_part) as n_of_smaller,
+        least(chosen.n_of_part, scored.n_of_part) >= 10 and (chosen.relation <> 'all' or $relation is not null) as is_in_family
     from ranked as chosen
     inner join ranked as scored
         on scored.relation = chosen.relation
@@ -250,6 +252,6 @@ select
 from best
 left join compared on compared.relation = best.relation
 left join flip on flip.relation = best.relation
-where least(best.chosen_n, best.n) >= $min_count
+where best.n_of_smaller >= $min_count
     and ($relation is null or best.relation = $relation)
 order by best.n desc, best.relation
